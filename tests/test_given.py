@@ -145,3 +145,32 @@ def test_bad_scores_get_one_sentence(trace: Trace, bad: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         fit(trace, read_scores(scores, 5, 6))
     assert "\n" not in str(caught.value)
+
+
+SAME: dict[str, list[Any]] = {
+    "plain": SCORES,
+    "tensors": [torch.tensor(value, requires_grad=True) for value in SCORES],
+    "texts": [str(value) for value in SCORES],
+    "nothing": [None] * 7,
+    "not a number": [float("nan"), *SCORES[1:]],
+    "of two classes": [[value, -value] for value in SCORES],
+    "of three classes": [[value, 0.0, 0.0] for value in SCORES],
+    "complex": [1j] * 7,
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_numbers_alone_and_pairs_get_one_verdict(trace: Trace, kind: str) -> None:
+    """The same scores, alone or each with its word, give the same values, or are refused in both forms."""
+    values = []
+    for scores in (SAME[kind], list(zip(WORDS, SAME[kind], strict=True))):
+        try:
+            values.append(fit(trace, read_scores(scores, 1, 2)).values.tolist())
+        except InputError:
+            values.append([])
+    assert values[0] == values[1]
+
+
+def test_offsets_without_words_are_places_too(trace: Trace) -> None:
+    placed = {"scores": [1.0, 2.0], "offsets": [[12, 16], [17, 23]]}
+    assert {word: value for word, value in of(trace, placed).items() if value} == {"warm": 1.0, "garden": 2.0}

@@ -1,11 +1,15 @@
-"""Figures of `sentviz export`: the list of figures, and parsing of their options as typed."""
+"""Parts of `sentviz export`: the list of figures, their options as typed, ONNX folders, and the files of a paper."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from sentviz.cli.terminal import progress_bar
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,3 +141,43 @@ def _value(name: str, typed: str, spec: FigureSpec) -> Any:
         return type(default)(typed)
     except (KeyError, ValueError):
         raise InputError(f"{name} cannot be {typed!r}; by default it is {_default_text(default)}.") from None
+
+
+def export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
+    """Write a run as an ONNX folder, and print how far its answers differ."""
+    from sentviz.serving.onnx import export
+
+    card = export(run, out, maps=maps, int8=int8)
+    sizes = ", ".join(f"{name} ({(out / name).stat().st_size / 1e6:.1f} MB)" for name in card["files"])
+    compared = card["compared"]
+    click.echo(f"Written to {out}: {sizes}, model.json")
+    click.echo(f"Logits differ from the run's by at most {compared['largest_difference']:.1e}, on {compared['texts']} texts.")
+    if "why" in (cost := card.get("int8", {})):
+        click.echo(f"The accuracy of the 8-bit graph was not measured: {cost['why']}")
+    elif cost:
+        low, high, value = (100 * cost["difference"][name] for name in ("low", "high", "value"))
+        click.echo(
+            f"Accuracy on {cost['n']:,} rows of the test split: 8-bit graph {cost['accuracy']:.2%}, run {cost['of_the_run']:.2%},"
+            f" difference {value:+.2f} points [{low:+.2f}, {high:+.2f}]. {cost['same']:.2%} of the predictions are the same."
+        )
+
+
+def export_paper_files(paper: str, run: str | None, out: Path) -> None:
+    """Write all tables and figures of a paper, and print what is missing."""
+    from sentviz.papers.studies.export_paper import export_paper
+    from sentviz.runs.catalog import study_runs
+
+    if run is not None:
+        raise click.UsageError("--paper uses all available runs. Remove the arguments RUN and FIGURE.")
+    available = study_runs()
+    for name, why in available.left_out.items():
+        click.echo(f"! {name}: {why}", err=True)
+    with progress_bar("Tables and figures") as progress:
+        manifest = export_paper(paper, out, available.runs, progress=progress)
+    for item in manifest["files"]:
+        if item["state"] != "written":
+            click.echo(f"! {item.get('title', item['id'])}: {item.get('reason', item['state'])}", err=True)
+    if not manifest["pictures"]:
+        click.echo("! Chrome or Chromium is not installed, so the figures are written as CSV only.", err=True)
+    files = sum(len(part["files"]) for item in manifest["files"] for part in item["parts"])
+    click.echo(f"{files} files and manifest.json written to {out}")

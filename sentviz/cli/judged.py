@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 import numpy as np
+import pandas as pd
 
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows
 from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.figures.text import visible
+from sentviz.io.spreadsheet import write_csv
 
 LISTED = 10  # mistakes that are listed
 CUT = 90  # characters of a text
@@ -67,13 +70,28 @@ def _print_comparison(first: Rows, second: Rows, known: np.typing.NDArray[np.boo
     )
 
 
+def mistakes(rows: Rows) -> pd.DataFrame:
+    """Return the rows with a label that are predicted wrongly, with the columns of `Rows.frame`, the most confident ones first."""
+    wrong: pd.DataFrame = rows.frame[(rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool)]
+    return wrong.sort_values("confidence", ascending=False, kind="stable")
+
+
+def write_mistakes(rows: Rows, out: Path) -> None:
+    """Write the mistakes as CSV: id, text and text_pair if they are known, label, predicted, and the probability of the predicted class."""
+    wrong = mistakes(rows)
+    named = wrong.assign(**{name: [rows.classes[k] for k in wrong[name]] for name in ("label", "predicted")})
+    texts = [name for name in ("text", "text_pair") if name in wrong]
+    frame = named.rename(columns={"confidence": "probability"})[["id", *texts, "label", "predicted", "probability"]]
+    write_csv(out, frame.round(6))
+    click.echo(f"{len(frame):,} mistakes written to {out}")
+
+
 def _print_mistakes(rows: Rows) -> None:
-    wrong = rows.frame[(rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool)]
+    wrong = mistakes(rows)
     if wrong.empty:
         return
-    ordered = wrong.sort_values("confidence", ascending=False, kind="stable").head(LISTED)
     click.echo(f"Mistakes of {rows.source.name}: {len(wrong):,}" + (f", the first {LISTED}" if len(wrong) > LISTED else ""))
-    for row in ordered.to_dict("records"):
+    for row in wrong.head(LISTED).to_dict("records"):
         sure = "" if np.isnan(row["confidence"]) else f" {row['confidence']:.0%}"
         text = visible(" ".join(str(row.get("text", "")).split()))
         text = text if len(text) <= CUT else text[: CUT - 1] + "…"

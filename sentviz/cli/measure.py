@@ -63,8 +63,9 @@ def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, 
 @click.option("--slices", is_flag=True, help="Search for slices of the rows on which RUN is weakest.")
 @click.option("--among", default="", help="Rows that are evaluated, as col=product:phone~has=negation; by default all.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the halves of the search with --slices.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="CSV file for the mistakes, the most confident first.")
 @command
-def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, among: str, seed: int) -> None:
+def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, among: str, seed: int, out: Path | None) -> None:
     """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them.
 
     With --data, RUN or --model is evaluated on another data set or a file with the same classes; a run without test rows gets those of the
@@ -81,11 +82,13 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
     if is_table(inputs.run) and not inputs.data and not inputs.model:
         from sentviz.analysis.testset.brought import sources
         from sentviz.analysis.testset.subset import Subset
-        from sentviz.cli.judged import print_judged, print_weak
+        from sentviz.cli.judged import print_judged, print_weak, write_mistakes
 
         read = sources(inputs.run, versus, reading=inputs.reading, text=inputs.text, label=inputs.label)
         judged = Subset.parse(among).chosen(*read)
         print_judged(judged, inputs.reading)
+        if out is not None:
+            write_mistakes(judged[0], out)
         if slices:
             print_weak(judged[0], seed)
         return
@@ -99,7 +102,7 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
     from sentviz.runs.calibration import tempered
 
     of = inputs.answers()
-    if inputs.data and not inputs.model and not of.has_rows and not is_file(inputs.data):
+    if inputs.data and not (inputs.model or of.has_rows or is_file(inputs.data) or out):
         from sentviz.training import measure
 
         stored = measure(of, inputs.data)
@@ -111,16 +114,20 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
     evaluation = run_evaluation(load(of), rows)
     if not (slices or among):
         print_metrics(of.name, {rows.split: metrics(evaluation)}, len(rows) + rows.dropped if is_file(inputs.data) else 0)
-        return
+        if out is None:
+            return
     from sentviz.analysis.testset.rows import RowsSource, predicted_rows
     from sentviz.analysis.testset.subset import Subset
-    from sentviz.cli.judged import print_judged, print_weak
+    from sentviz.cli.judged import print_judged, print_weak, write_mistakes
 
     shares = tempered(evaluation.probabilities.astype(float), of.calibration)
     columns = {str(name): rows.frame[name].array for name in rows.frame}
     over = "mine" if is_file(inputs.data) else split
     chosen = Subset.parse(among).chosen(predicted_rows(RowsSource.of(of), over, of.labels, columns, shares))
-    print_judged(chosen)
+    if slices or among:
+        print_judged(chosen)
+    if out is not None:
+        write_mistakes(chosen[0], out)
     if slices:
         print_weak(chosen[0], seed)
 

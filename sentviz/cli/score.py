@@ -88,7 +88,7 @@ def score(
     if model_name and (workers > 1 or engine == "ray"):
         raise click.UsageError("A model of yours runs in this process only: remove --workers and --engine.")
     scorer = Given(run, model_name, classes).answers()
-    files = tuple(str(path) for name in files for path in _files(name))
+    files = tuple(str(path) for name in files for path in files_of(name))
     sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
     if is_file:
         one_file.check(sources, out)
@@ -119,12 +119,15 @@ def score(
         )
     seconds, counts = time.perf_counter() - begun, totals(scored)
     new = counts.rows - first
+    cut = sum(int((scored.part(place, ["truncated"])["truncated"].to_numpy() > 0).sum()) for place in range(len(scored.parts)))
     if is_file:
         one_file.write(scored, sources, out)
     click.echo(f"{counts.rows:,} rows in {out}" if is_file else f"{counts.rows:,} rows in {len(scored.parts):,} parts of {out}")
     click.echo(f"{new:,} of them new, in {seconds:,.1f} s ({new / seconds:,.0f} rows per second)")
     if counts.unread:
         click.echo(f"{counts.unread:,} rows could not be read; their remarks say why.")
+    if cut:
+        click.echo(f"{cut:,} rows are longer than the model reads; their remarks say by how much.")
     click.echo(", ".join(f"{name} {n:,}" for name, n in zip(scored.labels, counts.predicted.tolist(), strict=True)))
     if labelled := int(counts.confusion.sum()):
         try:
@@ -136,7 +139,7 @@ def score(
             click.echo(f"Accuracy {np.trace(counts.confusion) / labelled:.2%} on the {labelled:,}{of} rows with a label.")
 
 
-def _files(name: str) -> list[str | Path]:
+def files_of(name: str) -> list[str | Path]:
     """Return the files of a data set of the user; any other name unchanged."""
     from sentviz.data import datasets
 

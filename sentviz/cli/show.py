@@ -46,18 +46,21 @@ def catalog(folders: tuple[Path, ...]) -> None:
 
 
 @main.command()
-@click.argument("run")
+@click.argument("run", required=False)
 @click.argument("sentence", required=False)
-@pair_option
+@click.option("--pair", help="Second sentence, for runs that read pairs; with --data, the column of the second texts.")
 @change_option
 @click.option("--method", "--score", "score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
 @target_options
 @click.option("--absent", default="deleted", show_default=True, help="Absent words of --method exact: deleted, masked or padded.")
 @click.option("--edit", is_flag=True, help="Search for the smallest edit that changes the predicted class, or towards --target.")
+@click.option("--data", default="", metavar="FILE", help="File of texts, or data set of yours, instead of SENTENCE. It needs no labels.")
+@click.option("--text", default="", help="Column of the texts of --data; by default it is guessed.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="File OUT.csv for the rows of --data.")
 @own_model_options
 @command
 def explain(
-    run: str,
+    run: str | None,
     sentence: str | None,
     pair: str | None,
     change: str,
@@ -65,13 +68,31 @@ def explain(
     target: Target,
     absent: str,
     edit: bool,
+    data: str,
+    text: str,
+    out: Path | None,
     model_name: str,
     classes: str,
 ) -> None:
     """Predict SENTENCE with RUN and print how much each word contributes to the predicted class, or to another class.
 
     With a sentence only, the installed run that answers its language best is used, as in the app. With --model, your own code predicts.
+    Special tokens such as [SEP] in a text are special for a Hugging Face model, and plain text for a run that was trained here.
+
+    With --data, every row of a file is explained by word removal: OUT.csv has its columns, the prediction, the reason, and the words with
+    the largest values. To continue a stopped command, run it again.
     """
+    if data:
+        from sentviz.cli.own import Given
+        from sentviz.cli.reasons import explain_file
+        from sentviz.runs.target import Target
+
+        if sentence is not None or edit or change or target != Target() or score != "removal" or absent != "deleted":
+            raise click.UsageError("--data explains the predicted class by word removal: give a RUN or --model, and no SENTENCE.")
+        explain_file(Given(run or "", model_name, classes, data, text), out, pair or "")
+        return
+    if run is None or text or out is not None:
+        raise click.UsageError("Missing argument: give a sentence, or a file with --data and -o.")
     import numpy as np
 
     from sentviz.analysis.explain import (
@@ -87,7 +108,7 @@ def explain(
     )
     from sentviz.analysis.explain import score as score_of
     from sentviz.analysis.explain.headline import chance_in, chance_of, edit_sentence, searched
-    from sentviz.analysis.explain.notices import uncounted
+    from sentviz.data.texts import unread_note
     from sentviz.models.loading import load
 
     if absent != "deleted" and score != "exact":
@@ -135,9 +156,8 @@ def explain(
         click.echo(note)
     if score == "exact":
         click.echo(values_of_pairs)
-    if trace.dropped:
-        most = model.config.max_length
-        click.echo(f"The model reads {most} tokens at most: the last {trace.dropped:,} tokens were not read.{uncounted(trace)}")
+    if note := unread_note(model.config.max_length, trace.dropped, sentence, pair):
+        click.echo(note)
 
 
 def _exact(model: Any, trace: Trace, absent: str) -> tuple[Trace, str]:
@@ -222,7 +242,7 @@ def export(
 
     For figures of predictions, RUN may be a table with predictions of another program: FILE, or FILE:MODEL if it has several models.
     """
-    from sentviz.cli.figures import figure_list, parse_options
+    from sentviz.cli.figures import export_onnx, export_paper_files, figure_list, parse_options
 
     if names:
         click.echo(figure_list(run))
@@ -234,10 +254,10 @@ def export(
             raise click.UsageError(
                 "--onnx needs a RUN and no FIGURE, and --maps and --int8 need --onnx: sentviz export RUN --onnx -o FOLDER."
             )
-        _export_onnx(run, out, maps=maps, int8=int8)
+        export_onnx(run, out, maps=maps, int8=int8)
         return
     if paper is not None:
-        _export_paper(paper, run, out)
+        export_paper_files(paper, run, out)
         return
     from sentviz.analysis.testset.brought import is_table
     from sentviz.export.files import save
@@ -266,44 +286,6 @@ def export(
     options = parse_options(spec, {name: value for name, value in named.items() if value not in (None, (), "")}, more, stored)
     save(draw(run, figure, **options, theme="dark" if dark else "light"), out, style=looks)
     click.echo(f"Written to {out}")
-
-
-def _export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
-    from sentviz.serving.onnx import export
-
-    card = export(run, out, maps=maps, int8=int8)
-    sizes = ", ".join(f"{name} ({(out / name).stat().st_size / 1e6:.1f} MB)" for name in card["files"])
-    compared = card["compared"]
-    click.echo(f"Written to {out}: {sizes}, model.json")
-    click.echo(f"Logits differ from the run's by at most {compared['largest_difference']:.1e}, on {compared['texts']} texts.")
-    if "why" in (cost := card.get("int8", {})):
-        click.echo(f"The accuracy of the 8-bit graph was not measured: {cost['why']}")
-    elif cost:
-        low, high, value = (100 * cost["difference"][name] for name in ("low", "high", "value"))
-        click.echo(
-            f"Accuracy on {cost['n']:,} rows of the test split: 8-bit graph {cost['accuracy']:.2%}, run {cost['of_the_run']:.2%},"
-            f" difference {value:+.2f} points [{low:+.2f}, {high:+.2f}]. {cost['same']:.2%} of the predictions are the same."
-        )
-
-
-def _export_paper(paper: str, run: str | None, out: Path) -> None:
-    from sentviz.papers.studies.export_paper import export_paper
-    from sentviz.runs.catalog import study_runs
-
-    if run is not None:
-        raise click.UsageError("--paper uses all available runs. Remove the arguments RUN and FIGURE.")
-    available = study_runs()
-    for name, why in available.left_out.items():
-        click.echo(f"! {name}: {why}", err=True)
-    with progress_bar("Tables and figures") as progress:
-        manifest = export_paper(paper, out, available.runs, progress=progress)
-    for item in manifest["files"]:
-        if item["state"] != "written":
-            click.echo(f"! {item.get('title', item['id'])}: {item.get('reason', item['state'])}", err=True)
-    if not manifest["pictures"]:
-        click.echo("! Chrome or Chromium is not installed, so the figures are written as CSV only.", err=True)
-    files = sum(len(part["files"]) for item in manifest["files"] for part in item["parts"])
-    click.echo(f"{files} files and manifest.json written to {out}")
 
 
 @main.command()

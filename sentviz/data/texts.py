@@ -55,6 +55,15 @@ def check_text(text: object, name: str = "text") -> str:
     return text
 
 
+def unread_note(most: int, dropped: int, *texts: str | None) -> str:
+    """Return a sentence on the tokens of a text, or a pair of texts, that are beyond a model's maximum length; "" if there are none."""
+    if not dropped:
+        return ""
+    counted = max(len(text or "") for text in texts) < LONGEST
+    beyond = "" if counted else f" Only the first {LONGEST:,} characters were counted."
+    return f"The model reads {most:,} tokens at most; the last {dropped:,} tokens were not read.{beyond}"
+
+
 class Tokenized(Protocol):
     """The fields of an `Encoded` or a trace that `word_spans` reads."""
 
@@ -132,6 +141,7 @@ class Frame:
     before: tuple[int, ...]
     between: tuple[int, ...]
     after: tuple[int, ...]
+    odd_to_longer: bool = False  # True = the longer of two long texts gets the odd token, as in Hugging Face; else the first
 
     @classmethod
     def of(cls, backend: Any, *probe: str) -> Frame:
@@ -145,7 +155,7 @@ class Frame:
         if not first:
             raise RunError(f"The tokenizer makes no token of the text {probe[0]!r}.")
         start, stop, end = first[-1] + 1, (last or first)[0], (last or first)[-1] + 1
-        return cls(tuple(encoding.ids[: first[0]]), tuple(encoding.ids[start:stop]), tuple(encoding.ids[end:]))
+        return cls(tuple(encoding.ids[: first[0]]), tuple(encoding.ids[start:stop]), tuple(encoding.ids[end:]), odd_to_longer=True)
 
     def __len__(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
@@ -178,7 +188,8 @@ class Frame:
             raise InputError(f"A maximum length of {max_length} tokens leaves no room for the text.")
         if len(lengths) == 1:
             return [room]
-        first = min(lengths[0], max(room - lengths[1], room - room // 2))
+        half = room // 2 if self.odd_to_longer and lengths[1] >= lengths[0] else room - room // 2
+        first = min(lengths[0], max(room - lengths[1], half))
         return [first, room - first]
 
 

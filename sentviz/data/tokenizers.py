@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.cleaning import DROPPED, cleaned, normalizer
-from sentviz.data.texts import LONGEST, WORDS, Bools, Encoded, Frame, Ints, check_text
+from sentviz.data.texts import LONGEST, WORDS, Bools, Encoded, Frame, Ints, TokenizedText, check_text
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
 
@@ -75,6 +75,7 @@ class Tokenizer:
     """
 
     allows_empty = False  # `ids_batch` accepts a text without tokens
+    split_special_tokens = True  # a text that spells a special token is plain text
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         """Wrap a trained backend. Use the class methods to train or load a tokenizer."""
@@ -281,6 +282,14 @@ class Tokenizer:
                 self._require_tokens(lengths)
             batch.append(frame.around([part[:n] for part, n in zip(parts, frame.fit(lengths, max_length), strict=True)]))
         return batch
+
+    def specials_of(self, row: TokenizedText, *, cls: bool) -> Bools:
+        """Return which tokens were put around a text or pair, (n,); the row of a pair needs its segments. Tokens of a text never count."""
+        second = int(np.argmax(row.segments)) if row.segments is not None and np.any(row.segments) else 0
+        frame, specials = self._frame(2 if second else 1, cls), np.zeros(len(row), dtype=np.bool_)
+        specials[: len(frame.before)] = specials[len(row) - len(frame.after) :] = True
+        specials[second - len(frame.between) * bool(second) : second] = True
+        return specials
 
     def _frame(self, texts: int, cls: bool) -> Frame:
         """Return the special ids around one text or two."""

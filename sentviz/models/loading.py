@@ -42,7 +42,8 @@ def load(
 
     A model of yours is a folder in the layout of Hugging Face or sentence-transformers, a model of transformers with its tokenizer, or a
     black box: an object with `predict_proba`, such as a pipeline of scikit-learn, or a function of a list of texts that returns class
-    probabilities. Code in a folder is never run, and pickles are never read.
+    probabilities. Code in a folder is never run, and pickles are never read. A text that spells a special token, such as [SEP], has this
+    token if the model's own tokenizer says so; for a run that was trained here it is plain text.
 
     Args:
         tokenizer: tokenizer of a model of transformers.

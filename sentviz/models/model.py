@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sentviz.data.tags import Tagger, tags_of
-from sentviz.data.texts import Encoded, TokenizedText
+from sentviz.data.texts import Encoded, TokenizedText, unread_note
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length, collate, device_of, portions, read, tokens_per_batch
@@ -257,7 +257,7 @@ class Model:
         A text that cannot be read has no answer (None, NaN) but a remark that says why; it holds up no other.
 
         Args:
-            texts: any number of texts, each cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
+            texts: any number of texts, each cut at the model's maximum length. Its remark says so; `frame.attrs["truncated"]` counts them.
             pairs: as many second texts, for models that read pairs.
             progress: True shows a bar for long lists; a function gets (done, total).
             change, arguments: what is changed in the model, as `intervention` takes it.
@@ -286,17 +286,30 @@ class Model:
         frame = pd.DataFrame({"text": table["text"], "label": pd.Series(predicted, dtype=object)})
         for k, label in enumerate(self.labels):
             frame[label] = probabilities[:, k]
-        frame["remark"] = [why.get(place, WORDLESS if row is not None and not len(row) else "") for place, row in enumerate(rows)]
-        frame.attrs["truncated"] = self._cut(table[is_readable])
+        frame["remark"], unread = self.remarks(table, rows, why)
+        frame.attrs["truncated"] = int((unread > 0).sum())
         return frame
 
-    def _cut(self, frame: pd.DataFrame) -> int:
-        """Return the number of rows that are longer than the model's maximum length."""
-        longer = 0
-        for part in portions(frame):
+    def remarks(
+        self, frame: pd.DataFrame, rows: Sequence[TokenizedText | None], why: Mapping[int, str]
+    ) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """Return a remark on each row, "" if there is nothing to remark, and how many of its tokens are not read, (N,).
+
+        Args:
+            frame: text and perhaps text_pair of each row. rows, why: what `sift` returned for them.
+        """
+        most, unread = self.config.max_length, np.zeros(len(rows), dtype=np.int64)
+        full = [place for place, row in enumerate(rows) if row is not None and len(row) == most]
+        for part in portions(frame.iloc[full]):
             texts, pairs = part["text"].tolist(), part["text_pair"].tolist() if "text_pair" in part else None
-            longer += sum(len(ids) > self.config.max_length for ids in self.tokenizer.ids_batch(texts, pairs, cls=self.cls))
-        return longer
+            lengths = np.array([len(ids) for ids in self.tokenizer.ids_batch(texts, pairs, cls=self.cls)])
+            places, full = full[: len(part)], full[len(part) :]
+            unread[places] = np.maximum(lengths - most, 0)
+        texts_of_rows = frame[["text", *(["text_pair"] if "text_pair" in frame else [])]].itertuples(index=False)
+        return [
+            why.get(place) or (WORDLESS if row is not None and not len(row) else unread_note(most, int(unread[place]), *texts))
+            for place, (row, texts) in enumerate(zip(rows, texts_of_rows, strict=True))
+        ], unread
 
     def trace(
         self,

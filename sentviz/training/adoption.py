@@ -168,9 +168,10 @@ def opening(dataset: str, labels: Sequence[str] = ()) -> tuple[str, str | None]:
 def entries(model: HubModel) -> dict[str, dict[str, Any]]:
     """Return the entries of config.json that only Hugging Face models have."""
     inner, tokenizer = model.network.model.config.to_diff_dict(), model.tokenizer
+    reads = {"special_ids": list(tokenizer.special_ids), "unknown": tokenizer.unknown_id}
     return {
         "hub": {key: value for key, value in inner.items() if key not in LEFT_OUT},
-        "tokenizer": {"special_ids": list(tokenizer.special_ids), "unknown": tokenizer.unknown_id},
+        "tokenizer": reads | {"split_special_tokens": tokenizer.split_special_tokens},
         "version": {"transformers": transformers().__version__},
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,13 +138,23 @@ def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
     return model.eval()
 
 
-def saved(folder: Path, kind: str, labels: tuple[str, ...] = ("NEGATIVE", "NEUTRAL", "POSITIVE")) -> Path:
-    """Write a model folder as Hugging Face does."""
+def saved(
+    folder: Path,
+    kind: str,
+    labels: tuple[str, ...] = ("NEGATIVE", "NEUTRAL", "POSITIVE"),
+    *,
+    change: Callable[[Any], object] = lambda tokenizer: None,
+    **settings: Any,
+) -> Path:
+    """Write a model folder as Hugging Face does, with a changed tokenizer and other settings of its configuration if they are given."""
     texts = [*toy_splits()["train"].frame["text"], *OWN * 5]
     make = {"roberta": byte_pairs, "mpnet": byte_pairs, "modernbert": byte_pairs, "xlm-roberta": sentence_pieces}.get(kind, word_pieces)
     make = unframed_pairs if kind in DECODERS else make
     tokenizer = make(texts)
-    small(kind, len(tokenizer), labels).save_pretrained(folder)
+    change(tokenizer)
+    model = small(kind, len(tokenizer), labels)
+    model.config.update(settings)
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

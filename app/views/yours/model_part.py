@@ -81,7 +81,7 @@ def _chosen() -> str | None:
     )
     st.caption(
         "A classifier in the layout of Hugging Face or sentence-transformers. It is copied to your library. Code in the folder is never"
-        " run, and pickles are never read."
+        " run, and pickles are never read. Special tokens in a text, such as [SEP], are those of the model's own tokenizer."
     )
     return str(Path(path.strip()).expanduser()) if path.strip() else None
 

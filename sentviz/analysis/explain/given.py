@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, AnyStr
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,10 @@ FORMS = (
     " them)."
 )
 _MARKS = re.compile(r"^[▁Ġ]+|\s*##|</w>$|@@$")  # marks of tokenizers for the beginning or the middle of a word
+_UNKNOWN = re.compile(r"^(?:\[UNK\]|<unk>)$", re.IGNORECASE)  # piece of a word that its tokenizer does not know
+_BYTE = re.compile(r"^<0x([0-9A-Fa-f]{2})>$")  # piece of a single byte
+_VISIBLE = (*range(33, 127), *range(161, 173), *range(174, 256))  # bytes that byte-level tokenizers write as the letter of this number
+_OF_BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + k): byte for k, byte in enumerate(sorted({*range(256)} - {*_VISIBLE}))}
 _SPECIAL = re.compile(r"^(?:\[[A-Z]{2,5}\d*\]|<[^<>\s]{1,16}>|<\|[^|]{1,24}\|>|\s*)$")
 
 
@@ -89,12 +93,10 @@ def fit(trace: Trace, result: Given) -> Fitted:
         InputError: the scores are of another text, or their number fits neither its words nor its tokens.
     """
     text_words = words(trace)
-    if not result.pieces:
+    if (not result.pieces and result.offsets is None) or _are_own(trace, text_words, result.pieces):
         return Fitted(text_words, *_of_numbers(trace, text_words, result.values))
     text = " ".join(filter(None, (trace.text, trace.text_pair)))
-    special = np.array([bool(_SPECIAL.match(piece)) and piece not in text for piece in result.pieces])
-    if tuple(result.pieces) == tuple(trace.tokens):
-        return Fitted(text_words, _by_token(text_words, result.values), _left_over(result.values[trace.specials]))
+    special = np.array([bool(_SPECIAL.match(piece)) and piece not in text for piece in result.pieces], dtype=bool)
     spans, bag, notes = _spans(text, result, special)
     values, covered = np.zeros(len(text_words)), np.zeros(len(text_words), dtype=bool)
     starts, stops = _places(trace, text_words)
@@ -111,7 +113,7 @@ def fit(trace: Trace, result: Given) -> Fitted:
     if missing := int((~covered).sum()):
         verbs = ("has", "counts") if missing == 1 else ("have", "count")
         notes.append(f"{missing} of {len(text_words)} words {verbs[0]} no score and {verbs[1]} as 0.")
-    return Fitted(text_words, values, (*notes, *_left_over(result.values[special])))
+    return Fitted(text_words, values, (*notes, *_left_over(result.values[special] if len(special) else np.zeros(0))))
 
 
 # ---- the forms
@@ -136,18 +138,18 @@ def _read(scores: Any, k: int, classes: int) -> Given:
     if isinstance(scores, Mapping):
         return _of_mapping(scores, k, classes)
     if isinstance(scores, Sequence) and scores and all(_is_pair(item) for item in scores):
-        return Given(_numbers([value for _, value in scores]), _texts([piece for piece, _ in scores]))
+        return Given(_row([value for _, value in scores], k, classes, n=len(scores)), _texts([piece for piece, _ in scores]))
     return Given(_row(scores, k, classes))
 
 
 def _of_mapping(scores: Mapping[Any, Any], k: int, classes: int) -> Given:
     pieces = next((scores[name] for name in PIECES if isinstance(scores.get(name), Sequence | np.ndarray)), None)
     values = next((scores[name] for name in VALUES if name in scores and not isinstance(scores[name], Real)), None)
+    offsets = None if (places := scores.get("offsets", scores.get("offset_mapping"))) is None else _offsets(places)
     if pieces is not None and values is not None:
-        offsets = scores.get("offsets", scores.get("offset_mapping"))
-        return Given(_row(values, k, classes), _texts(pieces), None if offsets is None else _offsets(offsets))
+        return Given(_row(values, k, classes, n=len(pieces)), _texts(pieces), offsets)
     if values is not None:
-        return Given(_row(values, k, classes), (), None)
+        return Given(_row(values, k, classes), (), offsets)
     if scores and all(isinstance(piece, str) and isinstance(value, Real) for piece, value in scores.items()):
         return Given(_numbers(list(scores.values())), tuple(scores), ordered=False)
     raise InputError(f"This dictionary has no tokens and scores. {FORMS}")
@@ -162,12 +164,17 @@ def _texts(pieces: Any) -> tuple[str, ...]:
 
 
 def _plain(values: Any) -> Any:
+    if isinstance(values, list | tuple):
+        return [_plain(value) for value in values]
     return values.detach().cpu().numpy() if hasattr(values, "detach") else values
 
 
 def _numbers(values: Any) -> Doubles:
     try:
-        return np.asarray(_plain(values), dtype=np.float64)
+        table = np.asarray(_plain(values))
+        if table.dtype.kind not in "biufO":
+            raise TypeError("texts, dates or complex numbers")
+        return table.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"The scores are not numbers. {FORMS}") from None
 
@@ -179,10 +186,14 @@ def _offsets(offsets: Any) -> Offsets:
     return values.astype(np.int64)
 
 
-def _row(values: Any, k: int, classes: int, *, classes_first: bool = False) -> Doubles:
-    """Return scores of one class, (n,), from (n,), (K, n) with classes first, (n, K), or (n, width), which is summed."""
+def _row(values: Any, k: int, classes: int, *, classes_first: bool = False, n: int = 0) -> Doubles:
+    """Return scores of one class, (n,), from (n,), (K, n) with classes first, (n, K), or (n, width), which is summed.
+
+    Args:
+        n: number of scores; 0 = unknown.
+    """
     table = _numbers(values)
-    while table.ndim > 1 and len(table) == 1:
+    while table.ndim > 1 and len(table) == 1 != n:
         table = table[0]
     if table.ndim == 2:
         by_class = table if classes_first else table.T
@@ -195,6 +206,43 @@ def _row(values: Any, k: int, classes: int, *, classes_first: bool = False) -> D
 
 
 # ---- fitting
+
+
+def _are_own(trace: Trace, text_words: Sequence[Word], pieces: Sequence[str]) -> bool:
+    """Return whether pieces are the words or tokens that the model reads, with or without special tokens, however a tokenizer spells them.
+
+    Scores of such pieces are fitted by their number, as bare numbers are.
+    """
+    tokens = list(zip(trace.tokens, trace.specials.tolist(), strict=True))
+    ways = ([(word.text, False) for word in text_words], tokens, [token for token in tokens if not token[1]])
+    return any(
+        len(way) == len(pieces) and all(_spells(piece, *token) for piece, token in zip(pieces, way, strict=True)) for way in ways if way
+    )
+
+
+def _spells(piece: str, token: str, special: bool) -> bool:
+    """Return whether a piece of any tokenizer is a token, has no letters, or is a part of letters beyond ASCII: bytes, signs of Hangul."""
+    if special:
+        return piece == token or bool(_SPECIAL.match(piece))
+    letters, own = _letters_of(piece), _letters_of(token)
+    if not letters or letters == own or _UNKNOWN.match(piece):
+        return True
+    try:
+        letters = _letters_of(_bytes(piece).decode())
+    except UnicodeDecodeError:  # a part of a letter
+        return _bytes(piece).strip().lower() in token.encode().lower()
+    return letters == own or (not token.isascii() and letters in own)
+
+
+def _letters_of(piece: str) -> str:
+    return _folded(_MARKS.sub("", piece.strip()).replace("\ufffd", "").strip())[0]
+
+
+def _bytes(piece: str) -> bytes:
+    """Return the bytes that a piece stands for: it spells a byte, has a letter for each byte, or is a text."""
+    if byte := _BYTE.match(piece):
+        return bytes([int(byte[1], 16)])
+    return bytes(_OF_BYTES[letter] for letter in piece) if all(letter in _OF_BYTES for letter in piece) else piece.encode()
 
 
 def _of_numbers(trace: Trace, text_words: Sequence[Word], values: Doubles) -> tuple[Doubles, tuple[str, ...]]:
@@ -246,8 +294,13 @@ def _spans(text: str, result: Given, special: npt.NDArray[np.bool_]) -> tuple[li
         anywhere = _occurrences(plain, bare)
         bag = bag or sum(map(bool, anywhere)) > sum(map(bool, places))
         places = anywhere if bag else places
-    lost = [piece for piece, letters, at in zip(result.pieces, bare, places, strict=True) if letters and not at]
     spans = [[(origin[start], origin[stop - 1] + 1) for start, stop in at] for at in places]
+    of_bytes = _in_bytes(text, [b"" if skipped else _bytes(piece) for piece, skipped in zip(result.pieces, special, strict=True)])
+    if sum(map(bool, of_bytes)) > sum(map(bool, spans)):
+        spans, bag = of_bytes, False
+    lost = [
+        piece for piece, letters, at in zip(result.pieces, bare, spans, strict=True) if letters and not at and not _SPECIAL.match(piece)
+    ]
     named = int((~special).sum())
     if not named or len(lost) > (1 - LEAST_SHARE) * named:
         raise InputError(
@@ -260,7 +313,7 @@ def _spans(text: str, result: Given, special: npt.NDArray[np.bool_]) -> tuple[li
     return spans, bag, notes
 
 
-def _in_order(plain: str, bare: Sequence[str]) -> list[list[tuple[int, int]]]:
+def _in_order(plain: AnyStr, bare: Sequence[AnyStr]) -> list[list[tuple[int, int]]]:
     """Return the place of each piece after that of the piece before it."""
     places: list[list[tuple[int, int]]] = []
     cursor = 0
@@ -269,6 +322,12 @@ def _in_order(plain: str, bare: Sequence[str]) -> list[list[tuple[int, int]]]:
         places.append([(at, at + len(piece))] if at >= 0 else [])
         cursor = at + len(piece) if at >= 0 else cursor
     return places
+
+
+def _in_bytes(text: str, pieces: Sequence[bytes]) -> list[list[tuple[int, int]]]:
+    """Return the letters [start, end) of each piece of bytes after the piece before it; a letter of several pieces is in all of them."""
+    whole, origin = text.encode().lower(), [at for at, letter in enumerate(text) for _ in letter.encode()]
+    return [[(origin[start], origin[stop - 1] + 1) for start, stop in at] for at in _in_order(whole, [p.strip().lower() for p in pieces])]
 
 
 def _occurrences(plain: str, pieces: Sequence[str]) -> list[list[tuple[int, int]]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.data.examples import EXAMPLES
 from sentviz.data.tags import TAGGER, Tagger, count_known
-from sentviz.data.texts import LONGEST
+from sentviz.data.texts import unread_note
 from sentviz.runs.catalog import language
 from sentviz.runs.trace import Trace
 
@@ -33,8 +33,7 @@ def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
     example = next((example for example in EXAMPLES if (example.text, example.pair) == (trace.text, trace.text_pair)), None)
     if example and example.reading in trace.labels and example.reading != trace.label:
         messages.append(("wrong", f"The model gets this wrong: a person reads it as {example.reading}."))
-    if trace.dropped:
-        cut = f"The model reads {len(trace.tokens):,} tokens at most; the last {trace.dropped:,} were not read.{uncounted(trace)}"
+    if cut := unread_note(len(trace.tokens), trace.dropped, trace.text, trace.text_pair):
         messages.append(("cut", cut))
     text = " ".join(filter(None, (trace.text, trace.text_pair)))
     if any(map(str.isalpha, text)) and (own := language(run)) != (script_language := written_in(text)):
@@ -81,12 +80,6 @@ def calibration_note(trace: Trace) -> str:
     raw = trace.calibrated(1.0).probabilities
     shares = ", ".join(f"{label} {share:.1%}" for label, share in zip(trace.labels, raw.tolist(), strict=True))
     return f"Calibrated on validation rows (logits / {trace.calibration:.2f}); before calibration: {shares}."
-
-
-def uncounted(trace: Trace) -> str:
-    """Return a sentence, after a space, if a text is too long to count all its tokens; "" otherwise."""
-    longest = max(len(text or "") for text in (trace.text, trace.text_pair))
-    return f" Only the first {LONGEST:,} characters were counted." if longest >= LONGEST else ""
 
 
 def _foreign_notice(trace: Trace, run: Run) -> str:

@@ -34,7 +34,6 @@ MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
 CLS_MEASURES = ("from_cls", "to_cls")
 FILE = "heads.parquet"
 WEIGHTS_PER_BATCH = 1 << 24
-SPECIAL_IDS = (2, 3)  # [CLS], [SEP] of every vocabulary of ours
 
 
 def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tensor:
@@ -148,7 +147,9 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
             inputs = model.batch(some)
             maps = model.network(inputs, Capture()).attention
             assert maps is not None
-            specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))
+            specials = torch.zeros_like(inputs.ids, dtype=torch.bool)
+            for place, row in enumerate(some):
+                specials[place, : len(row)] = torch.from_numpy(model.tokenizer.specials_of(row, cls=model.cls))
             each = patterns(maps, torch.tensor([len(row) for row in some]), specials, model.cls).double().numpy()
         yield batch, each
 

@@ -274,7 +274,16 @@ class HubEncoder(Network):
         return self.model.get_input_embeddings().weight  # type: ignore[no-any-return]
 
     def ready(self, inputs: Inputs) -> Inputs:
-        """Return the inputs with the polarities of their tokens if a lexicon is injected."""
+        """Return the inputs with the polarities of their tokens if a lexicon is injected.
+
+        A classifier that reads the last token skips padding at the end, also padding that the text spells, as in transformers.
+        """
+        pad = self.model.config.pad_token_id
+        if self.known.causal and self.config.head == "own" and pad is not None:
+            real = torch.cat([torch.ones_like(inputs.ids[:, :1], dtype=torch.bool), self._real(inputs)[:, 1:]], dim=1)
+            real = real.flip(1).cumsum(dim=1).flip(1) > 0
+            if inputs.mask is not None or not real.all():
+                inputs = replace(inputs, mask=real)
         if self.config.lexicon == "none" or inputs.polarity is not None:
             return inputs
         return replace(inputs, polarity=self.polarity[inputs.ids])
@@ -293,10 +302,18 @@ class HubEncoder(Network):
             return words if places is None else body.drop(words + places)
         if self.config.architecture == "distilbert":  # the second argument has different names in different versions
             return body.embeddings(ids, vectors)  # type: ignore[no-any-return]
-        types = {"token_type_ids": inputs.segments} if self.config.segments > 1 else {}
-        types |= {"mask": inputs.mask} if self.config.architecture in DISENTANGLED else {}
-        x: Tensor = body.embeddings(input_ids=ids, inputs_embeds=vectors, **types)
+        more = {"token_type_ids": inputs.segments} if self.config.segments > 1 else {}
+        more |= {"mask": inputs.mask} if self.config.architecture in DISENTANGLED else {}
+        if self.known.behind_padding:  # padding that a text spells has no place, as in transformers
+            real = self._real(inputs)
+            more["position_ids"] = real.cumsum(dim=1) * real + pad
+        x: Tensor = body.embeddings(input_ids=ids, inputs_embeds=vectors, **more)
         return body.embeddings_project(x) if hasattr(body, "embeddings_project") else x
+
+    def _real(self, inputs: Inputs) -> Tensor:
+        """Return which tokens are not padding, (B, n), whether a batch is filled up with it or a text spells it."""
+        real: Tensor = inputs.ids != self.model.config.pad_token_id
+        return real if inputs.mask is None else real & inputs.mask
 
     def terms(
         self, layer: int, like: Tensor, scale: float, distances: Tensor | None, inputs: Inputs, change: InterventionTensors

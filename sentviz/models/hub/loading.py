@@ -93,7 +93,8 @@ def load(
 ) -> HubModel:
     """Open a Hugging Face model: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT, ModernBERT, MPNet, DeBERTa, GPT-2, Llama, Qwen2 or Qwen3.
 
-    A model without a classification head opens as an encoder: it has maps, vectors and states, but no classes.
+    A model without a classification head opens as an encoder: it has maps, vectors and states, but no classes. Texts are read as by the
+    model's own tokenizer: a text that spells a special token, such as [SEP], has this token. In runs trained here it is plain text.
 
     Args:
         source: a folder, a name on the hub such as ``"user/model"``, or a model of transformers, which is copied and stays as it is.
@@ -208,7 +209,13 @@ def _assembled(
     if words.get_vocab_size(with_added_tokens=True) > rows:
         raise RunError(f"{name}: its tokenizer knows {words.get_vocab_size():,} tokens, its model {rows:,}; they do not belong together.")
     try:
-        tokenizer = PretrainedTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
+        tokenizer = PretrainedTokenizer(
+            words,
+            vocab_size=rows,
+            special_ids=backend.all_special_ids,
+            unknown=backend.unk_token_id,
+            split_special_tokens=bool(backend.split_special_tokens),
+        )
     except RunError as error:
         raise RunError(f"{name}: {error}") from error
     end, known = tokenizer.specials.stop, ARCHITECTURES[model.config.model_type]

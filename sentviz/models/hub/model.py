@@ -60,7 +60,8 @@ class HubModel(Model):
                 chosen |= {field: getattr(config, field) for field in LINEAR}
             if shape(inner, config.max_length, **chosen) != config:
                 raise ValueError("its parts model and hub differ")
-            special_ids, unknown = words["special_ids"], words["unknown"]
+            reads = {"special_ids": words["special_ids"], "unknown": words["unknown"]}
+            reads["split_special_tokens"] = bool(words.get("split_special_tokens"))
             network = filled(lambda: _network(config, inner), run)
         except RunError:
             raise
@@ -68,9 +69,7 @@ class HubModel(Model):
             raise RunError(
                 f"{run.name}: config.json describes a Hugging Face model that this version does not know ({brief(error)})."
             ) from error
-        tokenizer = PretrainedTokenizer.read(
-            run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown
-        )
+        tokenizer = PretrainedTokenizer.read(run.path("tokenizer.json"), vocab_size=config.vocab_size, **reads)
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
 

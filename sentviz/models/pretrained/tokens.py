@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,17 @@ STRANGE = "\U00010380"  # a Ugaritic letter, which is in hardly any vocabulary
 class PretrainedTokenizer(Tokenizer):
     """A fast tokenizer of Hugging Face; immutable, safe to share between threads.
 
-    Unlike in Hugging Face's library, a text that spells a special token is read as plain text. `vocab_size` is the number of rows of the
-    model's embedding table, which may be larger than the tokenizer's vocabulary.
+    `vocab_size` is the number of rows of the model's embedding table, which may be larger than the tokenizer's vocabulary. A special token
+    that a text spells, such as [SEP], is one token, as in Hugging Face's library. With `split_special_tokens` it is read as plain text:
+    Hugging Face's setting of this name, which runs trained here on a pretrained encoder have. Such a token has offsets in the text, and
+    counts as a token of the text: only those that the tokenizer puts around a text are marked as special.
     """
 
     allows_empty = True
 
-    def __init__(self, backend: Any, *, vocab_size: int, special_ids: Sequence[int], unknown: int | None) -> None:
+    def __init__(
+        self, backend: Any, *, vocab_size: int, special_ids: Sequence[int], unknown: int | None, split_special_tokens: bool = False
+    ) -> None:
         self._backend = type(backend).from_str(backend.to_str())
         self._backend.no_truncation()
         self._backend.no_padding()
@@ -39,17 +44,16 @@ class PretrainedTokenizer(Tokenizer):
             raise
         except Exception as error:  # the library raises bare Exception
             raise RunError(f"its tokenizer cannot read every text ({error}).") from error
-        self._backend.encode_special_tokens = True
+        self._backend.encode_special_tokens = self.split_special_tokens = split_special_tokens
         self._vocab_size, self.unknown_id, self._space = vocab_size, unknown, None
         self.special_ids = tuple(sorted(set(special_ids)))
         frame = self._frames[0]
         start, stop = (ids[0] if ids else -1 for ids in (frame.before, frame.after))
         self.specials = Specials((), -1 if unknown is None else unknown, start, stop)
-        self.frame_ids = tuple(sorted({i for frame in self._frames for i in (*frame.before, *frame.between, *frame.after)}))
 
     @classmethod
-    def of_file(cls, path: Path, vocab_size: int) -> PretrainedTokenizer:
-        """Read a tokenizer.json that states its special entries and its entry for unknown words.
+    def of_file(cls, path: Path, vocab_size: int, *, split_special_tokens: bool = True) -> PretrainedTokenizer:
+        """Read a tokenizer.json that states its special entries and its entry for unknown words. Special tokens are split by default.
 
         Raises:
             RunError: it is missing or damaged, or has more entries than the model's embedding table has rows.
@@ -64,7 +68,7 @@ class PretrainedTokenizer(Tokenizer):
             raise RunError(f"{path.name} is not a tokenizer ({type(error).__name__}: {error}).") from error
         if size > vocab_size:
             raise RunError(f"{path.name} knows {size:,} tokens, the model {vocab_size:,}; they do not belong together.")
-        return cls.read(path, vocab_size=vocab_size, special_ids=special, unknown=unknown)
+        return cls.read(path, vocab_size=vocab_size, special_ids=special, unknown=unknown, split_special_tokens=split_special_tokens)
 
     @classmethod
     def read(cls, path: Path, **settings: Any) -> PretrainedTokenizer:
@@ -104,7 +108,7 @@ class PretrainedTokenizer(Tokenizer):
 
     def _frame(self, texts: int, cls: bool) -> Frame:
         frame = self._frames[texts - 1]
-        return frame if cls else Frame((), frame.between, ())
+        return frame if cls else replace(frame, before=(), after=())
 
     def _pieces(self, text: str, raw: Any) -> tuple[Ints, Ints, Bools]:
         """Return ids (n,), offsets (n, 2) and whether each token is white space (n,). Offsets leave out white space at a token's ends.
@@ -125,8 +129,11 @@ class PretrainedTokenizer(Tokenizer):
         return np.array(raw.ids, dtype=np.int64), offsets, blank
 
 
-def load_tokenizer(path: Path, vocab_size: int) -> Tokenizer:
+def load_tokenizer(path: Path, vocab_size: int, *, split_special_tokens: bool = True) -> Tokenizer:
     """Read a tokenizer.json of sentviz or of a pretrained encoder; the special entries of the latter are added tokens.
+
+    Args:
+        split_special_tokens: as for `PretrainedTokenizer`; the tokenizers of sentviz always split them.
 
     Raises:
         RunError: it is missing or damaged, or has more entries than the model's embedding table has rows.
@@ -135,4 +142,6 @@ def load_tokenizer(path: Path, vocab_size: int) -> Tokenizer:
         ours = not json.loads(read_regular(path, most(path.name), path.name))["added_tokens"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         ours = True
-    return Tokenizer.load(path) if ours else PretrainedTokenizer.of_file(path, vocab_size)
+    if ours:
+        return Tokenizer.load(path)
+    return PretrainedTokenizer.of_file(path, vocab_size, split_special_tokens=split_special_tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sentviz.io.files import replacing
 from sentviz.runs.calibration import softmax
 from sentviz.serving.corpus.inputs import rows_of
 from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
+from sentviz.serving.corpus.reasons import chance_for, reasons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
+    from sentviz.runs.evidence import Chance
 
 
 class Scorer:
@@ -41,6 +44,10 @@ class Scorer:
         torch.set_num_threads(1)
         self.job, self.model = job, load(job.run)
 
+    @cached_property
+    def _chance(self) -> Chance:
+        return chance_for(self.model, self.job.run)
+
     def __call__(self, task: Task) -> int:
         """Score a range, write its part, and return its number of rows.
 
@@ -54,12 +61,14 @@ class Scorer:
         if not source.path.is_file() or source.path.stat().st_size != source.size:
             raise InputError(f"{source.name} was changed or removed while it was scored.")
         rows = rows_of(source, piece)
-        readings, remarks = _read(self.model, rows)
+        readings, remarks, unread = _read(self.model, rows)
         columns = {"file": [source.name] * len(rows), "row": np.arange(piece.first + 1, piece.first + 1 + len(rows))}
         labels = np.array([job.class_of.get(canonical(label), -1) for label in rows["label"]] if source.label else [-1] * len(rows))
         if any(other_source.label for other_source in job.sources):
             columns["label"] = labels.astype(np.int8)
-        answers, predicted = _predict(self.model, readings, remarks, job)
+        answers, predicted = _predict(self.model, readings, {"truncated": unread, "remark": remarks}, job)
+        if job.options.reasons:
+            answers |= reasons(self.model, rows, readings, self._chance)
         table = _table(columns | answers, {KEY: json.dumps(job.about(task), ensure_ascii=False).encode()})
         if job.options.words:
             self._count(task, rows, labels, predicted)
@@ -82,11 +91,10 @@ class Scorer:
             counts.frame.to_parquet(part, compression="zstd", index=False)
 
 
-def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None], list[str]]:
-    """Return each row as the model reads it, None if it cannot be read, and a remark on each row, "" if there is nothing to remark."""
+def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None], list[str], npt.NDArray[np.int32]]:
+    """Return each row as the model reads it, None if it cannot be read, a remark on each row, and how many of its tokens are not read."""
     from sentviz.data.texts import check_text
     from sentviz.errors import InputError
-    from sentviz.models.model import WORDLESS
 
     remarks = rows["problem"].tolist()
     for role, name in (("text", "text"), ("text_pair", "second text")):
@@ -96,18 +104,21 @@ def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None],
             except InputError as error:
                 remarks[place] = remarks[place] or str(error)
     readable = [place for place, remark in enumerate(remarks) if not remark]
-    sifted, why = model.sift(rows.iloc[readable]) if readable else ([], {})
     readings: list[TokenizedText | None] = [None] * len(rows)
-    for k, place in enumerate(readable):
-        reading = readings[place] = sifted[k]
-        remarks[place] = why.get(k, WORDLESS if reading is not None and not len(reading) else "")
-    return readings, remarks
+    unread = np.zeros(len(rows), dtype=np.int32)
+    if readable:
+        some = rows.iloc[readable]
+        sifted, why = model.sift(some)
+        of_sifted, unread[readable] = model.remarks(some, sifted, why)
+        for place, reading, remark in zip(readable, sifted, of_sifted, strict=True):
+            readings[place], remarks[place] = reading, remark
+    return readings, remarks, unread
 
 
 def _predict(
-    model: Model, readings: Sequence[TokenizedText | None], remarks: list[str], job: ScoringJob
+    model: Model, readings: Sequence[TokenizedText | None], marks: Mapping[str, Any], job: ScoringJob
 ) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
-    """Return the columns of a part, and the predicted class of each row, -1 if the row cannot be read."""
+    """Return the columns of a part, with `marks` on each row, and the predicted class of each row, -1 if the row cannot be read."""
     import pyarrow as pa
 
     read = np.array([row is not None for row in readings], dtype=bool)
@@ -120,8 +131,7 @@ def _predict(
         if name == "probability" or temperature != 1:
             shares = softmax(logits, temperature)
             columns |= {f"{name}_{label}": _filled(shares[:, k], read) for k, label in enumerate(model.labels)}
-    columns["tokens"] = np.array([0 if row is None else len(row) for row in readings], dtype=np.int32)
-    columns["remark"] = remarks
+    columns |= {"tokens": np.array([0 if row is None else len(row) for row in readings], dtype=np.int32), **marks}
     if job.options.vectors:
         columns["vector"] = _lists(pooled.astype(np.float16), read)
     if job.options.attention:

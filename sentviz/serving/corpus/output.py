@@ -3,7 +3,8 @@
 _index.json                        run, options, and each file with its digest and its ranges of rows
 part-<file>-<range>.parquet        file, row (from 1), label (class number, only with a column of labels; -1 = no label), predicted (class
                                    name; null if the row cannot be read), probability_<class>, calibrated_<class> (if the run has a
-                                   temperature), tokens (number of tokens read), remark; vector and attention on request
+                                   temperature), tokens (number of tokens read), truncated (number of tokens beyond the model's maximum
+                                   length, which are not read), remark; vector, attention, reason, word_<n> and value_<n> on request
 _words/part-<file>-<range>.parquet counts of words by label and prediction, on request
 
 A part appears when it is complete. Its metadata (`sentviz`) name the run, the file and the rows. The same run, files and options give
@@ -47,6 +48,7 @@ class OutputOptions:
     attention: bool = False  # (L x H x measures) as in `sentviz.analysis.maps.heads`
     words: bool = False  # counts of words
     labels: str = ""  # class of each written label, as in 1=negative,2=positive; "" = found from the labels
+    reasons: bool = False  # the reason and the words with the largest values, as in `sentviz.serving.corpus.reasons`
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,11 @@ def _is_complete(job: ScoringJob, task: Task) -> bool:
 
 def _check_same(old_index: dict[str, Any], new_index: dict[str, Any], out: Path) -> None:
     """Raise InputError with the first difference of two indexes."""
-    for key, words in (("digest", "run"), ("version", "version of sentviz"), ("wishes", "choice of vectors, attention, words and labels")):
+    for key, words in (
+        ("digest", "run"),
+        ("version", "version of sentviz"),
+        ("wishes", "choice of vectors, attention, words, reasons and labels"),
+    ):
         if old_index.get(key) != new_index[key]:
             before, after = (f"{index['run']} ({index[key]})" if key == "digest" else index[key] for index in (old_index, new_index))
             difference = "" if key == "wishes" else f": {before}, not {after}"

@@ -83,6 +83,7 @@ def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
     """Return the description of the export that is needed to prepare texts for the graph."""
     config, tokenizer = model.config, model.tokenizer
     special = tokenizer.specials
+    frame = {"start": special.start, "stop": special.stop}
     return {
         "format": FORMAT,
         "run": run.name,
@@ -92,7 +93,7 @@ def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
         "max_length": config.max_length,
         "filled": not graph.masked,  # Each text is padded with 0 to max_length, and the model reads the padding.
         "cls": model.cls,
-        "tokens": {"kind": tokenizer.kind, "drop": list(tokenizer.dropped), "start": special.start, "stop": special.stop},
+        "tokens": {"kind": tokenizer.kind, "drop": list(tokenizer.dropped), "split_special_tokens": tokenizer.split_special_tokens} | frame,
         "inputs": list(graph.inputs),
         "outputs": list(graph.outputs),
         "model": stored_config(config),

@@ -100,8 +100,10 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
     except ValueError as error:
         raise RunError(f"{folder.name}: {CARD} describes a model that this version does not know ({str(error).rstrip('.')}).") from error
     kind = model_class(config)
-    words = folder / "tokenizer.json"
-    tokenizer = load_tokenizer(words, config.vocab_size) if kind.TOKENIZER is Tokenizer else kind.TOKENIZER.load(words)
+    words, splits = folder / "tokenizer.json", card["tokens"].get("split_special_tokens", True) is True
+    tokenizer: Tokenizer = (
+        load_tokenizer(words, config.vocab_size, split_special_tokens=splits) if kind.TOKENIZER is Tokenizer else kind.TOKENIZER.load(words)
+    )
     tagger = Tagger.load(folder / TAGGER) if config.capabilities.tags else None
     network = Session(config, folder / file, threads=threads)
     return Model(card["run"], network, tokenizer, card["labels"], calibration=card["calibration"], cls=card["cls"], tagger=tagger)
@@ -127,6 +129,7 @@ def read_card(folder: Path) -> dict[str, Any]:
         "labels": list,
         "calibration": (int, float),
         "cls": bool,
+        "tokens": dict,
         "model": dict,
         "files": dict,
     }

@@ -1,0 +1,226 @@
+"""Special and added tokens that a text spells: the ids and the answers are those of transformers, wherever a foreign model is opened."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+
+import sentviz  # noqa: E402
+from sentviz import training  # noqa: E402
+from sentviz.analysis.explain.leave_out import removal, words  # noqa: E402
+from sentviz.data.texts import is_blank, word_spans  # noqa: E402
+from sentviz.models import hub  # noqa: E402
+from tests.foreign.models import loaded, saved, theirs  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+Change = Callable[[Any], object]
+
+
+def added(*tokens: Any, special: bool) -> Change:
+    """Return a function that adds tokens to a tokenizer, as an owner of a model does."""
+
+    def change(tokenizer: Any) -> None:
+        tokenizer.add_tokens(list(tokens), special_tokens=special)
+
+    return change
+
+
+def cased(tokenizer: Any) -> None:
+    from tokenizers import normalizers
+
+    tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    added("[URL]", "[USER]", special=True)(tokenizer)
+
+
+def masks_with_spaces(tokenizer: Any) -> None:
+    tokenizer.add_special_tokens({"mask_token": transformers.AddedToken("<mask>", lstrip=True)})
+
+
+def split(tokenizer: Any) -> None:
+    tokenizer.split_special_tokens = True
+
+
+def without_padding(tokenizer: Any) -> None:
+    tokenizer.pad_token = None
+
+
+def of_an_owner(tokenizer: Any) -> None:
+    """Add tokens of every kind: with spaces on a side, only as whole words, found before or after normalization, short and overlapping."""
+    token = transformers.AddedToken
+    added(token("[lion]", lstrip=True), token("<gap>", rstrip=True), token("zebra", single_word=True), "song", special=False)(tokenizer)
+    added(token("LOUD", normalized=True), token("Quiet", normalized=False), "[[", "😀", "정원", special=False)(tokenizer)
+
+
+MODELS: dict[str, tuple[str, Change, dict[str, Any]]] = {
+    "BERT": ("bert", lambda tokenizer: None, {}),
+    "BERT, cased, with special tokens of its owner": ("bert", cased, {}),
+    "RoBERTa": ("roberta", masks_with_spaces, {}),
+    "DistilBERT with tokens of its owner": ("distilbert", of_an_owner, {}),
+    "XLM-R with special tokens of its owner": ("xlm-roberta", added("<url>", "[SEP]", special=True), {}),
+    "GPT-2 without padding": ("gpt2", without_padding, {"pad_token_id": None}),
+    "Llama, whose answer is at the last token": ("llama", of_an_owner, {}),
+    "ModernBERT that splits special tokens": ("modernbert", split, {}),
+}
+SPELLED = "[SEP] [CLS] [PAD] [UNK] [MASK] <s> </s> <pad> <unk> <mask> [URL] [USER] <url> [lion] <gap> zebra song LOUD loud Quiet quiet [["
+PLAIN = "a warm garden never dull zebras songs 우리 정원은 정말 따뜻하고 ㅎㅎ مرحبا שלום 😀 👍🏽 👨\u200d👩\u200d👧 e\u0301 ﬁ Ⅷ ½ 中文 ß İ"
+JOINTS = ("", " ", "  ", "\n", "\t", "\u200b", "\u00a0", "\0", "\u202e", ".", "-", "'", "\ufeff", "\u3000", "\u2029", "\U000e0041")
+
+
+def hostile(count: int, seed: int = 7) -> list[str]:
+    """Return texts of special tokens, whole, halved and doubled, among words of many scripts, joined by visible and invisible signs.
+
+    The first ones end with padding, or are nothing else.
+    """
+    draw = random.Random(seed)
+    spelled, plain = SPELLED.split(), PLAIN.split()
+    texts = ["<pad>", "a garden <pad>", "<pad> a song <pad><pad>", "[PAD]warm[PAD]"]
+    while len(texts) < count:
+        pieces: list[str] = []
+        for _ in range(draw.choice((1, 2, 3, 5, 9, 400 if len(texts) % 20 == 0 else 12))):
+            token = draw.choice(spelled)
+            half = draw.choice((token[: len(token) // 2], token[len(token) // 2 :], token[1:], token[:-1]))
+            pieces += [draw.choice((token, token, half, token * 2, token.lower(), token.upper(), f"{token[0]} {token[1:]}", *plain))]
+            pieces += [draw.choice((*JOINTS, *" " * 8))]
+        text = "".join(pieces if draw.random() < 0.5 else pieces[:-1])
+        texts += [] if is_blank(text) or text in texts else [text]
+    return texts
+
+
+def folder_of(name: str, folder: Path) -> Path:
+    kind, change, settings = MODELS[name]
+    return saved(folder / kind, kind, change=change, **settings)
+
+
+def compare(model: Any, folder: Path, texts: list[str], tolerance: float = 1e-5) -> None:
+    """Check that ids and probabilities are those of transformers, text by text, and one by one as in a batch."""
+    tokenizer, network = transformers.AutoTokenizer.from_pretrained(folder), theirs(folder)
+    room = model.config.max_length
+    rows = [tokenizer(text, truncation=True, max_length=room, return_tensors="pt") for text in texts]
+    read = model.tokenizer.ids_batch(texts, max_length=room, cls=True)
+    for text, row, ids in zip(texts, rows, read, strict=True):
+        assert ids.tolist() == row["input_ids"][0].tolist(), text
+    some = [(text, row) for text, row in zip(texts, rows, strict=True) if row["input_ids"].shape[1]]
+    with torch.no_grad():
+        wanted = np.concatenate([network(**row).logits.softmax(-1).numpy() for _, row in some])
+    answers = model.predict([text for text, _ in some])[list(model.labels)].to_numpy()
+    np.testing.assert_allclose(answers, wanted, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
+    folder = folder_of(name, tmp_path)
+    compare(loaded(folder), folder, hostile(40))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MODELS)
+def test_300_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
+    folder = folder_of(name, tmp_path)
+    compare(loaded(folder), folder, hostile(300))
+
+
+@pytest.mark.parametrize("name", ["BERT", "Llama, whose answer is at the last token"])
+def test_pairs_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
+    """The longer text is cut first, and a special token that a text spells stays in its text."""
+    folder, texts = folder_of(name, tmp_path), hostile(30, seed=8)
+    tokenizer, model = transformers.AutoTokenizer.from_pretrained(folder), hub.load(folder)
+    for limit, text, pair in zip(range(15, 30), texts[:15], texts[15:], strict=True):
+        row = tokenizer(text, pair, truncation="longest_first", max_length=limit)
+        encoded = model.tokenizer.encode(text, pair, max_length=limit, cls=True)
+        assert encoded.ids.tolist() == row["input_ids"]
+        assert model.tokenizer.specials_of(encoded.reading, cls=True).tolist() == encoded.specials.tolist()
+
+
+def of_file(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
+    """Return the probabilities that `sentviz score` writes."""
+    from sentviz.serving.corpus.engines import score
+
+    file = tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    run = training.adopt(folder, "", tmp_path / "runs")
+    scored = score(run, [file], tmp_path / "scored")
+    return scored.part(0, [f"probability_{label}" for label in run.labels]).to_pandas().to_numpy()
+
+
+def of_server(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
+    """Return the probabilities that `sentviz serve` sends."""
+    from sentviz.serving.http import PredictRequest, predict_texts
+
+    run = training.adopt(folder, "", tmp_path / "runs")
+    answers = predict_texts(run, sentviz.load(run), PredictRequest(run=run.name, texts=texts))["answers"]
+    return np.array([list(answer["probabilities"].values()) for answer in answers])
+
+
+def of_graph(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
+    """Return the probabilities of the exported graph."""
+    from sentviz.serving.onnx import export, load
+
+    run = training.adopt(folder, "", tmp_path / "runs")
+    export(run, tmp_path / "exported")
+    return load(tmp_path / "exported").predict(texts)[list(run.labels)].to_numpy()
+
+
+def of_memory(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
+    """Return the probabilities of a model in memory."""
+    network = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    model = sentviz.load(network, transformers.AutoTokenizer.from_pretrained(folder))
+    return model.predict(texts)[list(model.labels)].to_numpy()
+
+
+DOORS = {"a model in memory": of_memory, "score": of_file, "serve": of_server, "ONNX": of_graph}
+SPELLING = ["a warm [SEP] song", "dull [URL]garden", "[MASK]", "<pad> a [lion] song <pad>", "zebras zebra LOUD quiet [[SEP]]"]
+
+
+@pytest.mark.parametrize("name", ["BERT, cased, with special tokens of its owner", "Llama, whose answer is at the last token", "RoBERTa"])
+@pytest.mark.parametrize("door", [*list(DOORS)[:3], pytest.param("ONNX", marks=pytest.mark.exhaustive)])
+def test_every_door_reads_them_alike(door: str, name: str, tmp_path: Path) -> None:
+    """The answers to a text with special tokens are those of transformers to 1e-5 (random weights: 1e-4 of a graph) for every door."""
+    if door == "ONNX" and (find_spec("onnxruntime") is None or find_spec("onnxscript") is None):
+        pytest.skip("the extra onnx is not installed")
+    folder = folder_of(name, tmp_path)
+    tokenizer, network = transformers.AutoTokenizer.from_pretrained(folder), theirs(folder)
+    with torch.no_grad():
+        wanted = [network(**tokenizer(text, return_tensors="pt")).logits.softmax(-1)[0].tolist() for text in SPELLING]
+    np.testing.assert_allclose(DOORS[door](folder, tmp_path, SPELLING), wanted, atol=1e-4 if door == "ONNX" else 2e-5)
+
+
+def test_a_run_that_splits_special_tokens_still_splits_them_after_it_was_stored(tmp_path: Path) -> None:
+    folder = folder_of("ModernBERT that splits special tokens", tmp_path)
+    run = training.adopt(folder, "", tmp_path / "runs")
+    wanted = transformers.AutoTokenizer.from_pretrained(folder)("a <mask> song")["input_ids"]
+    assert sentviz.load(run).encode("a <mask> song").ids.tolist() == wanted and len(wanted) > 6
+
+
+def test_a_spelled_special_token_is_a_token_of_the_text(tmp_path: Path) -> None:
+    """Such a token has offsets and is a word of its own; removal gives the answer to the text without it."""
+    folder = saved(tmp_path / "bert", "bert", change=added("[URL]", special=True))
+    model = hub.load(folder)
+    text = "a warm [SEP]song[URL][MASK]"
+    encoded = model.encode(text)
+    assert encoded.tokens[1:-1] == ("a", "warm", "[SEP]", "song", "[URL]", "[MASK]")
+    assert [text[start:end] for start, end in encoded.offsets[1:-1]] == list(encoded.tokens[1:-1])
+    assert np.flatnonzero(encoded.specials).tolist() == [0, len(encoded) - 1]
+    assert [word.text for word in word_spans(text, encoded)][1:-1] == ["a", "warm", "[SEP]", "song", "[URL]", "[MASK]"]
+    trace = model.trace(text)
+    fall = trace.value - trace.value_of(model.forward([model.encode("a warm song[URL][MASK]").reading])[0])[0]
+    assert removal(model, trace)[list(words(trace)[2].indices)] == pytest.approx([fall], abs=1e-4)
+
+
+def test_padding_that_a_text_spells_has_the_same_place_in_gradients(tmp_path: Path) -> None:
+    """Vectors in the place of ids, as gradients take them, give the answer to the ids: RoBERTa gives padding no place."""
+    model = loaded(folder_of("RoBERTa", tmp_path))
+    inputs = model.inputs(model.encode("a warm <pad><pad> song"))
+    with_vectors = replace(inputs, vectors=model.network.table[inputs.ids])
+    torch.testing.assert_close(model.network(with_vectors).logits, model.network(inputs).logits)

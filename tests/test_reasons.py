@@ -1,0 +1,158 @@
+"""Files that say why: the reason for each row of a file, and the mistakes of an evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sentviz
+from sentviz.analysis.explain import explained, headline, supported
+from sentviz.analysis.explain.headline import chance_of
+from sentviz.analysis.explain.leave_out import words
+from sentviz.runs.store import Run
+from sentviz.serving.corpus.answers import Scorer
+from tests.corpora import TEXTS, command
+
+pytestmark = pytest.mark.slow
+
+LONG = "warm " * 700
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path) -> Run:
+    """Return the run that predicts."""
+    return Run.open(tiny_run)
+
+
+def written(tmp_path: Path, texts: list[str]) -> Path:
+    path = tmp_path / "in.csv"
+    pd.DataFrame({"number": np.arange(len(texts)) + 7, "review": texts}).to_csv(path, index=False)
+    return path
+
+
+def read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False)
+
+
+def test_every_row_has_the_reason_and_the_words_of_explain(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    """The witness are the same functions, text by text. A row without a text has a remark; a formula is escaped; no labels are needed."""
+    texts = [*TEXTS[:3], "=cold soup", ""]
+    out = tmp_path / "reasons.csv"
+    result = command("explain", run.folder, "--data", written(tmp_path, texts), "-o", out)
+    assert result.exit_code == 0 and f"5 rows with their reasons in {out}" in result.output, result.output
+    frame = read(out)
+    assert frame["number"].tolist() == [7, 8, 9, 10, 11] and frame["review"].iloc[3] == "'=cold soup"
+    for row, text in zip(frame.to_dict("records"), texts[:4], strict=False):
+        trace = supported(tiny_model, explained(tiny_model, tiny_model.trace(text)), chance_of(tiny_model, run))
+        assert row["predicted"] == trace.label and row["reason"] and headline(trace).endswith(row["reason"])
+        falls = {word.text: float(trace.token_scores["removal"][word.indices[0]]) for word in words(trace)}
+        first = row["word_1"].removeprefix("'")
+        assert abs(falls[first]) == max(map(abs, falls.values()))
+        assert float(row["value_1"]) == pytest.approx(falls[first], abs=1e-4)
+    assert frame["remark"].iloc[4].startswith("The text is empty") and frame["reason"].iloc[4] == frame["word_1"].iloc[4] == ""
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "in.csv", out])
+
+
+def test_stopped_reasons_continue(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after the first part leaves no file; the same command explains the other rows only, and the file is that of one command."""
+    path, out, whole, done = written(tmp_path, [*TEXTS[:4]] * 10), tmp_path / "out.csv", tmp_path / "whole.csv", list[tuple[int, int]]()
+    assert command("explain", run.folder, "--data", path, "-o", whole).exit_code == 0
+    answer = Scorer.__call__
+
+    def stops(self: Scorer, task: tuple[int, int]) -> int:
+        if len(done) == 1:
+            raise KeyboardInterrupt
+        done.append(task)
+        return answer(self, task)
+
+    monkeypatch.setattr(Scorer, "__call__", stops)
+    assert command("explain", run.folder, "--data", path, "-o", out).exit_code != 0 and not out.exists()
+    monkeypatch.setattr(Scorer, "__call__", lambda self, task: done.append(task) or answer(self, task))
+    assert command("explain", run.folder, "--data", path, "-o", out).exit_code == 0
+    assert done == [(0, 0), (0, 1), (0, 2)] and out.read_bytes() == whole.read_bytes()
+
+
+def test_a_model_of_code_gives_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_mine.py").write_text("def predict(texts):\n    return [[0.9, 0.1] if 'dull' in t else [0.2, 0.8] for t in texts]\n")
+    monkeypatch.chdir(tmp_path)
+    path, out = written(tmp_path, ["a dull soup", "a warm soup"]), tmp_path / "out.csv"
+    result = command("explain", "--model", "of_mine:predict", "--classes", "bad,good", "--data", path, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert read(out)["word_1"].iloc[0] == "dull" and "“dull”" in read(out)["reason"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--data", "in.csv"], "name it with -o"),
+        (["--data", "in.csv", "-o", "reasons.parquet"], "one CSV file"),
+        (["a text", "--data", "in.csv", "-o", "reasons.csv"], "no SENTENCE"),
+        (["--data", "in.csv", "-o", "reasons.csv", "--edit"], "word removal"),
+        (["a text", "-o", "reasons.csv"], "a file with --data"),
+        (["--data", "in.csv", "-o", "in.csv"], "one of the files"),
+    ],
+)
+def test_what_does_not_go_together_is_one_sentence(
+    run: Run, arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, TEXTS[:2])
+    monkeypatch.chdir(tmp_path)
+    result = command("explain", run.folder, *arguments)
+    assert result.exit_code != 0 and says in result.output and "Traceback" not in result.output, result.output
+
+
+def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    """predict, serve, score and the reasons say of a row what explain says of its text; a row that fits is not marked."""
+    from sentviz.serving.http import PredictRequest, predict_texts
+
+    texts, most = ["a warm song", LONG, "warm " * tiny_model.config.max_length], tiny_model.config.max_length
+    beyond = 700 - most
+    says = f"The model reads {most:,} tokens at most; the last {beyond:,} tokens were not read."
+    assert command("explain", run.folder, LONG).output.strip().endswith(says)
+    frame = tiny_model.predict(texts)
+    assert frame["remark"].tolist() == ["", says, ""] and frame.attrs["truncated"] == 1
+    answers = predict_texts(run, tiny_model, PredictRequest(run=run.name, texts=texts))["answers"]
+    assert [answer["remark"] for answer in answers] == ["", says, ""]
+    path = written(tmp_path, texts)
+    result = command("score", run.folder, path, "-o", tmp_path / "scores.csv")
+    assert "1 rows are longer than the model reads" in result.output
+    assert read(tmp_path / "scores.csv")["remark"].tolist() == ["", says, ""]
+    assert read(tmp_path / "scores.csv")["truncated"].tolist() == [0, beyond, 0]
+
+
+def test_mistakes_are_written_the_most_confident_first(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    """The witness are predictions of the texts. A formula is escaped."""
+    texts = [*TEXTS[:6], "=cold soup"]
+    predicted = tiny_model.predict(texts)
+    opposite = {"negative": "positive", "positive": "negative"}
+    labels = [opposite[label] if place % 2 == 0 else label for place, label in enumerate(predicted["label"])]
+    path, out = tmp_path / "labelled.csv", tmp_path / "mistakes.csv"
+    pd.DataFrame({"review": texts, "label": labels}).to_csv(path, index=False)
+    result = command("evaluate", run.folder, "--data", path, "-o", out)
+    assert result.exit_code == 0 and "4 mistakes written" in result.output, result.output
+    shares = predicted[["negative", "positive"]].max(axis=1)
+    frame = read(out)
+    assert list(frame) == ["id", "text", "label", "predicted", "probability"]
+    assert sorted(frame["id"]) == [1, 3, 5, 7] and frame["probability"].is_monotonic_decreasing
+    for row in frame.to_dict("records"):
+        place = row["id"] - 1
+        assert (row["label"], row["predicted"]) == (labels[place], predicted["label"][place])
+        assert row["probability"] == pytest.approx(shares[place], abs=1e-5)
+        assert row["text"] == texts[place].replace("=cold", "'=cold")
+
+
+def test_mistakes_of_a_file_of_predictions_are_written(tmp_path: Path) -> None:
+    path, out = tmp_path / "predictions.csv", tmp_path / "mistakes.csv"
+    rows = {
+        "text": ["warm", "dull", "cold"],
+        "label": ["good", "bad", "bad"],
+        "predicted": ["bad", "bad", "good"],
+        "prob": [0.7, 0.9, 0.95],
+    }
+    pd.DataFrame(rows).to_csv(path, index=False)
+    result = command("evaluate", path, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert read(out)["text"].tolist() == ["cold", "warm"] and read(out)["probability"].tolist() == [0.95, 0.7]
