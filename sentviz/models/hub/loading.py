@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
+from sentviz.io.foreign import contained
 from sentviz.models.folder import CLASSIFIER
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.files import (
@@ -137,7 +138,7 @@ def opened(
     kind = checked_kind(source, settings, classifies=not labels)
     kinds = settings.get("architectures") or [CLASSIFIER]
     has_head = bool(labels) or any(str(each).endswith(CLASSIFIER) for each in kinds)
-    with quiet():
+    with quiet(), contained(short_name(source)):
         check_configuration(name)
         backend, limit = read_tokenizer(name)
         model, digest = read_model(name, labels, allow_pickle, has_head=has_head)
