@@ -160,7 +160,7 @@ def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkey
         if app.run().warning:
             break
     assert app.warning[0].value == "It has no weights\\."
-    assert commands == [["adopt", str(folder), "--classes", "bad,good", "-o", str(home / "runs")]]
+    assert commands == [["adopt", str(folder), "--classes", "bad,good", "--own-name", "-o", str(home / "runs")]]
 
 
 def test_others_open_only_models_that_the_operator_names(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,7 +186,11 @@ class Tokenizer:
 
     def save(self, path: Path) -> None:
         """Write one JSON file, which the `tokenizers` library can read too. Equal tokenizers give equal bytes."""
-        Path(path).write_text(self._backend.to_str(), encoding="utf-8")
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def to_json(self) -> str:
+        """Return the content of the file that `save` writes."""
+        return str(self._backend.to_str())
 
     # ---- vocabulary ------------------------------------------------------------------------------------------------
 

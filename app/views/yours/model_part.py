@@ -106,7 +106,7 @@ def _name(model: ModelFolder, place: int) -> str:
 
 
 def _opened(folder: Path, classes: Sequence[str], job: Job) -> str:
-    """Write the model as a run in the library, in a process of its own; return the run's name."""
+    """Write the model as a run in the library, in a separate process; return the run's name. Other classes are another run."""
     job.tick(0.0, "loading the model")
     name = ""
 
@@ -115,6 +115,6 @@ def _opened(folder: Path, classes: Sequence[str], job: Job) -> str:
         name = str(report.get("run", name))
 
     named = ["--classes", ",".join(classes)] if classes else []
-    run_apart(["adopt", str(folder), *named, "-o", str(home() / "runs")], hear, lambda: job.tick(job.share, job.doing))
+    run_apart(["adopt", str(folder), *named, "--own-name", "-o", str(home() / "runs")], hear, lambda: job.tick(job.share, job.doing))
     cache.changed()
     return name
