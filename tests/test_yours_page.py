@@ -130,8 +130,10 @@ def test_pasted_lines_become_a_table() -> None:
 
 
 def model_folder(folder: Path, **settings: Any) -> Path:
-    """Write the configuration of a model, without weights."""
+    """Write the configuration of a model, with empty files for its weights and its tokenizer."""
     folder.mkdir(parents=True)
+    for file in ("model.safetensors", "tokenizer.json"):
+        (folder / file).touch()
     config = {"model_type": "bert", "num_hidden_layers": 3, "architectures": ["BertForSequenceClassification"]} | settings
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder

@@ -21,6 +21,7 @@ from sentviz.data.given import order_of, with_classes
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
+from sentviz.models.folder import NO_HEAD
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.files import checked_weights, reachable
 from sentviz.models.hub.loading import Opened, opened, short_name
@@ -74,7 +75,7 @@ def adopt(
     test = datasets.load_split(classified(data), "test") if data else None
     read = opened(name_or_folder, classes=classes, head=head, allow_pickle=allow_pickle)
     if not read.labels:
-        raise RunError(f"{read.name} has no classification head. sentviz.load opens it as an encoder; a run needs classes: give it a head.")
+        raise RunError(NO_HEAD.format(read.name))
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
     if test is not None:
         _reorder(model, order_of(model.labels, test.labels, read.name))
