@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
-def sentence(error: Exception) -> str:
+def sentence(error: BaseException) -> str:
     """Return the message for a visitor: the library's sentence, that the disk is full, or that sentviz failed (see the log)."""
     log = logging.getLogger(__name__)
     if isinstance(error, SentvizError):

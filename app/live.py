@@ -24,12 +24,12 @@ from starlette.responses import JSONResponse, Response
 from app import cache
 from app.answers import aim_of, aimed
 from app.errors import sentence
-from app.fields import LONGEST
-from app.focus import Focus
+from app.fields import LONGEST, as_sent
+from app.focus import FIELDS, Focus
 from app.server.queue import turns
 from sentviz.analysis.explain import SCORES, answer, available, explained
 from sentviz.browser.canvas import canvas_data, is_quick, scene_of
-from sentviz.errors import InputError
+from sentviz.errors import InputError, RunError
 from sentviz.runs.catalog import reads_pairs
 from sentviz.serving.jobs import AT_ONCE
 
@@ -85,13 +85,14 @@ class Question:
                 raise InputError(f"A text may have at most {LONGEST:,} characters.")
         try:
             content = json.loads(body)
-            view, *texts = (content[name] for name in ("view", "text", "pair", "visitor"))
+            view, *strings = (content[name] for name in ("view", "text", "pair", "visitor"))
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError("This is not a question that sentviz asks.") from None
-        strings = [*texts, *view.keys(), *view.values()] if isinstance(view, dict) else [None]
-        if not all(isinstance(each, str) for each in strings) or max(map(len, texts[:2])) > LONGEST:
+        strings += [*view.keys(), *view.values()] if isinstance(view, dict) else [None]
+        if not all(isinstance(each, str) for each in strings) or max(map(len, strings)) > LONGEST:
             raise InputError(f"A question is made of texts of at most {LONGEST:,} characters.")
-        return cls(view, *texts)
+        text, pair, visitor, *parts = map(as_sent, strings)
+        return cls(dict(zip(parts, parts[len(view) :], strict=False)), text, pair, visitor)
 
     @property
     def is_known(self) -> bool:
@@ -100,11 +101,21 @@ class Question:
         return hmac.compare_digest(proof.encode(), _proof(name).encode())
 
     def focus(self) -> Focus:
-        """Return the focus of the view with the text; what the model cannot show is at its default."""
+        """Return the focus of the view with the text; a layer, head or score that the model does not have is at its default.
+
+        Raises:
+            RunError: the run is not available, or its model does not have what the view changes.
+        """
         models = cache.models()
-        parsed, _ = Focus.parse(self.view, models, tuple(SCORES))
-        fitted, _ = parsed.fit(models[parsed.run].capabilities)
-        return fitted.with_(text=self.text, pair=self.pair)
+        named = self.view.get("run") or next(iter(models), "")
+        if named not in models:
+            raise RunError(f"There is no run {named!r} here that can predict. Choose another model.")
+        changes = {name: text for name, text in self.view.items() if name == "change" or (name in FIELDS and FIELDS[name].by_hand)}
+        parsed, unknown = Focus.parse({"run": named} | changes, models, ())
+        if unknown or parsed.fit(models[named].capabilities)[1]:
+            raise RunError(f"{named} does not have what the view changes in it. Reset the changes.")
+        focus, _ = Focus.parse({**self.view, "run": named}, models, tuple(SCORES))
+        return focus.fit(models[named].capabilities)[0].with_(text=self.text, pair=self.pair)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +152,10 @@ class Live:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="live")
 
     async def answer(self, request: Request) -> Response:
-        """Answer a question with the data of the picture, or with an error in one sentence; refuse it (503) if too many wait."""
+        """Answer a question with the data of the picture, or with an error in one sentence.
+
+        It is refused if the visitor is unknown (403), the model is not there (404), or too many wait (503).
+        """
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return _refused(403, OTHER)
         try:
@@ -160,6 +174,8 @@ class Live:
         try:
             place = await asyncio.get_running_loop().run_in_executor(None, self._put_in_line, question)
             data = await asyncio.wrap_future(place)
+        except RunError as error:
+            return _refused(404, str(error))
         finally:
             self._busy.discard(question.visitor)
         return JSONResponse(data, headers={"cache-control": "no-store"})
@@ -170,6 +186,9 @@ class Live:
         try:
             focus = question.focus()
             reader = self._reader(question.visitor, focus.run)
+        except RunError as error:
+            answer.set_exception(error)
+            return answer
         except Exception as error:
             answer.set_result({"error": sentence(error)})
             return answer
@@ -192,7 +211,7 @@ class Live:
         try:
             with turns("model").turn(batch[0].visitor):
                 pictures = _pictures([waiting.focus for waiting in batch], measured=is_alone)
-        except Exception as error:
+        except BaseException as error:  # Visitors wait for an answer, whatever was raised.
             pictures = [{"error": sentence(error)}] * len(batch)
         for waiting, data in zip(batch, pictures, strict=True):
             by = {} if "error" in data else {"by": waiting.focus.run if waiting.focus.run != waiting.wanted else ""}

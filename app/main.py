@@ -10,9 +10,10 @@ from starlette.routing import Route
 from app.errors import WriteErrors, show_error
 from app.live import Live
 from app.server.headers import Private, Rooted, SecurityHeaders
-from app.server.process import guard_files, limit_arenas, sweeping
+from app.server.process import guard_files, limit_arenas, part_tokenizers, sweeping
 
 limit_arenas()
+part_tokenizers()
 guard_files()
 known = st.get_option("server.allowedHosts")
 base = str(st.get_option("server.baseUrlPath")).strip("/")

@@ -123,7 +123,7 @@ def test_each_wrong_function_is_one_sentence(answer: Any, sentence: str) -> None
 def test_a_function_that_sleeps_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blackbox, "SECONDS", 0.2)
     start = time.monotonic()
-    with pytest.raises(InputError, match=r"did not return within 0\.2 seconds for 1 texts"):
+    with pytest.raises(InputError, match=r"did not return within 0\.2 seconds for 1 text\."):
         sentviz.load(lambda texts: time.sleep(20), classes=LABELS).trace("a warm song")
     assert time.monotonic() - start < 15
 

@@ -126,8 +126,9 @@ def test_what_is_no_question_gets_one_sentence(client: TestClient, body: bytes, 
 
 def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
     """A ticket of nobody, of another server, and a page of another site are refused."""
-    for visitor in ("", "a.b", ticket()[:-1] + "x", "é.ü"):
-        answer = client.post("/live", json=question(visitor=visitor))
+    odd = ("\ud83d", f"{ticket()}\udc00", f"\ud800.{'a' * 64}", f"{ticket()}\0", "a" * 9_000)
+    for visitor in ("", "a.b", ".", ticket()[:-1] + "x", "é.ü", *odd):
+        answer = client.post("/live", content=json.dumps(question(visitor=visitor)))
         assert (answer.status_code, answer.json()["error"]) == (403, "Only an open page of this server may ask.")
     assert client.post("/live", json=question(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert client.get("/live").status_code == 405
@@ -137,8 +138,39 @@ def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
 def test_an_error_is_a_sentence_and_no_text_is_logged(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     assert "empty" in client.post("/live", json=question(" ")).json()["error"]
-    assert "error" not in client.post("/live", json=question("a private song", view={"run": "nothing/known", "score": "none"})).json()
+    assert "error" not in client.post("/live", json=question("a private song", view={"run": RUN, "score": "none", "layer": "99"})).json()
     assert "private" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        ({"run": "nothing/known"}, "There is no run 'nothing/known' here that can predict."),
+        ({"run": "\ud800"}, "There is no run '?' here"),
+        ({"run": f"{RUN}\0"}, "There is no run"),
+        ({"run": RUN.upper()}, "There is no run"),
+        ({"run": RUN, "mix": "9.2:0.5"}, f"{RUN} does not have what the view changes"),
+        ({"run": RUN, "mix": "1.9:0.5"}, f"{RUN} does not have what the view changes"),
+        ({"run": RUN, "off": "1.99"}, f"{RUN} does not have what the view changes"),
+        ({"run": RUN, "off": "\ud800"}, f"{RUN} does not have what the view changes"),
+        ({"run": RUN, "change": "head:9.9=0"}, f"{RUN} does not have what the view changes"),
+        ({"run": RUN, "change": "nothing:1"}, f"{RUN} does not have what the view changes"),
+    ],
+    ids=range(10),
+)
+def test_another_model_never_answers_in_silence(client: TestClient, view: dict[str, str], message: str) -> None:
+    """An unknown run, or a change of a layer, head or component that the model does not have."""
+    answer = client.post("/live", content=json.dumps(question(view=view)))
+    assert answer.status_code == 404 and answer.json()["error"].startswith(message) and answer.json()["error"].endswith(".")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("odd", ["\ud83d", "a \udc00 song", "a\0song", "\ufeffa song", "é ü 우리", "\U0001f44d\ud83c"])
+def test_half_characters_and_other_odd_ones_are_read(client: TestClient, odd: str) -> None:
+    """In the text, in the pair, and in keys and values of the view: an answer or a sentence."""
+    for more in ({"text": odd}, {"pair": odd}, {"view": {"run": RUN, "layer": odd, odd: odd}}):
+        answer = client.post("/live", content=json.dumps(question() | more))
+        assert answer.status_code == 200 and ("data" in answer.json() or "sentviz" not in answer.json()["error"])
 
 
 @pytest.mark.slow

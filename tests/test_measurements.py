@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.measurements import MEASUREMENTS, measure
+from sentviz.cli import main
+from sentviz.data import datasets
+from sentviz.errors import RunError
 from sentviz.runs.store import Run
-from sentviz.runs.writing import write_config
+from sentviz.runs.writing import take_in, write, write_config
 from tests import makers
 
 pytestmark = pytest.mark.slow
@@ -93,3 +97,93 @@ def test_a_run_is_measured_on_the_rows_that_its_recipe_draws(own: Path) -> None:
     run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
     drawn = {split: int(measure("heads", run, split).frame("heads.parquet")["n"].max()) for split in complete}
     assert drawn == {"test": 5, "validation": complete["validation"]} and complete["test"] > 5
+
+
+# ---- shipped runs
+
+COMMANDS = {
+    "heads": "heads.parquet",
+    "faithfulness --sample 4": "faithfulness.parquet",
+    "referee --sample 2": "referee.parquet",
+    "directions --sample 30": "directions.parquet",
+    "specialise --sample 8 --inits 1": "components.parquet",
+    "words": "words.parquet",
+    "epochs --sample 20": "epochs/2.measured.safetensors",
+    "gates": "",  # the run has no gate
+    "leaders": "",  # it has no leaders
+    "calibrate": "",
+    "evaluate": "",
+}
+
+
+def contents(folder: Path) -> dict[Path, tuple[bytes, int]]:
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def shipped(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A shipped run in a folder of its own, and an empty library."""
+    known = datasets.info
+    makers.use_toy_data(monkeypatch)
+    toy = datasets.info
+    monkeypatch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))  # the lexicons stay as they are
+    root = tmp_path / "checkpoints"
+    shutil.copytree(kept_epochs, root / "toy" / kept_epochs.name)
+    monkeypatch.setattr("sentviz.runs.store.SHIPPED", root)
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    return root / "toy" / kept_epochs.name
+
+
+@pytest.mark.exhaustive
+def test_no_command_changes_a_byte_of_a_shipped_run_and_each_table_is_found(shipped: Path) -> None:
+    """Tables go to the library under the digest of the run, where a copy without that digest does not find them."""
+    before, digest = contents(shipped), Run.open(shipped).digest
+    assert {line.split()[0] for line in COMMANDS} >= MEASUREMENTS.keys()
+    for line, file in COMMANDS.items():
+        name, *options = line.split()
+        done = CliRunner().invoke(main, [name, str(shipped), *options])
+        assert contents(shipped) == before and sorted(shipped.parent.iterdir()) == [shipped], line
+        assert (done.exit_code == 0) == (bool(file) or name == "evaluate"), done.output
+        assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
+        if file:
+            assert file in Run.open(shipped).files and Run.open(shipped).path(file).is_relative_to(shipped.parents[2] / "home")
+    run = Run.open(shipped)
+    assert run.digest == digest and run.measured == run.epochs and not run.frame("heads.parquet").empty
+
+    other = shipped.parent / "other"
+    shutil.copytree(shipped, other)
+    (other / "config.json").write_text((shipped / "config.json").read_text() + "\n")
+    assert Run.open(other).digest != digest and Run.open(other).files == Run.open(other).config["files"]
+
+
+def test_tables_of_a_shipped_run_are_read_everywhere_by_one_mechanism(shipped: Path, tiny_run: Path) -> None:
+    """A figure, an epoch and a longer length of the run find the table; the numbers are those of a run of the user."""
+    assert "heads.parquet" not in Run.open(shipped).files
+    run = measure("heads", Run.open(shipped))
+    assert run.is_shipped and not Run.open(tiny_run).is_shipped
+    elsewhere = shipped.parents[2] / "runs" / "toy" / shipped.name
+    shutil.copytree(shipped, elsewhere)
+    theirs = measure("heads", Run.open(elsewhere))
+    assert theirs.digest != run.digest and theirs.path("heads.parquet").parent == elsewhere
+    assert theirs.frame("heads.parquet").equals(run.frame("heads.parquet"))
+    assert run.at(run.epochs[0]).frame("heads.parquet").equals(run.frame("heads.parquet"))
+    run.path("heads.parquet").write_bytes(b"damaged")
+    with pytest.raises(RunError, match=r"heads\.parquet is damaged or was replaced"):
+        run.frame("heads.parquet")
+    assert measure("heads", run).frame("heads.parquet").equals(theirs.frame("heads.parquet"))
+    (run.beside / "config.json").write_text("{")
+    assert "heads.parquet" not in Run.open(shipped).files
+
+
+def test_a_measured_table_never_stands_in_for_weights_or_predictions(shipped: Path) -> None:
+    run = Run.open(shipped)
+    write(run.beside, {}, {file: lambda path: path.write_bytes(b"mine") for file in ("model.safetensors", "test.parquet", "heads.parquet")})
+    assert {file for file, digest in run.files.items() if digest != run.config["files"].get(file)} == {"heads.parquet"}
+
+
+def test_before_a_release_the_tables_move_into_the_run(shipped: Path) -> None:
+    run = measure("heads", Run.open(shipped))
+    table, digest, files = run.frame("heads.parquet"), run.digest, run.files
+    taken = take_in(run)
+    assert taken.digest != digest and taken.config["files"] == files and not run.beside.exists()
+    assert taken.path("heads.parquet").parent == shipped and taken.frame("heads.parquet").equals(table)

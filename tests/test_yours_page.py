@@ -130,8 +130,10 @@ def test_pasted_lines_become_a_table() -> None:
 
 
 def model_folder(folder: Path, **settings: Any) -> Path:
-    """Write the configuration of a model, without weights."""
+    """Write the configuration of a model, with empty files for its weights and its tokenizer."""
     folder.mkdir(parents=True)
+    for file in ("model.safetensors", "tokenizer.json"):
+        (folder / file).touch()
     config = {"model_type": "bert", "num_hidden_layers": 3, "architectures": ["BertForSequenceClassification"]} | settings
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder
@@ -160,7 +162,7 @@ def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkey
         if app.run().warning:
             break
     assert app.warning[0].value == "It has no weights\\."
-    assert commands == [["adopt", str(folder), "--classes", "bad,good", "-o", str(home / "runs")]]
+    assert commands == [["adopt", str(folder), "--classes", "bad,good", "--own-name", "-o", str(home / "runs")]]
 
 
 def test_others_open_only_models_that_the_operator_names(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

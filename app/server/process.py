@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import gc
 import hashlib
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -26,6 +27,14 @@ def limit_arenas(arenas: int = 2) -> None:
     """
     with suppress(AttributeError, OSError, TypeError):  # another C library
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, arenas)
+
+
+def part_tokenizers() -> None:
+    """Let each tokenizer work in the thread that calls it.
+
+    Otherwise all tokenizers share one thread per processor, and two texts on which a pattern backtracks would stop those of all visitors.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 def return_memory() -> None:

@@ -40,7 +40,7 @@ def measured(kind: str, inputs: Given, split: str, file: str, **options: Any) ->
         return of.name, f"{rows.name}, {rows.split}", frame
     with progress_bar("Texts") as report_progress:
         run = measure(kind, of, split, progress=report_progress, **options)
-    click.echo(f"Stored in {run.folder}")
+    click.echo(f"Stored in {run.path(file).parent}")
     return run.name, split, run.frame(file)
 
 
@@ -291,7 +291,7 @@ def words(inputs: Given, split: str) -> None:
         return
     of = inputs.answers()
     if not inputs.data and not inputs.model:
-        click.echo(f"Stored in {store(of).folder}")
+        click.echo(f"Stored in {store(of).path(FILE).parent}")
         return
     from sentviz.analysis.testset.rows import RowsSource, predicted
     from sentviz.models.loading import load
@@ -330,7 +330,7 @@ def epochs(run: str, sample: int, split: str, seed: int) -> None:
 
     with progress_bar("Epochs") as report_progress:
         stored = measure("epochs", find(run), split, sample=sample, seed=seed, progress=report_progress)
-    click.echo(f"Stored in {stored.folder}")
+    click.echo(f"Stored in {stored.beside if stored.is_shipped else stored.folder}")
     seen = epoch_series(stored)
     n = len(seen.first.ids)
     click.echo(f"{stored.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")

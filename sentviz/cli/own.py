@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sentviz.errors import InputError
+from sentviz.io.foreign import contained
 
 if TYPE_CHECKING:
     from sentviz.data.datasets import Split
@@ -146,7 +147,8 @@ def own_model(name: str, classes: str) -> Model:
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:
-        source = resolve_name(name)
+        with contained(name):
+            source = resolve_name(name)
     except Exception as error:  # code of the user may raise anything while it is imported
         message = " ".join(str(error).split())[:200].rstrip(".")
         raise InputError(f"{name} cannot be imported ({type(error).__name__}: {message}).") from error

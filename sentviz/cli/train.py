@@ -232,6 +232,7 @@ def calibrate(run: str, intercept: bool) -> None:
 @click.option("--example", default="", help="Sentence that the run's pages show first.")
 @click.option("--pair", default="", help="Second sentence of the example, for a data set of sentence pairs.")
 @click.option("--allow-pickle", is_flag=True, help="Allow pickled weights, read as plain tensors only.")
+@click.option("--own-name", is_flag=True, help="Add a digest of model and classes to the run's name, so that no other run is replaced.")
 @out_option
 @command
 def adopt(
@@ -244,6 +245,7 @@ def adopt(
     example: str,
     pair: str,
     allow_pickle: bool,
+    own_name: bool,
     out: Path | None,
 ) -> None:
     """Make a run from a Hugging Face classifier without training. MODEL is a name or a folder. All pages can show the run."""
@@ -255,7 +257,16 @@ def adopt(
     names = [label.strip() for label in classes.split(",") if label.strip()]
     sentences = (example, pair or None) if example else None
     run = make_run(
-        model, data, out, lexicon=lexicon, injection=injection, classes=names, head=head, example=sentences, allow_pickle=allow_pickle
+        model,
+        data,
+        out,
+        lexicon=lexicon,
+        injection=injection,
+        classes=names,
+        head=head,
+        example=sentences,
+        allow_pickle=allow_pickle,
+        own_name=own_name,
     )
     print_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ from sentviz.data.cleaning import DROPPED, cleaned, normalizer
 from sentviz.data.texts import LONGEST, WORDS, Bools, Encoded, Frame, Ints, TokenizedText, check_text
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
+from sentviz.io.foreign import Foreign, contained
 
 if TYPE_CHECKING:
     import tokenizers
@@ -24,6 +25,8 @@ SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 """Entries 0 to 3 of every vocabulary except that of tweets. A text that spells one of them never gets its id."""
 
 MOST = 1 << 26  # maximum bytes of a tokenizer.json
+SECONDS, SLOWEST = 5.0, 10_000  # seconds that a call may take, and further ones: letters per second; usual are 1,000,000
+READER = "The tokenizer of this model"
 GROWTH = 1 << 10  # maximum factor by which the replacements of a tokenizer.json may lengthen a text
 
 _SPACE = "Ġ"  # a space in byte-level vocabularies
@@ -79,7 +82,7 @@ class Tokenizer:
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         """Wrap a trained backend. Use the class methods to train or load a tokenizer."""
-        self._backend = backend
+        self._backend, self._foreign = backend, Foreign(READER)
         self._space: int | None = None if self.kind == "words" else backend.token_to_id(_SPACE)
         self.specials = _KINDS[self.kind][1]
         self.special_ids = tuple(range(len(self.specials.names)))
@@ -172,7 +175,8 @@ class Tokenizer:
                 raise ValueError("its vocabulary has gaps")
             if tuple(token for token, _ in entries[: len(SPECIALS)]) not in schemes or stored["added_tokens"]:
                 raise ValueError(f"its vocabulary does not begin with {', '.join(SPECIALS)}")
-            backend = Tokenizer.from_str(json.dumps(stored))
+            with contained(READER):
+                backend = Tokenizer.from_str(json.dumps(stored))
             check_growth(backend)
         except Exception as error:  # the library raises bare Exception
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
@@ -183,7 +187,11 @@ class Tokenizer:
 
     def save(self, path: Path) -> None:
         """Write one JSON file, which the `tokenizers` library can read too. Equal tokenizers give equal bytes."""
-        Path(path).write_text(self._backend.to_str(), encoding="utf-8")
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def to_json(self) -> str:
+        """Return the content of the file that `save` writes."""
+        return str(self._backend.to_str())
 
     # ---- vocabulary ------------------------------------------------------------------------------------------------
 
@@ -305,8 +313,9 @@ class Tokenizer:
         return columns
 
     def _raw(self, texts: list[str], *, offsets: bool) -> list[Any]:
-        run = self._backend.encode_batch if offsets else self._backend.encode_batch_fast
-        return list(run(texts, add_special_tokens=False))
+        run = self._backend.encode_batch if offsets else self._backend.encode_batch_fast  # `encode` would hold Python's lock
+        encode = partial(run, add_special_tokens=False)
+        return list(self._foreign.call(encode, texts, SECONDS + sum(map(len, texts)) / SLOWEST))
 
     def _pieces(self, text: str, raw: Any) -> tuple[Ints, Ints, Bools]:
         """Return ids (n,), character offsets (n, 2) and whether each token is white space (n,), without byte-level spaces."""

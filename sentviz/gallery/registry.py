@@ -36,7 +36,7 @@ def table(file: str, what: str, command: str) -> RunRequirement:
     """Return the requirement of a table that a command measures and stores with a run."""
     missing = "The {what} of {run} are not measured yet: `{command} {run}` measures them."
     return RunRequirement(
-        f"measured {what}", lambda run: "" if file in run.config["files"] else missing.format(what=what, run=run.name, command=command)
+        f"measured {what}", lambda run: "" if file in run.files else missing.format(what=what, run=run.name, command=command)
     )
 
 

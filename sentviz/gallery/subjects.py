@@ -343,7 +343,7 @@ class Answers(FigureSubject):
         from sentviz.analysis.testset import word_counts
 
         run = self.first.source.run
-        if run is not None and self.over == "test" and self.threshold < 0 and not self.among and word_counts.FILE in run.config["files"]:
+        if run is not None and self.over == "test" and self.threshold < 0 and not self.among and word_counts.FILE in run.files:
             return word_counts.read(run, self.first)
         return word_counts.count_words(self.texts)
 

@@ -9,7 +9,6 @@ removed, too. The function is called with at most `BATCH` texts and has `SECONDS
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,6 +23,7 @@ from sentviz.data.tags import Tagger
 from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
+from sentviz.io.foreign import Foreign
 from sentviz.models.model import Model, Progress
 from sentviz.models.protocol import Network
 from sentviz.runs.calibration import softmax
@@ -106,7 +106,7 @@ class BlackBox(Model):
     def __init__(self, name: str, predict: Predict, labels: Sequence[str]) -> None:
         words = _english()
         super().__init__(name, NoNetwork(BlackBoxConfig(words.vocab_size, len(labels))), words, labels)
-        self.function = predict
+        self.function, self.foreign = predict, Foreign(name)
 
     @classmethod
     def of(cls, source: Any, classes: Sequence[str] = ()) -> BlackBox:
@@ -187,7 +187,7 @@ class BlackBox(Model):
 
     def _probabilities(self, texts: list[str]) -> npt.NDArray[np.float64]:
         """Return the probabilities (n, K) that the function gives for some texts, after checking them."""
-        answer = _within(SECONDS, self.name, self.function, texts)
+        answer = self.foreign.call(self.function, texts, SECONDS)
         shape = (len(texts), len(self.labels))
         wanted = f"must return one row per text and one probability per class, {shape}"
         try:
@@ -244,29 +244,3 @@ def _english() -> Tokenizer:
     """Return a tokenizer of words and marks; its vocabulary, from which edits take words, are the words of the English tagger."""
     words = sorted(word for word in Tagger.load().words if word.isalpha())
     return Tokenizer.train_words(words, min_count=1)
-
-
-def _within(seconds: float, name: str, function: Predict, texts: list[str]) -> Any:
-    """Return what a function returns for some texts.
-
-    Raises:
-        InputError: it raises an error, or does not return in time; it then goes on in its thread, and its result is dropped.
-    """
-    result: list[Any] = []
-    failed: list[BaseException] = []
-
-    def call() -> None:
-        try:
-            result.append(function(list(texts)))
-        except BaseException as error:  # code of the user may raise anything, also SystemExit
-            failed.append(error)
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise InputError(f"{name} did not return within {seconds:g} seconds for {len(texts):,} texts.")
-    if failed:
-        message = " ".join(str(failed[0]).split())[:200].rstrip(".")
-        raise InputError(f"{name} raised {type(failed[0]).__name__}{f': {message}' if message else ''}.") from failed[0]
-    return result[0]

@@ -42,6 +42,11 @@ class OpenModel(Run):
         return about | {"files": {}, "recipe": {"seed": None}, "data": {"name": "", "splits": {}}}
 
     @property
+    def files(self) -> dict[str, str]:
+        """No files."""
+        return {}
+
+    @property
     def capabilities(self) -> Capabilities:
         """Capabilities of the model."""
         return self.opened.capabilities

@@ -10,7 +10,7 @@ example.safetensors    the stored trace of the run's example sentence
 metrics.json           each metric with its interval and n
 
 If the recipe keeps epochs: epochs/<number>.safetensors, the weights after an epoch, counted from 1, matrices in 8 bits.
-After a measurement (`sentviz.runs.writing.attach`):
+After a measurement (`sentviz.runs.writing.attach`); of a shipped run in the user's library, measured/<digest of the run>:
 epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch
                        (sentviz.analysis.epochs.measured)
 faithfulness.parquet   explanations compared with random ones (sentviz.analysis.explain.faithfulness)
@@ -41,7 +41,7 @@ from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.io.paths import home, is_path, place
-from sentviz.runs.schema import fits_config, fits_metrics, fits_table, read_table
+from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,6 +180,28 @@ class Run:
         variant = self.weights.removeprefix("model.safetensors") + (f"@{self.max_length}" if self.max_length else "")
         return hashlib.sha256(self._config_bytes() + variant.encode()).hexdigest()[:12]
 
+    @cached_property
+    def _stored(self) -> str:
+        """The digest with the weights of the best state and the trained length."""
+        return hashlib.sha256(self._config_bytes()).hexdigest()[:12]
+
+    @property
+    def is_shipped(self) -> bool:
+        """True if the run came with sentviz, in the wheel or in a checkout, so that nothing is ever written into its folder."""
+        root = self.folder.resolve().parent.parent
+        return root.name == SHIPPED.name and (root == SHIPPED.resolve() or (root.parent / "sentviz").is_dir())
+
+    @property
+    def beside(self) -> Path:
+        """Folder in the user's library for what is measured on a shipped run. It is found by the digest of the run as it is stored."""
+        return home() / "measured" / self._stored
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of the run and their SHA-256: its own, and what the user measured on a shipped run, which comes first."""
+        own: dict[str, str] = self.config["files"]
+        return own | _measured(self.beside, stamp(self.beside / "config.json")) if self.is_shipped else own
+
     @property
     def labels(self) -> tuple[str, ...]:
         """Class names in the order of the logits."""
@@ -222,7 +244,7 @@ class Run:
         return self._epochs(measured=True)
 
     def _epochs(self, measured: bool) -> tuple[int, ...]:
-        matches = (EPOCH.fullmatch(file) for file in self.config["files"])
+        matches = (EPOCH.fullmatch(file) for file in self.files)
         return tuple(sorted(int(match[1]) for match in matches if match and bool(match[2]) == measured))
 
     @property
@@ -264,14 +286,15 @@ class Run:
         Raises:
             RunError: the file is missing, or is not the file that was written with this run.
         """
-        digest = self.config["files"].get(file)
+        digest = self.files.get(file)
         if digest is None and file == "model.safetensors":
             raise RunError(f"{self.name} is stored without weights, so it cannot make predictions. Train it again to get them.")
         if digest is None and file in OF_ROWS and not self.has_rows:
             raise RunError(WITHOUT_ROWS.format(self.name))
         if digest is None:
             raise RunError(f"{self.name}: {file} is missing.")
-        return checked_path(self.folder, file, digest, self.name, "config.json")
+        own = digest == self.config["files"].get(file)
+        return checked_path(self.folder if own else self.beside, file, digest, self.name, "config.json")
 
     def frame(self, file: str) -> pd.DataFrame:
         """Return a table of the run, with the columns that `sentviz.runs.schema` declares."""
@@ -346,6 +369,20 @@ def _opened(folder: Path, name: str, stamp: tuple[int, int]) -> Run | RunError:
         return error
     except Exception as error:  # a fault of one run must not affect the others
         return RunError(f"{name}: config.json cannot be read ({type(error).__name__}).")
+
+
+@lru_cache(maxsize=1024)
+def _measured(folder: Path, stamp: tuple[int, int]) -> dict[str, str]:
+    """Return the measured files in a folder of the user's library and their SHA-256. Cached until config.json changes."""
+    if stamp == (0, 0):
+        return {}
+    try:
+        files = json.loads(read_regular(folder / "config.json", CONFIG_MOST, "config.json"))["files"]
+        fits(files, dict[str, str])
+        fits_files(files)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}  # damaged: the run can be measured again
+    return {file: digest for file, digest in files.items() if file not in FILES}
 
 
 @lru_cache(maxsize=1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,8 @@ def check_attachable(run: Run, *files: str) -> None:
     Raises:
         RunError: the run's folder contains files of other origin, which would be lost, or cannot be written.
     """
+    if run.is_shipped:
+        return
     own = {run.folder / name for name in (*run.config["files"], "config.json", *files)}
     own |= {path.parent for path in own}
     if foreign := sorted(path.relative_to(run.folder).as_posix() for path in run.folder.rglob("*") if path not in own):
@@ -64,18 +66,58 @@ def check_attachable(run: Run, *files: str) -> None:
         raise RunError(f"{run.name}: its folder cannot be written.")
 
 
+def check_not_shipped(run: Run) -> None:
+    """Check that a run may be written anew.
+
+    Raises:
+        RunError: it came with sentviz.
+    """
+    if run.is_shipped:
+        raise RunError(f"{run.name} came with sentviz and is never changed. Copy {run.folder} to runs/{run.name} to change the copy.")
+
+
 def attach(run: Run, file: str, frame: pd.DataFrame) -> Run:
     """Store a table with a run, replacing an older one; otherwise like `attach_files`."""
     return attach_files(run, {file: lambda path: frame.to_parquet(path, index=False, compression="zstd")})
 
 
 def attach_files(run: Run, writers: Mapping[str, Callable[[Path], object]]) -> Run:
-    """Store files with a run, completely or not at all, and return the run with its new digest. Files attached by others in between stay.
+    """Store files with a run, completely or not at all, and return the run. Files attached by others in between stay.
+
+    The digest of the run changes, except that of a shipped run: its files go to `Run.beside`.
 
     Raises:
         RunError: as `check_attachable`; a file of the run is damaged; the run was trained again since `run` was opened; or another process
             is writing the run.
     """
+    if not run.is_shipped:
+        return _into(run, writers)
+    run.beside.parent.mkdir(parents=True, exist_ok=True)
+    with hold(run.beside, PATIENCE) as mine:
+        if not mine:
+            raise RunError(f"{run.name} is being measured by another process.")
+        write(run.beside, {"run": run.name}, _copies(run, without=writers) | dict(writers))
+    return Run.open(run.folder, run.name)
+
+
+def take_in(run: Run) -> Run:
+    """Move what was measured on a shipped run into its folder, and return the run with its new digest: for a release that is being built.
+
+    Raises:
+        RunError: as for `attach_files`.
+    """
+    taken = _into(run, _copies(run))
+    shutil.rmtree(run.beside, ignore_errors=True)
+    return taken
+
+
+def _copies(run: Run, without: Collection[str] = ()) -> dict[str, Callable[[Path], object]]:
+    """Return functions that copy what was measured on a shipped run."""
+    measured = [file for file, digest in run.files.items() if digest != run.config["files"].get(file) and file not in without]
+    return {file: partial(shutil.copyfile, run.path(file)) for file in measured}
+
+
+def _into(run: Run, writers: Mapping[str, Callable[[Path], object]]) -> Run:
     try:
         with hold(folder := run.folder.resolve(), PATIENCE) as mine:
             if not mine:
@@ -89,3 +131,14 @@ def attach_files(run: Run, writers: Mapping[str, Callable[[Path], object]]) -> R
     except PermissionError as error:
         raise RunError(f"{run.name}: its folder cannot be written.") from error
     return Run.open(run.folder, run.name)
+
+
+if (
+    __name__ == "__main__"
+):  # python -m sentviz.runs.writing RUN ...: before a release, moves tables that were measured on RUN into its folder
+    import sys
+
+    from sentviz.runs.store import find
+
+    for name in sys.argv[1:]:
+        print(take_in(find(name)).digest, name)  # noqa: T201

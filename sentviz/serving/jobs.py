@@ -143,7 +143,7 @@ class Job:
             self.error, self.state = str(stopped), "stopped"
         except SentvizError as error:
             self.error, self.state = str(error), "failed"
-        except Exception as error:  # A page must see how the job ended, whatever the error.
+        except BaseException as error:  # A page must see how the job ended, whatever the error.
             logging.getLogger(__name__).exception("%s failed", self.title)
             self.error, self.state = f"{self.title} failed ({error}).", "failed"
 

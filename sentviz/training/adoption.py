@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,9 @@ from sentviz.data.labels import order_of
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
+from sentviz.models.folder import NO_HEAD
 from sentviz.models.hub.encoder import transformers
-from sentviz.models.hub.files import reachable
+from sentviz.models.hub.files import checked_weights, reachable
 from sentviz.models.hub.loading import Opened, opened, short_name
 from sentviz.models.hub.model import HubModel
 from sentviz.models.loading import load
@@ -49,6 +53,7 @@ def adopt(
     head: Any = None,
     example: tuple[str, str | None] | None = None,
     allow_pickle: bool = False,
+    own_name: bool = False,
 ) -> Run:
     """Write a Hugging Face classifier as the run `out/adopted/<model>`, or `out/<data set>/<model>`, with a copy of its weights.
 
@@ -60,6 +65,8 @@ def adopt(
         lexicon, injection: polarities to put into its scores without training, by the lexicon's name, and the name of the injection.
         classes, head: as for `sentviz.load`; with a data set, the class names are those of the data set.
         example: the sentence whose trace is stored, and the second of a pair; by default one of ours in the data set's language.
+        own_name: add a digest of weights, tokenizer, configuration and classes to the name. If there is such a run, it is returned and
+            nothing is written: no run is ever replaced.
     Raises:
         RunError: as for `load`, the model has no classes or not those of the data set, or the folder contains the run of another model.
         InputError: as for `load`, or the data set has no classes.
@@ -69,20 +76,22 @@ def adopt(
     test = datasets.load_split(classified(data), "test") if data else None
     read = opened(name_or_folder, classes=classes, head=head, allow_pickle=allow_pickle)
     if not read.labels:
-        raise RunError(f"{read.name} has no classification head. sentviz.load opens it as an encoder; a run needs classes: give it a head.")
-    name = f"{datasets.run_group(data) or WITHOUT_DATA}/{configuration(name_or_folder, injection)}"
-    folder = Path(out) / name
+        raise RunError(NO_HEAD.format(read.name))
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
     if test is not None:
         _reorder(model, order_of(model.labels, test.labels, read.name))
         model.labels = tuple(test.labels)
-    model.name = name
-    recipe = {"dataset": data, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
+    short = configuration(name_or_folder, injection) + (f"-{digest(model)}" if own_name else "")
+    model.name = name = f"{datasets.run_group(data) or WITHOUT_DATA}/{short}"
+    folder = Path(out) / name
+    recipe = {"dataset": data, "model": short, "lexicon": lexicon, "seed": 0}
     recipe |= {"source": read.source, "weights": read.weights}
     start = time.monotonic()
     with hold(folder) as mine:
         if not mine:
             raise RunError(f"{name} is being written by another process in {out}.")
+        if own_name and (stored := _intact(folder)):
+            return stored
         occupied(folder, read)
         validation = _validation(data) if data else None
         validation_scores = scores(evaluate(model, validation)) if validation is not None else {}
@@ -91,7 +100,7 @@ def adopt(
             model,
             {key: tensor.contiguous() for key, tensor in model.network.state_dict().items()},
             recipe=recipe,
-            preset=configuration(name_or_folder, injection),
+            preset=short,
             seen=(),
             validation=validation,
             tests=test_splits(data) if data else (),
@@ -155,6 +164,23 @@ def occupied(folder: Path, read: Opened) -> None:
     if "weights" in stored and (stored.get("source"), stored["weights"]) != (read.source, read.weights):
         theirs = f"of {stored.get('source')}" if stored.get("source") != read.source else f"of other weights of {read.source}"
         raise RunError(f"{folder} holds a run {theirs}; move it away or choose another folder.")
+
+
+def digest(model: HubModel) -> str:
+    """Return 8 hex digits of everything that a model predicts with: weights, tokenizer, configuration and classes."""
+    weights = checked_weights(model.name, model.network.state_dict())
+    parts = [weights, model.tokenizer.to_json(), entries(model), asdict(model.config), model.labels]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
+def _intact(folder: Path) -> Run | None:
+    """Return the run in a folder; None if there is none, or one of its files is damaged."""
+    try:
+        run = Run.open(folder)
+        run.check(*run.config["files"])
+    except RunError:
+        return None
+    return run
 
 
 def opening(dataset: str, labels: Sequence[str] = ()) -> tuple[str, str | None]:

@@ -31,7 +31,7 @@ from sentviz.runs import store
 from sentviz.runs.configs import stored_config
 from sentviz.runs.schema import OTHER_PARTS
 from sentviz.runs.store import EPOCH, Run
-from sentviz.runs.writing import check_attachable, write_config, write_predictions
+from sentviz.runs.writing import check_attachable, check_not_shipped, write_config, write_predictions
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def measure_again(run: Run, changes: Mapping[str, Any], validation: Split | None
     Raises:
         RunError: the run has no weights, or its folder contains other files or cannot be written.
     """
+    check_not_shipped(run)
     check_attachable(run)
     weights, example = run.path(run.weights), run.example()
     config = {name: value for name, value in run.config.items() if name != "files"} | dict(changes)

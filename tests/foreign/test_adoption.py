@@ -12,6 +12,7 @@ import torch
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 
+import sentviz  # noqa: E402
 from sentviz import training  # noqa: E402
 from sentviz.data import datasets  # noqa: E402
 from sentviz.data.labels import order_of as order  # noqa: E402
@@ -135,3 +136,31 @@ def test_settings_are_checked(tmp_path: Path, folders: dict[str, Path]) -> None:
         training.finetune(folders["bert"], "toy", tmp_path, speed=3)
     with pytest.raises(InputError, match="batch_size cannot be 0"):
         training.finetune(folders["bert"], "toy", tmp_path, batch_size=0)
+
+
+def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(tmp_path: Path) -> None:
+    """What two visitors open: classes, swapped classes, a namesake with other weights, one with another tokenizer, and the first again."""
+    first, namesake = (saved(tmp_path / place / "good", kind, ("LABEL_0", "LABEL_1")) for place, kind in (("a", "bert"), ("b", "electra")))
+    worded = changed(first, tmp_path / "c" / "good")
+    stored = (worded / "tokenizer.json").read_text()
+    (worded / "tokenizer.json").write_text(
+        stored.replace('"lowercase":true', '"lowercase":false').replace('"lowercase": true', '"lowercase": false')
+    )
+    assert (worded / "tokenizer.json").read_text() != stored
+    order, swapped = ("negative", "positive"), ("positive", "negative")
+
+    def opened(folder: Path, classes: tuple[str, str]) -> Run:
+        return training.adopt(folder, "", tmp_path / "runs", classes=classes, own_name=True)
+
+    one = opened(first, order)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in one.folder.rglob("*") if path.is_file()}
+    wanted = sentviz.load(one).predict([SHORT])["positive"].item()
+    others = [opened(first, swapped), opened(namesake, order), opened(worded, order)]
+    assert len({one.name, *(run.name for run in others)}) == 4 and all(run.name.startswith("adopted/good-") for run in others)
+    assert opened(first, order) == one and Run.open(one.folder).labels == order and others[0].labels == swapped
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in one.folder.rglob("*") if path.is_file()} == before
+    assert sentviz.load(one).predict([SHORT])["positive"].item() == wanted
+    assert sentviz.load(others[0]).predict([SHORT])["negative"].item() == pytest.approx(wanted, abs=1e-6)
+
+    (one.folder / "tokenizer.json").write_text("{}")  # A damaged run is written again.
+    assert sentviz.load(opened(first, order)).predict([SHORT])["positive"].item() == wanted

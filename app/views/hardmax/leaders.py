@@ -24,7 +24,7 @@ def show() -> None:
         without_runs()
         return
     run = hardmax_run(available)
-    if FILE not in run.config["files"]:
+    if FILE not in run.files:
         lacking(run, "leaders")
         return
     try:

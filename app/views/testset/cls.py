@@ -39,7 +39,7 @@ def has_cls(run: Run) -> bool:
     return bool(run.config["tokenizer"].get("cls"))
 
 
-known = {name: run for name, run in cache.runs().items() if FILE in run.config["files"]}
+known = {name: run for name, run in cache.runs().items() if FILE in run.files}
 focus = visit.focus()
 focused = cache.run(focus.run)
 if focused.capabilities.gate:

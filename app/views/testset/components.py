@@ -25,7 +25,7 @@ several = [run for run in cache.runs().values() if run.capabilities.components >
 if not several:
     st.info("No installed run has several components. `sentviz train sst2 --model ndt-unit-2` trains one.", icon=":material/layers:")
     st.stop()
-run = measured_run([each for each in several if FILE in each.config["files"]], several, "specialise", "does not have several components")
+run = measured_run([each for each in several if FILE in each.files], several, "specialise", "does not have several components")
 frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
 st.markdown(f"##### {md(answer)}", help=tip("component"))

@@ -45,7 +45,7 @@ def show(run: Run) -> None:
     if not run.capabilities.gate:
         _offer_gated(run)
         return
-    if FILE not in run.config["files"]:
+    if FILE not in run.files:
         lacking(run, "gates")
         return
     frame = _measured(run.name, run.digest, run)
@@ -71,7 +71,7 @@ def show(run: Run) -> None:
 
 def _offer_gated(run: Run) -> None:
     """Say that a run has no gates, and offer an installed run whose gates are measured."""
-    gated = next((each for each in cache.runs().values() if each.capabilities.gate and FILE in each.config["files"]), None)
+    gated = next((each for each in cache.runs().values() if each.capabilities.gate and FILE in each.files), None)
     if gated is None:
         st.caption(f"{md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model with gates.")
         return

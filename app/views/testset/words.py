@@ -57,7 +57,7 @@ def counts_of(rows: Rows) -> lib.Counts:
     run = rows.source.run
     if run is None:
         raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
-    if rows.over != "test" or lib.FILE not in run.config["files"] or rows.among:
+    if rows.over != "test" or lib.FILE not in run.files or rows.among:
         raise InputError("The texts of these rows are not on this machine, so their words cannot be counted. Get the data set below.")
     if focus.threshold >= 0:
         raise InputError("The words stored with this run are those of its usual predictions. Words for another threshold need the texts.")

@@ -16,7 +16,7 @@ from sentviz.cli.apart import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.errors import SentvizError
 from sentviz.io.paths import home
-from sentviz.models.folder import ModelFolder, is_model_folder, look_at
+from sentviz.models.folder import ModelFolder, look_at, model_folders
 from sentviz.serving.jobs import Job, Jobs
 
 MOST_CLASSES = 20  # of a model with more classes, the names are taken as they are
@@ -30,13 +30,11 @@ def _jobs() -> Jobs:
 def of_operator() -> list[Path]:
     """Return the models in the folder that the operator of the server names in SENTVIZ_MODELS."""
     named = os.environ.get("SENTVIZ_MODELS")
-    if not named or not Path(named).is_dir():
-        return []
-    return sorted(folder for folder in Path(named).iterdir() if is_model_folder(folder))
+    return model_folders(named) if named else []
 
 
 def show() -> None:
-    """Draw the choice of a folder, what it holds, the names of its classes, and the button that opens it."""
+    """Draw the choice of a folder, what it holds, the names of its classes, and the button that opens it or why it cannot be opened."""
     folder = _chosen()
     if folder is None:
         return
@@ -46,6 +44,10 @@ def show() -> None:
         st.warning(md(str(error)), icon=":material/block:")
         return
     st.markdown(f"**{md(model.path.name)}** · {md(str(model).partition(': ')[2])}")
+    if model.no_run:
+        st.warning(md(model.no_run), icon=":material/block:")
+        st.button("Open the model", icon=":material/open_in_new:", disabled=True)
+        return
     classes = _named_classes(model)
     if classes is None:
         return
@@ -94,7 +96,9 @@ def _named_classes(model: ModelFolder) -> tuple[str, ...] | None:
         st.info("The model does not say what its classes mean. Name them.", icon=":material/label:")
     with st.container(horizontal=True, gap="small"):
         names = tuple(_name(model, place) for place in range(len(model.classes)))
-    if not all(names):
+    if any("," in name for name in names):
+        st.warning("The name of a class has no comma.", icon=":material/label:")
+    if not all(names) or any("," in name for name in names):
         return None
     return () if names == model.classes else names
 
@@ -106,7 +110,7 @@ def _name(model: ModelFolder, place: int) -> str:
 
 
 def _opened(folder: Path, classes: Sequence[str], job: Job) -> str:
-    """Write the model as a run in the library, in a process of its own; return the run's name."""
+    """Write the model as a run in the library, in a separate process; return the run's name. Other classes are another run."""
     job.tick(0.0, "loading the model")
     name = ""
 
@@ -115,6 +119,6 @@ def _opened(folder: Path, classes: Sequence[str], job: Job) -> str:
         name = str(report.get("run", name))
 
     named = ["--classes", ",".join(classes)] if classes else []
-    run_apart(["adopt", str(folder), *named, "-o", str(home() / "runs")], hear, lambda: job.tick(job.share, job.doing))
+    run_apart(["adopt", str(folder), *named, "--own-name", "-o", str(home() / "runs")], hear, lambda: job.tick(job.share, job.doing))
     cache.changed()
     return name

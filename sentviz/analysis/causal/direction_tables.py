@@ -31,12 +31,12 @@ def table_of(run: Run) -> pd.DataFrame:
         probe              of `sentviz.analysis.causal.probes.probe`
         words              of `sentviz.analysis.causal.direction_words.correlations`
     """
-    return run.frame(FILE) if FILE in run.config["files"] else rows_of(TABLE, run)
+    return run.frame(FILE) if FILE in run.files else rows_of(TABLE, run)
 
 
 def has_directions(run: Run) -> bool:
     """Return whether the directions of a run were measured."""
-    return FILE in run.config["files"] or (has_table(TABLE) and has_rows(TABLE, run))
+    return FILE in run.files or (has_table(TABLE) and has_rows(TABLE, run))
 
 
 def over_split(

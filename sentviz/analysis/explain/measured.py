@@ -43,13 +43,13 @@ def faithfulness_of(run: Run) -> pd.DataFrame:
     """
     import pandas as pd
 
-    own = [run.frame(FILE)] if FILE in run.config["files"] else []
+    own = [run.frame(FILE)] if FILE in run.files else []
     return pd.concat([*own, rows_of("faithfulness", run)], ignore_index=True)
 
 
 def has_faithfulness(run: Run) -> bool:
     """Return whether the faithfulness of some explanations of a run is measured."""
-    return FILE in run.config["files"] or has_rows("faithfulness", run)
+    return FILE in run.files or has_rows("faithfulness", run)
 
 
 def flips_of(run: Run) -> pd.DataFrame:
@@ -132,7 +132,7 @@ def _measure_missing(run: Run, model: Model, texts: Sequence[str], pairs: Sequen
     import click
     import pandas as pd
 
-    own = run.frame(FILE) if FILE in run.config["files"] else None
+    own = run.frame(FILE) if FILE in run.files else None
     missing = [name for name in SCORES if own is None or name not in set(own["method"])]
     table = over_split(model, texts, [name for name in missing if name in DEFAULT_METHODS], pairs=pairs, sample=SAMPLE, seed=SEED)
     if own is not None:

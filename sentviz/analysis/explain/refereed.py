@@ -33,7 +33,7 @@ def methods_of(run: Run) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if FILE in run.config["files"]:
+    if FILE in run.files:
         return run.frame(FILE)
     table = rows_of(TABLE, run)
     return pd.concat([table, rows_of(PATCHED, run)], ignore_index=True) if has_table(PATCHED) and not table.empty else table
@@ -41,7 +41,7 @@ def methods_of(run: Run) -> pd.DataFrame:
 
 def has_referee(run: Run) -> bool:
     """Return whether the explanations of a run were compared with exact values."""
-    return FILE in run.config["files"] or (has_table(TABLE) and has_rows(TABLE, run))
+    return FILE in run.files or (has_table(TABLE) and has_rows(TABLE, run))
 
 
 def rows_asked(run: Run) -> str:

@@ -22,9 +22,8 @@ from torch import Tensor, nn
 
 from sentviz.errors import RunError
 from sentviz.models import attention as at
+from sentviz.models.architectures import ARCHITECTURES
 from sentviz.models.encoder import BENDS, injection
-from sentviz.models.pretrained.checkpoint import ARCHITECTURES as PRETRAINED
-from sentviz.models.pretrained.checkpoint import Architecture
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network, capture_layer
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HubConfig
@@ -42,49 +41,6 @@ def transformers() -> Any:
         return import_module("transformers")
     except ImportError:
         raise RunError("Hugging Face models need the package transformers: `python -m pip install 'sentviz[hub]'`.") from None
-
-
-_SELF = "self_attn."
-_DECODER = {
-    "prefix": "model",
-    "dense": "",
-    "classifier": "score",
-    "head": "",
-    "layer": "layers.{}.",
-    "attention": (f"{_SELF}q_proj", f"{_SELF}k_proj", f"{_SELF}v_proj", f"{_SELF}o_proj"),
-    "types": False,
-    "final_norm": "norm",
-    "causal": True,
-    "ffn": ("mlp.up_proj", "mlp.down_proj"),
-}
-_GPT2 = {
-    "ffn": ("mlp.c_fc", "mlp.c_proj"),
-    "prefix": "transformer",
-    "layer": "h.{}.",
-    "attention": ("attn.c_attn",) * 3 + ("attn.c_proj",),
-    "final_norm": "ln_f",
-}
-_DEBERTA = ("DeBERTa", "deberta", "pooler.dense", "classifier", "")
-ARCHITECTURES = PRETRAINED | {
-    "modernbert": Architecture(
-        "ModernBERT",
-        "model",
-        "head.dense",
-        "classifier",
-        "gelu",
-        layer="layers.{}.",
-        attention=("attn.Wqkv",) * 3 + ("attn.Wo",),
-        ffn=("mlp.Wi", "mlp.Wo"),
-        types=False,
-        final_norm="final_norm",
-    ),
-    "deberta": Architecture(*_DEBERTA),
-    "deberta-v2": Architecture(*_DEBERTA),
-    "gpt2": Architecture("GPT-2", **(_DECODER | _GPT2)),  # type: ignore[arg-type]
-    "llama": Architecture("Llama", **_DECODER),  # type: ignore[arg-type]
-    "qwen2": Architecture("Qwen2", **_DECODER),  # type: ignore[arg-type]
-    "qwen3": Architecture("Qwen3", **_DECODER),  # type: ignore[arg-type]
-}
 
 
 # ---- attention ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,10 @@ import torch
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.paths import is_path
-from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, transformers
-from sentviz.models.hub.model import LONGEST, check_sizes, shape
+from sentviz.models.folder import ONE_OUTPUT, PICKLES, no_weights, refusal
+from sentviz.models.hub.encoder import IMPLEMENTATION, transformers
+from sentviz.models.hub.model import LONGEST, shape
 from sentviz.models.pretrained.checkpoint import TIMEOUT, brief, readable, unreachable
-
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def is_folder(name: str | Path) -> bool:
@@ -89,35 +88,17 @@ def no_model(name: str, error: BaseException) -> RunError:
     return RunError(f"{name}: config.json describes a model that cannot be read ({brief(error)}).")
 
 
-def checked_kind(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
-    """Return the model's kind, after checking that it can be read."""
-    readable = ", ".join(dict.fromkeys(known.title for known in ARCHITECTURES.values()))
-    kind = str(settings.get("model_type", ""))
-    if settings.get("auto_map"):
-        raise RunError(f"{name} needs code of its repository, which is never run here. Models that can be read: {readable}.")
-    if kind not in ARCHITECTURES:
-        raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, which cannot be read. Kinds that can be read: {readable}.")
-    try:
-        check_sizes(settings)
-    except ValueError as error:
-        raise no_model(name, error) from error
-    if (settings.get("is_decoder") and not ARCHITECTURES[kind].causal) or settings.get("is_encoder_decoder"):
-        raise RunError(f"{name} is a decoder: it reads from left to right.")
-    if classifies and (problem := _other_problem(settings)):
-        raise RunError(f"{name} does not choose one of several labels (it was trained for {problem}).")
-    return kind
+def checked_kind(
+    name: str, settings: dict[str, Any], files: Collection[str] | None = None, *, classifies: bool, allow_pickle: bool = False
+) -> str:
+    """Return the model's kind, after checking with `refusal` that nothing speaks against it.
 
-
-def _other_problem(settings: Mapping[str, Any]) -> str:
-    """Return for what a head was trained if it does not choose one class; "" if its configuration does not say so."""
-    problem = settings.get("problem_type")
-    if problem in ("regression", "multi_label_classification"):
-        return str(problem).replace("_", " ")
-    more = settings.get("sentence_transformers")
-    functions = [settings.get("function_to_apply"), settings.get("sbert_ce_default_activation_function")]
-    functions += [more.get("activation_fn")] if isinstance(more, dict) else []
-    is_sigmoid = any(str(each).rpartition(".")[2].lower() == "sigmoid" for each in functions)
-    return "multi label classification, with a sigmoid for each label" if is_sigmoid else ""
+    Raises:
+        RunError: something does.
+    """
+    if why := refusal(name, settings, files, classifies=classifies, allow_pickle=allow_pickle):
+        raise RunError(why)
+    return str(settings["model_type"])
 
 
 def read_tokenizer(name: str) -> tuple[Any, int]:
@@ -182,7 +163,7 @@ def read_model(name: str, labels: Sequence[str], allow_pickle: bool, *, has_head
     if lost and has_head and not labels:
         raise RunError(f"{name} has no classification head ({lost[0]} is not in its weights); `sentviz train` with --hub gives it one.")
     if has_head and not labels and model.config.num_labels < 2:
-        raise RunError(f"{name} has one output, a score, but a text needs at least two classes.")
+        raise RunError(ONE_OUTPUT.format(name))
     return model, checked_weights(name, {key: tensor for key, tensor in model.state_dict().items() if key not in lost})
 
 
@@ -215,9 +196,7 @@ def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
             pickled = any(file_exists(name, file) for file in PICKLES)
         except Exception:  # the hub cannot be used, for many possible reasons
             return unreachable(name, error)
-    if pickled and not allow_pickle:
-        return f"{name} has pickled weights only, which can hide code; save it as safetensors, or allow pickle if you trust its author."
-    return f"{name} has no weights: model.safetensors is missing."
+    return no_weights(name, pickled and not allow_pickle)
 
 
 @contextmanager

@@ -23,9 +23,9 @@ from torch import Tensor
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.documents import parse_json, read_json
+from sentviz.models.folder import HEAD
 from sentviz.models.pretrained.checkpoint import SIZES, brief
 
-HEAD, PICKLED = "model_head.safetensors", "model_head.pkl"
 POOLINGS = {"mean_tokens": "mean", "cls_token": "cls", "lasttoken": "last", "mean": "mean", "cls": "cls"}  # name in modules.json -> ours
 ACTIVATIONS = {"Identity": "none", "Tanh": "tanh", "ReLU": "relu", "GELU": "gelu"}  # class of torch -> f of a dense layer
 PARTS = ("Transformer", "Pooling")  # first modules of an encoder of sentences
@@ -171,19 +171,8 @@ def _dense(folder: Path, part: str) -> tuple[Tensor, Tensor, str]:
 
 
 def stored_head(folder: Path) -> Path | None:
-    """Return the file of a folder's head; None if there is none.
-
-    Raises:
-        RunError: the head is stored as a pickle only.
-    """
-    if (folder / HEAD).is_file():
-        return folder / HEAD
-    if (folder / PICKLED).is_file():
-        raise RunError(
-            f"{folder.name} has its classifier in {PICKLED}, a pickle, which can run code when it is read, so it is not read."
-            f" Give the classifier as an object, head=..., or store its weight and bias in {HEAD}."
-        )
-    return None
+    """Return the file of a folder's head; None if there is none."""
+    return folder / HEAD if (folder / HEAD).is_file() else None
 
 
 def _names(labels: object) -> tuple[str, ...]:

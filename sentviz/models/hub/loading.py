@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.folder import CLASSIFIER
-from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
+from sentviz.io.foreign import contained
+from sentviz.models.architectures import ARCHITECTURES
+from sentviz.models.folder import CLASSIFIER, is_classifier
+from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.files import (
     auto_class,
     check_configuration,
@@ -135,10 +137,10 @@ def opened(
     parts = read_sentences(Path(source)) if is_folder(source) else Sentences()
     name = str(Path(source) / parts.body) if parts.body else source
     settings = read_settings(name)
-    kind = checked_kind(source, settings, classifies=not labels)
-    kinds = settings.get("architectures") or [CLASSIFIER]
-    has_head = bool(labels) or any(str(each).endswith(CLASSIFIER) for each in kinds)
-    with quiet():
+    files = {file.name for place in {source, name} for file in Path(place).iterdir()} if is_folder(source) else None
+    kind = checked_kind(short_name(source), settings, files, classifies=not labels and head is None, allow_pickle=allow_pickle)
+    has_head = bool(labels) or is_classifier(settings)
+    with quiet(), contained(short_name(source)):
         check_configuration(name)
         backend, limit = read_tokenizer(name)
         model, digest = read_model(name, labels, allow_pickle, has_head=has_head)
@@ -166,8 +168,8 @@ def copied(model: Any, tokenizer: Any, *, classes: Sequence[str] = (), head: Any
         )
     assert config is not None
     name = short_name(getattr(config, "_name_or_path", "") or kind.__name__)
-    checked_kind(name, config.to_dict(), classifies=True)
     has_head = kind.__name__.endswith(CLASSIFIER)
+    checked_kind(name, config.to_dict(), classifies=has_head)
     source = model if has_head else model.base_model
     with quiet():
         check_shape(name, config)

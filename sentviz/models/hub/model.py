@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
+from sentviz.models.architectures import ARCHITECTURES
+from sentviz.models.folder import check_sizes
+from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.model import Model, filled
 from sentviz.models.pretrained.checkpoint import brief
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.runs.configs import HubConfig
 from sentviz.runs.presets import injections
-from sentviz.runs.schema import LABELS, fits, short
-from sentviz.runs.settings import BOUNDS
 
 if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LINEAR = ("head", "classes", "pooling", "normalized", "dense", "dense_activation")  # settings of an encoder with a linear head
 LONGEST = 512  # maximum number of tokens, even if a model can read more: the maps of all layers must fit into memory
-MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), int(BOUNDS["layers"][1]))
 
 
 class HubModel(Model):
@@ -78,19 +77,6 @@ def _network(config: HubConfig, inner: Any) -> HubEncoder:
     kind = package.AutoModelForSequenceClassification if config.head == "own" else package.AutoModel
     model = kind.from_config(inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32)
     return HubEncoder(config, model)
-
-
-def check_sizes(settings: Mapping[str, Any]) -> None:
-    """Check the numbers of a configuration before transformers allocates lists and tables of these sizes.
-
-    Raises:
-        ValueError: a number is too large for any model.
-    """
-    fits(settings, dict[str, Any])
-    for name, value in settings.items():
-        most = MOST.get(name, 1 << 24)
-        if isinstance(value, int) and value > most:
-            raise ValueError(f"{name} must be at most {most:,}, not {short(value)}")
 
 
 def injected(injection: str) -> dict[str, Any]:

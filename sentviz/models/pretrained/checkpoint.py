@@ -19,6 +19,7 @@ from torch import Tensor
 from sentviz.errors import InputError, RunError
 from sentviz.io.documents import read_json
 from sentviz.io.files import open_regular
+from sentviz.models.architectures import PRETRAINED, Architecture
 
 SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # maximum bytes of a file
 TIMEOUT = 10.0  # seconds to wait for the first response of the hub
@@ -30,61 +31,6 @@ NUMBERS = {  # our setting -> names in config.json
     "heads": ("num_attention_heads", "n_heads"),
     "ffn_width": ("intermediate_size", "hidden_dim"),
     "max_length": ("max_position_embeddings",),
-}
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """Names of the tensors of an architecture; those of a layer follow `layer`."""
-
-    title: str
-    prefix: str  # precedes all names but those of the head, in a checkpoint with a head
-    dense: str  # layer between pooling and classifier, in a checkpoint with a head
-    classifier: str
-    head: str  # activation after `dense`
-    layer: str = "encoder.layer.{}."
-    attention: tuple[str, str, str, str] = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
-    attention_norm: str = "attention.output.LayerNorm"
-    ffn: tuple[str, str] = ("intermediate.dense", "output.dense")
-    ffn_norm: str = "output.LayerNorm"
-    types: bool = True  # has token types
-    behind_padding: bool = False  # positions begin after that of the padding
-    final_norm: str = ""  # norm after the last layer
-    causal: bool = False  # a decoder: a token sees no later token, and the classifier reads the last one
-
-
-_OUT = "classifier.out_proj"
-_ROBERTA = Architecture("RoBERTa", "roberta", "classifier.dense", _OUT, "tanh", behind_padding=True)
-ARCHITECTURES = {
-    "bert": Architecture("BERT", "bert", "bert.pooler.dense", "classifier", "tanh"),
-    "electra": Architecture("ELECTRA", "electra", "classifier.dense", _OUT, "gelu"),
-    "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-    "camembert": _ROBERTA,
-    "distilbert": Architecture(
-        "DistilBERT",
-        "distilbert",
-        "pre_classifier",
-        "classifier",
-        "relu",
-        layer="transformer.layer.{}.",
-        attention=("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"),
-        attention_norm="sa_layer_norm",
-        ffn=("ffn.lin1", "ffn.lin2"),
-        ffn_norm="output_layer_norm",
-        types=False,
-    ),
-    "mpnet": Architecture(
-        "MPNet",
-        "mpnet",
-        "classifier.dense",
-        _OUT,
-        "tanh",
-        attention=("attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o"),
-        attention_norm="attention.LayerNorm",
-        types=False,
-        behind_padding=True,
-    ),
 }
 
 
@@ -126,7 +72,7 @@ def read_checkpoint(folder: str | Path, *, head: bool = False, title: str = "") 
         raise RunError(f"{title}: {error}") from error
     if not (folder / "tokenizer.json").is_file():
         raise RunError(f"{title}: tokenizer.json is missing.")
-    return Checkpoint(settings | ({"head": ARCHITECTURES[config["model_type"]].head} if head else {}), weights, folder / "tokenizer.json")
+    return Checkpoint(settings | ({"head": PRETRAINED[config["model_type"]].head} if head else {}), weights, folder / "tokenizer.json")
 
 
 def readable(folder: Path) -> None:
@@ -147,14 +93,14 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: our encoder cannot compute this one; the message is a sentence.
     """
     kind = config.get("model_type")
-    if not isinstance(kind, str) or kind not in ARCHITECTURES:
-        known = ", ".join(dict.fromkeys(each.title for each in ARCHITECTURES.values()))
+    if not isinstance(kind, str) or kind not in PRETRAINED:
+        known = ", ".join(dict.fromkeys(each.title for each in PRETRAINED.values()))
         raise ValueError(f"config.json describes a model of the kind {kind!r}; a base is one of {known}.")
     if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
         raise ValueError(
             "config.json describes a decoder, or positions that are not learned. A base must be an encoder with learned positions."
         )
-    architecture, settings = ARCHITECTURES[kind], {}
+    architecture, settings = PRETRAINED[kind], {}
     for name, theirs in NUMBERS.items():
         settings[name] = _number(config, theirs)
     if settings["layers"] > LAYERS:
@@ -193,7 +139,7 @@ def weights_of(
     Raises:
         ValueError: a tensor is missing, has another shape or contains NaN or infinity; the message is a sentence.
     """
-    known = ARCHITECTURES[config["model_type"]]
+    known = PRETRAINED[config["model_type"]]
     words = "embeddings.word_embeddings.weight"
     prefix = "" if tensor(words) is not None else f"{known.prefix}."
     d, e, wide, length = (settings[name] for name in ("width", "embedding_width", "ffn_width", "max_length"))

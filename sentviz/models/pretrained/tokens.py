@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from sentviz.data.texts import Bools, Frame, Ints
-from sentviz.data.tokenizers import Kind, Specials, Tokenizer, check_growth
+from sentviz.data.tokenizers import READER, Kind, Specials, Tokenizer, check_growth
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
+from sentviz.io.foreign import Foreign, contained
 from sentviz.runs.store import most
 
 STRANGE = "\U00010380"  # a Ugaritic letter, which is in hardly any vocabulary
@@ -33,13 +34,14 @@ class PretrainedTokenizer(Tokenizer):
     def __init__(
         self, backend: Any, *, vocab_size: int, special_ids: Sequence[int], unknown: int | None, split_special_tokens: bool = False
     ) -> None:
-        self._backend = type(backend).from_str(backend.to_str())
-        self._backend.no_truncation()
-        self._backend.no_padding()
         try:
-            check_growth(self._backend)
-            self._backend.encode(STRANGE)
-            self._frames = Frame.of(self._backend, "a"), Frame.of(self._backend, "a", "a")
+            with contained(READER):
+                self._backend, self._foreign = type(backend).from_str(backend.to_str()), Foreign(READER)
+                self._backend.no_truncation()
+                self._backend.no_padding()
+                check_growth(self._backend)
+                self._backend.encode(STRANGE)
+                self._frames = Frame.of(self._backend, "a"), Frame.of(self._backend, "a", "a")
         except RunError:
             raise
         except Exception as error:  # the library raises bare Exception
@@ -80,7 +82,9 @@ class PretrainedTokenizer(Tokenizer):
         from tokenizers import Tokenizer as Backend
 
         try:
-            return cls(Backend.from_str(read_regular(path, most(path.name), path.name).decode()), **settings)
+            with contained(READER):
+                backend = Backend.from_str(read_regular(path, most(path.name), path.name).decode())
+            return cls(backend, **settings)
         except RunError:
             raise
         except Exception as error:  # the library raises bare Exception

@@ -145,7 +145,7 @@ def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure
 
     by_model = configurations(runs, dataset, encoder)
     base, injected = (
-        np.array([_by_layer(run, measure) for run in by_model.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
+        np.array([_by_layer(run, measure) for run in by_model.get(model, []) if FILE in run.files]) for model in (BASE, CHOSEN)
     )
     if not len(base) or not len(injected):
         return not_testable("the heads of these runs are not measured")

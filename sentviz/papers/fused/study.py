@@ -273,7 +273,7 @@ def heads_by_setting(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) 
     frames: dict[str, pd.DataFrame] = {}
     sources: list[Run] = []
     for model in (BASE, CHOSEN):
-        seeds = [run for run in configurations(runs, dataset, encoder).get(model, []) if FILE in run.config["files"]]
+        seeds = [run for run in configurations(runs, dataset, encoder).get(model, []) if FILE in run.files]
         if not seeds:
             continue
         sources += seeds

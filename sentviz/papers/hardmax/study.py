@@ -60,14 +60,14 @@ def counted(runs: Iterable[Run], *, weights: bool = False) -> list[Run]:
 
     by_d = by_dimension(runs)
     every = [run for variants in by_d.values() for variant in WORDS for run in variants.get(variant, [])]
-    return [run for run in every if FILE in run.config["files"] and (run.has_weights or not weights)]
+    return [run for run in every if FILE in run.files and (run.has_weights or not weights)]
 
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
     """Return the seeds of one dimension that have weights and whose leaders were counted over the test split."""
     from sentviz.analysis.testset.leaders import FILE
 
-    return [run for run in with_weights(runs, d) if FILE in run.config["files"]]
+    return [run for run in with_weights(runs, d) if FILE in run.files]
 
 
 def beside(runs: Iterable[Run]) -> pd.DataFrame:

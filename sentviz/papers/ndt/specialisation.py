@@ -48,7 +48,7 @@ def habits(runs: Sequence[Run], datasets: Sequence[str] = tuple(DATASETS)) -> pd
     rows = []
     for dataset in datasets:
         for model, seeds in configurations(runs, dataset).items():
-            for run in (run for run in seeds if FILE in run.config["files"]):
+            for run in (run for run in seeds if FILE in run.files):
                 passed, count, kind = _measured(run, run.digest)
                 shape = run.config["model"]
                 seed = run.config["recipe"]["seed"]

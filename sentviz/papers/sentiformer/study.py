@@ -134,7 +134,7 @@ def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
 def gated(runs: Iterable[Run], dataset: str) -> list[Run]:
     """Return the runs of SentiFormer on a data set whose gates are measured, seeds in order: of the recipe's training, else of another."""
     by_preset = configurations(runs, dataset)
-    measured = ([run for run in by_preset[name] if FILE in run.config["files"]] for name in tried(by_preset, WHOLE).values())
+    measured = ([run for run in by_preset[name] if FILE in run.files] for name in tried(by_preset, WHOLE).values())
     return next(filter(None, measured), [])
 
 
@@ -149,7 +149,7 @@ def gates_over_seeds(runs: Sequence[Run]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frames = [run.frame(FILE) for run in runs if FILE in run.config["files"]]
+    frames = [run.frame(FILE) for run in runs if FILE in run.files]
     by_key: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
     for row in (row for frame in frames for row in frame[[*GATE_KEYS, "value", "low", "high", "n"]].to_dict("records")):
         by_key.setdefault(tuple(row[key] for key in GATE_KEYS), []).append(row)
