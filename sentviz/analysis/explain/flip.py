@@ -63,7 +63,7 @@ def smallest_flip(
     """Return an edit of as few words as the search finds that makes the model predict another class, or reaches the trace's target.
 
     Edits that only remove words come first, then the edit with the lowest log-odds of the old class. If no edit is returned, one may still
-    exist: rare words and most edits of several words are not tried. If the time of a `Budget` ends, the result is that of the edits that were
+    exist: rare words and most edits of several words are not tried. If the time of a `Budget` ends, the result is that of the edits
     tested until then, and `Flip.untested` counts those that would have been next.
 
     Args:
@@ -86,7 +86,9 @@ def smallest_flip(
         if flips:
             text.model = model.stoppable(lambda: None)  # one more text, for the probability after the edit
             known = text.flip(text.best(flips, text.tested))
-        return replace(known, passes=len(text.tested), singles=sum(len(edits) == 1 for edits in text.tested), untested=max(1, text.untested))
+        return replace(
+            known, passes=len(text.tested), singles=sum(len(edits) == 1 for edits in text.tested), untested=max(1, text.untested)
+        )
 
 
 def _searched(text: _EditableText, most: int, passes: int, drawn: int, random: np.random.Generator) -> Flip:
