@@ -59,7 +59,7 @@ SEARCHES: dict[str, Callable[[Model, Trace], Any]] = {
     "removal": words_removed,
     "units": lambda model, trace: explained(model, trace, ["units"]).token_scores["units"],
     "permutation": lambda model, trace: permutation_shap(model, trace).values,
-    "exact": lambda model, trace: exact(model, trace, by="words").table,
+    "exact": lambda model, trace: exact(model, model.trace("a warm song we saw"), by="words").table,
     "verdict": verdict,
     "edit": partial(smallest_flip, drawn=8, passes=300),
     "reason": lambda model, trace: supported(model, trace, {}).evidence.flip,  # type: ignore[union-attr]
