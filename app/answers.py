@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.data.behaviour import find_case
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.models.budget import Budget
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
 from sentviz.runs.store import Run
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from sentviz.analysis.explain.faithfulness import Verdict
 
 KEPT_TRACES = 8
+KEPT_BUDGETS = 4
+SECONDS = 20.0  # seconds that the page's thread computes the reasons for one answer before it asks whether to go on
 KEPT_TOKENS = 12_000  # tokens of all stored traces; a long text takes tens of kilobytes per token
 
 
@@ -116,17 +121,37 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     key = (source.digest, wanted, pair, focus.change, aim)
     if key not in traces:
         with turn() as step, st.spinner("Running the model"):
-            loaded = cache.model(source).stoppable(step)
+            loaded = cache.model(source).stoppable(step)  # an answer: one pass of the model, before the reasons of all visitors
             seen = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
             traces[key] = aimed(seen, aim)
     wanted_scores = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(traces[key], asking=True)]
     wanted_scores = [name for name in wanted_scores if name != "exact"]  # Explore computes it when its visitor asks for it
     if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
-        with turn() as step, st.spinner("Running the model without each word" if "removal" in missing else "Explaining the prediction"):
-            traces[key] = explained(cache.model(source).stoppable(step), traces[key], missing)
+        spinner = "Running the model without each word" if "removal" in missing else "Explaining the prediction"
+        with st.spinner(spinner), reasoning(source, traces[key]) as loaded:
+            for name in missing:
+                traces[key] = explained(loaded, traces[key], [name])
     while len(traces) > KEPT_TRACES or (len(traces) > 1 and sum(len(each.tokens) for each in traces.values()) > KEPT_TOKENS):
         traces.pop(next(old for old in traces if old != key))
     return _reasoned(traces[key], key)
+
+
+def budget_of(source: Run, seen: Trace) -> Budget:
+    """Return the time for all reasons of an answer, kept for this visit."""
+    key = (source.digest, source.max_length, seen.text, seen.text_pair, seen.change)
+    return keep_result("budgets", key, lambda: Budget(SECONDS), most=KEPT_BUDGETS)
+
+
+@contextmanager
+def reasoning(source: Run, seen: Trace) -> Iterator[Any]:
+    """Wait for a turn, and yield the model for work on the reasons of an answer, which gives way to answers and to other visitors.
+
+    Raises:
+        Spent: in the block, if the time for the reasons of this answer is over.
+    """
+    budget = budget_of(source, seen)
+    with turn(long=True, budget=budget) as step:
+        yield cache.model(source).stoppable(step, budget.batches)
 
 
 def aim_of(source: Run, focus: Focus) -> Target:
@@ -159,16 +184,22 @@ def reasoned(focus: Focus) -> Trace:
     source = cache.run(focus.run)
     focus = focus if len(source.labels) > 2 else replace(focus, target="", against="")
     seen = trace(focus)
-    if seen.evidence is not None:
+    if seen.evidence is not None and (is_complete(seen) or budget_of(source, seen).is_spent):
         return seen
-    with turn(long=True) as step:
-        seen = supported(cache.model(source).stoppable(step), seen, _chance(source.name, source.digest))
+    chance = _chance(source.name, source.digest)
+    with reasoning(source, seen) as loaded:
+        seen = supported(loaded, seen, chance)
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
     key = (source.digest, seen.text, seen.text_pair, focus.change, aim_of(source, focus))
     reasons[key] = seen.token_scores["units"], seen.units["units"], seen.evidence
     while len(reasons) > KEPT_TRACES:
         reasons.pop(next(iter(reasons)))
     return seen
+
+
+def is_complete(seen: Trace) -> bool:
+    """Return whether the search for the reason has ended by itself, and not because its time was over."""
+    return seen.evidence is not None and (seen.evidence.flip is None or not seen.evidence.flip.untested)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -189,8 +220,8 @@ def verdict(focus: Focus, seen: Trace, score: str) -> Verdict:
     key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target, score, seen.token_scores.get(score, np.zeros(1)).tobytes())
 
     def judge() -> Verdict:
-        with turn() as step:
-            return against_chance(cache.model(source).stoppable(step), seen, score_of(seen, score))
+        with reasoning(source, seen) as loaded:
+            return against_chance(loaded, seen, score_of(seen, score))
 
     return keep_result("verdicts", key, judge, most=KEPT_TRACES)
 
@@ -210,8 +241,8 @@ def heads(focus: Focus, seen: Trace, *, wait: bool = True) -> Any:
     from sentviz.analysis.maps.silenced import silenced
 
     def silence() -> Any:
-        with turn() as step:
-            return silenced(cache.model(source).stoppable(step), seen)
+        with reasoning(source, seen) as loaded:
+            return silenced(loaded, seen)
 
     return keep_result("heads", key, silence, most=KEPT_TRACES)
 
@@ -224,11 +255,11 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     """
     source, seen = cache.run(focus.run), trace(focus)
     key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target)
-    return keep_result("explanations", key, lambda: _measured(seen, cache.model(source)))
+    return keep_result("explanations", key, lambda: _measured(source, seen))
 
 
-def _measured(seen: Trace, loaded: Any) -> tuple[Trace, Any]:
-    """Return `explanations` of a trace and its model."""
+def _measured(source: Run, seen: Trace) -> tuple[Trace, Any]:
+    """Return `explanations` of a trace of a run."""
     import time
 
     import pandas as pd
@@ -237,17 +268,17 @@ def _measured(seen: Trace, loaded: Any) -> tuple[Trace, Any]:
 
     rows, scores = [], {}
     packaged = [name for name in available(seen, asking=True) if SCORES[name].package]
-    for name in [*usual(loaded, seen), *packaged]:
+    for name in [*usual(cache.model(source), seen), *packaged]:
         begin = time.perf_counter()
         try:
-            with turn() as step:
-                seen = explained(loaded.stoppable(step), seen, [name])
+            with reasoning(source, seen) as loaded:
+                seen = explained(loaded, seen, [name])
             scores[name] = score_of(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
-    with turn() as step:
-        measured = faithfulness(loaded.stoppable(step), seen, scores)
+    with reasoning(source, seen) as loaded:
+        measured = faithfulness(loaded, seen, scores)
     wide = measured.pivot(index="method", columns="metric", values="value")
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]
     table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)

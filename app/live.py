@@ -30,6 +30,7 @@ from app.server.queue import turns
 from sentviz.analysis.explain import SCORES, answer, available, explained
 from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.errors import InputError, RunError
+from sentviz.models.budget import Budget, Spent
 from sentviz.runs.catalog import reads_pairs
 from sentviz.serving.jobs import AT_ONCE
 
@@ -42,6 +43,7 @@ ARRIVES = 5.0  # seconds in which a question must have arrived
 WAITING = 64  # questions that are answered or wait; further ones are refused
 OTHER = "Only an open page of this server may ask."
 BATCH, LETTERS = 8, 2_000  # questions of one kind, and their letters, that are read together at most
+MEASURED = 0.2  # seconds of computing that words and heads may take in an answer
 TOGETHER = 10.0  # seconds after a question in which its visitor counts as typing
 
 _KEY = secrets.token_bytes(32)
@@ -273,13 +275,14 @@ def picture(focus: Focus, seen: Trace | None = None, *, measured: bool = True) -
 
     seen = seen or traced(focus.change)
     before = traced(None) if focus.change else None
-    if not (measured and is_quick(run)):
-        scene = scene_of(seen, run.capabilities, "", before=before)
-    else:
+    scene = scene_of(seen, run.capabilities, "", before=before)
+    if measured and is_quick(run):
         from sentviz.analysis.maps.silenced import silenced
 
-        seen = explained(model, aimed(seen, aim_of(run, focus)), ["removal"])
-        heads = silenced(model, seen) if seen.has_maps and run.capabilities.silence else None
-        score = focus.score if focus.score in available(seen) else "removal"
-        scene = scene_of(seen, run.capabilities, score, heads=heads, before=before)
+        with suppress(Spent), Budget(MEASURED).working() as step:  # of a long text, words and heads take longer: the page follows
+            loaded = model.stoppable(step)
+            seen = explained(loaded, aimed(seen, aim_of(run, focus)), ["removal"])
+            heads = silenced(loaded, seen) if seen.has_maps and run.capabilities.silence else None
+            score = focus.score if focus.score in available(seen) else "removal"
+            scene = scene_of(seen, run.capabilities, score, heads=heads, before=before)
     return {"answer": answer(seen), "data": canvas_data(scene, acts=True)}

@@ -31,8 +31,9 @@ def test_names_are_unique_and_patterns_choose() -> None:
     [
         ({}, "It is refused.", ""),
         ({"peak": 501.0}, "It is refused.", "501 MB"),
-        ({"rest": 0.5, "felt": 1.6}, "It is refused.", "another waited 1.6 s"),
-        ({"rest": 0.5, "felt": 1.4}, "It is refused.", ""),
+        ({"rest": 0.5, "felt": 9.0, "rest_work": 0.5, "work": 2.4}, "It is refused.", ""),
+        ({"rest": 0.5, "felt": 1.5, "rest_work": 0.5, "work": 2.6}, "It is refused.", "another waited 1.5 s, 2.6 s of work"),
+        ({"rest": 0.5, "felt": 31.0, "rest_work": 0.5, "work": 0.6}, "It is refused.", "another waited 31.0 s, 0.6 s of work"),
         ({}, "Traceback (most recent call last):\n  x\nrefused.BadError: of x", "Traceback (most recent (refused.BadError: of x)"),
         ({}, "It is taken.", "does not say 'refused'"),
     ],

@@ -123,6 +123,7 @@ def test_the_work_of_a_visitor_who_left_ends_at_its_next_step(connected: bool, m
     import app.server.queue
 
     monkeypatch.setattr(app.server.queue, "is_present", lambda who: connected)
+    monkeypatch.setattr("sentviz.models.budget.SLICE", -1.0)  # each step ends a slice
     page = AppTest.from_function(working, default_timeout=60).run()
     assert not page.exception and [item.value for item in page.markdown] == ["begun", "went on"][: 1 + connected]
     assert not turns("model")._busy

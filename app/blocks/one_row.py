@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.sentence import show_missing
 from app.text import md
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.rows import Rows
@@ -117,7 +118,7 @@ def _reason(rows: Rows, row: pd.Series[Any], reader: Run) -> None:
         focus = visit.focus().with_(run=reader.name, **_in_focus(rows, row)).as_trained()
         seen = answers.reasoned(focus)
     except SentvizError as error:
-        st.caption(md(str(error)))
+        show_missing(error, "row")
         return
     by = "" if rows.source.run is not None else f"{reader.name}: "
     st.markdown(f":material/lightbulb: {md(by + headline(seen))}")

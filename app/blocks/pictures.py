@@ -14,7 +14,7 @@ import streamlit as st
 
 from app import answers, visit
 from app.server.progress import wait
-from app.server.queue import is_present
+from app.server.queue import giving_way, is_present
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.analysis.embeddings.neighbourhood import measures
@@ -218,7 +218,8 @@ def _start_vectors(of: VectorSource, disk: Cache) -> bool:
         from sentviz.models.loading import load
 
         job.tick(0.0, "loading the model")
-        vectors = layer_vectors(load(of.run).stoppable(lambda: job.tick(0.0, "reading the texts")), frame, job.tick)
+        with giving_way(job) as step:
+            vectors = layer_vectors(load(of.run).stoppable(step), frame, job.tick)
         disk.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 

@@ -13,7 +13,8 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from sentviz.serving.jobs import Turns
+from sentviz.models.budget import Budget
+from sentviz.serving.jobs import Job, Turns
 
 
 def visitor() -> str:
@@ -34,39 +35,60 @@ def turns(work: str) -> Turns:
 
 
 @contextmanager
-def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], None]]:
+def turn(work: str = "model", *, long: bool = False, budget: Budget | None = None) -> Iterator[Callable[[], None]]:
     """Wait for this visitor's turn; the page shows how many visitors are before. A turn must not begin inside another turn.
 
-    Yields a function that the work calls between its steps. It ends the work if the visitor has left, and lets others go first if
-    the work is long.
+    Yields a function that the work calls between its steps. At the end of each slice of `sentviz.models.budget`, it ends the work if the
+    visitor has left, and lets others go first if the work is long.
+
+    Args:
+        long: whether the work takes longer than the prediction for one text. Answers never wait for long work.
+        budget: limits the time of the work, which then ends with `Spent`.
     """
     slots: list[Any] = []
     reported: list[int] = []
-    who = visitor()
+    who, budget, begun = visitor(), budget or Budget(), False
 
     def report(before: int) -> None:
         _leave(who)
+        if begun:  # A line that comes and goes between slices would move the page.
+            return
         if not slots:
             slots.append(st.empty())
         if reported[-1:] != [before]:
             reported.append(before)
             slots[0].caption(f":material/hourglass_empty: {before} before you")
 
-    with turns(work).turn(who, report, long=long) as rest:
+    with turns(work).turn(who, report, long=long, used=lambda: budget.used) as rest:
+        begun = True
+        if slots:
+            slots[0].empty()
 
-        def step() -> None:
+        def pause() -> None:
             _leave(who)
             if long:
                 rest()
-                clear()
 
-        def clear() -> None:
-            if reported:
-                slots[0].empty()
-                reported.clear()
+        with budget.working(pause) as step:
+            yield step
 
-        clear()
-        yield step
+
+@contextmanager
+def giving_way(job: Job) -> Iterator[Callable[[], None]]:
+    """Let a job compute with a model like long work of a visitor: yield the function that it calls between its steps."""
+    budget = Budget()
+
+    def look(before: int = 0) -> None:
+        job.tick(job.share, job.doing)
+
+    with turns("model").turn("", look, long=True, used=lambda: budget.used) as rest:
+
+        def pause() -> None:
+            look()
+            rest()
+
+        with budget.working(pause) as step:
+            yield step
 
 
 def _leave(who: str) -> None:

@@ -63,9 +63,12 @@ def flipped(of: Sentence) -> tuple[str, str | None]:
         InputError: no small edit changes it.
     """
     from sentviz.analysis.explain.flip import smallest_flip
+    from sentviz.analysis.explain.headline import edit_sentence
     from sentviz.runs.target import PREDICTED
 
     flip = of.once("flip", lambda: smallest_flip(of.model, of.trace.for_target(PREDICTED)))
+    if not flip.edits and flip.untested:
+        raise InputError(f"{edit_sentence(flip)} Give a second sentence.")
     if not flip.edits:
         raise InputError("No small edit changes the predicted class of this sentence. Give a second sentence.")
     return flip.text, flip.text_pair

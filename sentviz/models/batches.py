@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,15 @@ def collate(rows: Sequence[TokenizedText], device: torch.device | str = "cpu", *
     if min(lengths) < longest and not filled:
         columns["mask"] = torch.from_numpy(np.arange(longest)[None, :] < np.array(lengths)[:, None]).to(device)
     return Inputs(**columns)
+
+
+def digest_of(rows: Sequence[TokenizedText], change: str) -> bytes:
+    """Return a digest of everything that decides the output of a batch of texts under an intervention, given by its text."""
+    digest = blake2b(change.encode(), digest_size=16)
+    for row in rows:
+        for part in (getattr(row, item.name) for item in fields(TokenizedText)):
+            digest.update(b"-" if part is None else len(part).to_bytes(4, "big") + np.asarray(part, dtype=np.int64).tobytes())
+    return digest.digest()
 
 
 def read(

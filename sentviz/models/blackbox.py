@@ -24,6 +24,7 @@ from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.io.foreign import Foreign
+from sentviz.models.budget import Spent
 from sentviz.models.model import Model, Progress
 from sentviz.models.protocol import Network
 from sentviz.runs.calibration import softmax
@@ -169,16 +170,20 @@ class BlackBox(Model):
         return [self.encode(text, pair).reading for text, pair in zip(frame["text"].tolist(), pairs, strict=True)]
 
     def forward(
-        self, rows: Sequence[TokenizedText], change: Intervention | None = None, progress: Progress | None = None
+        self, rows: Sequence[TokenizedText], change: Intervention | None = None, progress: Progress | None = None, *, what: str = "texts"
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Return the log-probabilities (N, K) of texts, and vectors without numbers (N, 0).
 
         Raises:
             InputError: the function raises, takes too long, or returns something other than probabilities.
+            Spent: as for `Model.forward`.
         """
-        logits = np.empty((len(rows), len(self.labels)), dtype=np.float32)
+        logits = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
         for start in range(0, len(rows), BATCH):
-            self.check()
+            try:
+                self.check()
+            except Spent as spent:
+                raise Spent(spent.budget, start, len(rows), what, logits) from None
             some = [row.text for row in rows[start : start + BATCH] if isinstance(row, Reading)]
             logits[start : start + BATCH] = np.log(np.maximum(self._probabilities(some), LEAST))
             if progress is not None:

@@ -253,7 +253,7 @@ class HardmaxModel(Model):
     def at(self, temperature: float) -> HardmaxModel:
         """Return the model with softmax attention of a temperature in `forward` and `predict`; 0 is hardmax."""
         softened = copy(self)
-        softened.softmax_temperature = temperature
+        softened.softmax_temperature, softened.batches = temperature, None
         return softened
 
     def outputs(self, rows: Sequence[TokenizedText], change: InterventionTensors | None) -> Output:

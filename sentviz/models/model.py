@@ -17,7 +17,8 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, TokenizedText, unread_note
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.models.batches import by_length, collate, device_of, portions, read, tokens_per_batch
+from sentviz.models.batches import by_length, collate, device_of, digest_of, portions, read, tokens_per_batch
+from sentviz.models.budget import Spent
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
 from sentviz.models.tracing import Axes, trace_of
 from sentviz.models.weights import load_weights, normalize_polarities
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
+Floats = npt.NDArray[np.float32]
 PADDED = 0.2  # largest share of padding in a row of `Model.forward` whose batch has enough tokens already
 NO_CLASSES = "{} has no classification head, so it predicts no class. It gives maps, states and vectors; head=... of sentviz.load adds one."
 WORDLESS = "The model knows none of the words of this text, so its prediction is that for a text without words."
@@ -63,7 +65,8 @@ class Model:
         self.name, self.tokenizer, self.labels, self.tagger = name, tokenizer, tuple(labels), tagger
         self.network = network.eval().requires_grad_(False)
         self.calibration, self.cls = calibration, cls
-        self.check: Callable[[], object] = lambda: None  # called before each batch; see `stoppable`
+        self.check: Callable[[], object] = lambda: None  # called before and inside each batch; see `stoppable`
+        self.batches: dict[bytes, tuple[Floats, Floats]] | None = None  # finished batches of `forward`; see `stoppable`
 
     @property
     def config(self) -> ModelConfig:
@@ -75,13 +78,15 @@ class Model:
         """Capabilities of the model."""
         return self.network.capabilities
 
-    def stoppable(self, check: Callable[[], object]) -> Self:
-        """Return this model for one piece of work that can be stopped, with the same network and tokenizer.
+    def stoppable(self, check: Callable[[], object], batches: dict[bytes, tuple[Floats, Floats]] | None = None) -> Self:
+        """Return this model for one piece of work that can be stopped, with the same network and tokenizer. `self` is unchanged.
 
-        Predictions, traces and scores call `check` before each batch; an exception that it raises ends the work. `self` is unchanged.
+        Args:
+            check: called before each batch of predictions, traces and scores, and in each layer; an exception that it raises ends the work.
+            batches: receives the results of each batch of `forward`, by a digest. Batches that it holds are not computed again.
         """
         model = copy(self)
-        model.check = check
+        model.check, model.batches = check, batches
         return model
 
     def calibrated(self, temperature: float) -> Self:
@@ -141,7 +146,9 @@ class Model:
     def applied(self, change: Intervention | None) -> InterventionTensors:
         """Return an intervention as the network takes it."""
         change = change or UNCHANGED
-        return InterventionTensors.from_intervention(change, self.lambdas, lambda: self.recorded(*change.donor)[0] if change.donor else {})
+        donor = change.donor
+        tensors = InterventionTensors.from_intervention(change, self.lambdas, lambda: self.recorded(*donor)[0] if donor else {})
+        return replace(tensors, check=self.check)
 
     def recorded(
         self, text: str, text_pair: str | None = None, change: Intervention | None = None, *, gradients: bool = False
@@ -198,7 +205,7 @@ class Model:
             return np.asarray(self.network.lambdas().cpu().numpy(), dtype=np.float32)
 
     def forward(
-        self, rows: Sequence[TokenizedText], change: Intervention | None = None, progress: Progress | None = None
+        self, rows: Sequence[TokenizedText], change: Intervention | None = None, progress: Progress | None = None, *, what: str = "texts"
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Return logits (N, K) and pooled vectors (N, d) of texts, batched by length.
 
@@ -206,20 +213,38 @@ class Model:
             rows: texts as `read` returns them.
             change: an intervention that `intervention` returned.
             progress: called with the numbers of finished and of all texts after each batch.
+            what: name of the rows in the message of `Spent`.
+        Raises:
+            Spent: the time of a `Budget` is over. The error holds the logits of finished rows.
         """
         applied = self.applied(change)
-        logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
+        logits = np.full((len(rows), self.config.classes), np.nan, dtype=np.float32)
         pooled = np.empty((len(rows), self.config.pooled_width), dtype=np.float32)
         done, length = 0, self._filled(change)
-        for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network), padded=PADDED):
-            self.check()
-            with torch.inference_mode():
-                out = self.outputs([rows[i] for i in batch], applied)
-            logits[batch], pooled[batch] = out.logits.float().cpu().numpy(), out.pooled.float().cpu().numpy()
-            done += len(batch)
-            if progress is not None:
-                progress(done, len(rows))
+        try:
+            for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network), padded=PADDED):
+                logits[batch], pooled[batch] = self._outcome([rows[i] for i in batch], change, applied)
+                done += len(batch)
+                if progress is not None:
+                    progress(done, len(rows))
+        except Spent as spent:
+            raise Spent(spent.budget, done, len(rows), what, logits) from None
         return logits, pooled
+
+    def _outcome(
+        self, rows: Sequence[TokenizedText], change: Intervention | None, applied: InterventionTensors
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Return logits and pooled vectors of one batch, computed unless `batches` holds them."""
+        key = b"" if self.batches is None else digest_of(rows, (change or UNCHANGED).text())
+        if self.batches is not None and key in self.batches:
+            return self.batches[key]
+        self.check()
+        with torch.inference_mode():
+            out = self.outputs(rows, applied)
+        result = out.logits.float().cpu().numpy(), out.pooled.float().cpu().numpy()
+        if self.batches is not None:
+            self.batches[key] = result
+        return result
 
     def outputs(self, rows: Sequence[TokenizedText], change: InterventionTensors | None) -> Output:
         """Return the output of one batch of `forward`."""

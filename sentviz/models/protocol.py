@@ -123,6 +123,7 @@ class InterventionTensors:
     gates_shut: frozenset[int] = frozenset()  # positions whose gate is 0, for any strength of the gate
     replaced: Mapping[Site, tuple[Replacement | Shift, ...]] = field(default_factory=dict)  # new vectors
     record: dict[Site, Tensor] | None = None  # receives the vectors of every site, (B, .., n, size), as the pass computes them
+    check: Callable[[], object] = field(default=lambda: None, compare=False)  # called at every site; its exception ends the pass
 
     @classmethod
     def from_intervention(
@@ -173,6 +174,7 @@ class InterventionTensors:
 
         Shapes: state, residual and feedforward (B, n, d), head and value (B, H, n, d_v), component (B, C, n, H d_v).
         """
+        self.check()
         if what == "head" and (off := [head for at, head in self.heads_off if at == layer]):
             keep = x.new_ones(x.shape[1], 1, 1)
             keep[off] = 0

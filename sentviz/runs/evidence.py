@@ -38,6 +38,7 @@ class Flip:
     singles: int = 0  # edits of one word among the edited texts
     complete: bool = False  # True: these are all plausible edits of one word, and none flips the prediction
     goal: Target = PREDICTED  # class to reach; PREDICTED = any class but the predicted one
+    untested: int = 0  # edited texts that were next when the time of the search ended, at least; 0 if the search ended by itself
 
     @property
     def words(self) -> str:

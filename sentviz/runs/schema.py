@@ -6,7 +6,6 @@ their columns. Fields that are not declared are never read, so they are not chec
 
 from __future__ import annotations
 
-import math
 import re
 import reprlib
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ MOST = 10_000  # maximum entries of a list or table
 DEEPEST = 16  # maximum nesting of lists and tables in fields of type Any
 LARGEST = (1 << 63) - 1  # largest whole number, since tables store 64 bits
 LABELS = 1_000  # maximum number of classes
+COLDEST, HOTTEST = 1e-3, 1e3  # calibration temperatures; fitted ones are from 0.05 to 20
 CELLS, BYTES = 20_000_000, 1 << 28  # maximum cells and bytes of a table
 FILE = re.compile(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}")  # path of a file in a run's folder, which cannot lead out of it
 RUN = re.compile(r"\w[\w.-]{0,100}/\w[\w.-]{0,100}")  # name of a run that can be fetched
@@ -279,8 +279,8 @@ def fits_config(config: Any) -> None:
     labels = config["labels"]
     if len(labels) < 2 or len(labels) > LABELS or len(set(labels)) != len(labels):
         raise ValueError(f"labels must name two to {LABELS:,} classes, each once")
-    if not 0 < config["temperature"] < math.inf:
-        raise ValueError(f"temperature must be above 0, not {config['temperature']}")
+    if not COLDEST <= config["temperature"] <= HOTTEST:
+        raise ValueError(f"temperature must be between {COLDEST:g} and {HOTTEST:,}, not {config['temperature']}")
     fits_files(config["files"])
 
 

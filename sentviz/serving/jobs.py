@@ -22,12 +22,19 @@ WAIT_SECONDS = 0.3  # seconds to wait before the queue position is reported
 class _Ticket:
     who: str
     long: bool
+    used: Callable[[], float]
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Place in the queue among tickets that wait: short work, then the work that has used the least time."""
+        return self.long, self.used() if self.long else 0.0
 
 
 class Turns:
     """First-come, first-served queue that runs at most `at_once` pieces of work at a time, and one per visitor. Thread-safe.
 
-    Short work comes before long work. Long work leaves one place free, and other work may run between its steps.
+    Short work comes before long work. Long work leaves one place free, and other work may run between its steps: the work that has used the
+    least time comes first, so that all get equal shares.
     """
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
@@ -36,7 +43,12 @@ class Turns:
 
     @contextmanager
     def turn(
-        self, who: str = "", say: Callable[[int], object] = lambda before: None, *, long: bool = False
+        self,
+        who: str = "",
+        say: Callable[[int], object] = lambda before: None,
+        *,
+        long: bool = False,
+        used: Callable[[], float] = lambda: 0.0,
     ) -> Iterator[Callable[[], None]]:
         """Wait for a turn, hold it in the block, and give it back. Do not nest turns.
 
@@ -44,8 +56,9 @@ class Turns:
             who: visitor; an empty name may hold several turns.
             say: called repeatedly while waiting, with the number of pieces of work before this one. An exception of it ends the waiting.
             long: whether the work takes long. Long work must call the yielded function between its steps, so that other work can go first.
+            used: returns the seconds that long work has computed until now.
         """
-        ticket = _Ticket(who, long)
+        ticket = _Ticket(who, long, used)
 
         def step() -> None:
             with self._free:
@@ -83,7 +96,7 @@ class Turns:
             return None if self._try_take(ticket) else before
 
     def _ordered(self) -> list[_Ticket]:
-        return sorted(self._queue, key=lambda ticket: ticket.long)
+        return sorted(self._queue, key=lambda ticket: ticket.rank)
 
     def _can_start(self, ticket: _Ticket) -> bool:
         """Return whether the ticket's visitor holds no turn and a place for such work is free."""

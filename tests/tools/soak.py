@@ -54,6 +54,8 @@ class Seen:
 class Visitor:
     """A visit by the protocol that browsers speak."""
 
+    patience = PATIENCE
+
     def __init__(self, socket: ClientConnection, seen: Seen) -> None:
         self.socket, self.seen = socket, seen
         self.pages: dict[str, str] = {}
@@ -69,7 +71,7 @@ class Visitor:
         message.rerun_script.context_info.url = "http://127.0.0.1/"
         await self.socket.send(message.SerializeToString())
         texts: list[str] = []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self.patience):
             while True:
                 answer = ForwardMsg()
                 answer.ParseFromString(await self.socket.recv())
@@ -111,7 +113,7 @@ class Visitor:
 
     async def rest(self) -> None:
         """Read the page to its end."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self.patience):
             while True:
                 answer = ForwardMsg()
                 answer.ParseFromString(await self.socket.recv())

@@ -17,6 +17,7 @@ from app.blocks.sentence import (
     run_with_weights,
     sentence_box,
     sentence_of,
+    show_missing,
     texts_in_focus,
 )
 from app.fields import whole_number
@@ -77,7 +78,7 @@ def show_scores(trace: Trace, run: Run) -> None:
     try:
         full, table = answers.explanations(visit.focus())
     except SentvizError as error:
-        st.info(md(str(error)), icon=":material/info:")
+        show_missing(error, "scores")
         return
     of = sentence_of(run, full)
     with st.container(horizontal=True, gap="small"):
@@ -117,7 +118,7 @@ try:
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
     trace = answers.trace(focus, scored=focus.look == "scores", exact=exact)
 except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/edit:")
+    show_missing(error, "attention")
     st.stop()
 
 if not attends(run):

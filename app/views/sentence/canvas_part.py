@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import export_menu
-from app.blocks.sentence import notebook, place
+from app.blocks.sentence import notebook, place, show_missing
 from app.components import browser
 from app.focus import Focus
 from app.live import ticket
@@ -24,6 +25,7 @@ from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.source import Call
 from sentviz.gallery import sourced, strip
+from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from sentviz.serving.live.fit import check
@@ -69,7 +71,10 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
         score: score that colours the words, a name of `SCORES`.
         before: trace of the same text without interventions; None if there are none.
     """
-    falls = answers.heads(visit.focus(), trace, wait=is_quick(run)) if _is_measured(trace, run) else None
+    falls = None
+    if _is_measured(trace, run):
+        with suppress(Spent):  # The picture is drawn without the effects of heads.
+            falls = answers.heads(visit.focus(), trace, wait=is_quick(run))
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     chosen = _chosen(trace)
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned)
@@ -106,7 +111,11 @@ def _live(trace: Trace, run: Run) -> dict[str, Any]:
 def measure_heads(trace: Trace, run: Run) -> None:
     """Measure the effects of heads that the picture did not wait for, and draw the page again with them."""
     if _is_measured(trace, run) and not is_quick(run) and answers.heads(visit.focus(), trace, wait=False) is None:
-        answers.heads(visit.focus(), trace)
+        try:
+            answers.heads(visit.focus(), trace)
+        except Spent as spent:
+            show_missing(spent, "heads")
+            return
         visit.draw_again()
 
 

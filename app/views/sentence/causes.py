@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import note_weights, pick_run
-from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, texts_in_focus
+from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
 from app.fields import LONGEST
 from app.server.queue import turn
 from app.text import halves, intro, md
@@ -59,11 +59,11 @@ def second_box(run: Run, trace: Trace) -> None:
         if st.button("Use the smallest edit that flips it", icon=":material/swap_horiz:", key="use-flip", type=kind, help=help):
             of = sentence_of(run, trace)
             try:
-                with turn(long=True) as step, st.spinner("Searching the smallest edit"):
-                    of.load = lambda: cache.model(run).stoppable(step)
+                with answers.reasoning(run, trace) as model, st.spinner("Searching the smallest edit"):
+                    of.load = lambda: model
                     text, _ = flipped(of)
             except SentvizError as error:
-                st.warning(md(str(error)), icon=":material/edit:")
+                show_missing(error, "flip")
                 st.stop()
             visit.go(second=text)
             st.rerun()
@@ -142,10 +142,10 @@ def show_sums(of: Sentence) -> None:
         key = visit.setting(st.segmented_control, "Contributions", "sums", list(by), format_func=by.get, label_visibility="collapsed")
         class_choice(of.run, of.trace)
     try:
-        with turn() as step:
-            of.once("direct", lambda: direct_of(cache.model(run).stoppable(step), of.trace))
+        with answers.reasoning(run, of.trace) as model:
+            of.once("direct", lambda: direct_of(model, of.trace))
     except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
+        show_missing(error, "sums")
         return
     show_figure("attribution-direct", of, by=key)
 
@@ -233,10 +233,11 @@ align = visit.page_value("align", "", str, resets=RESETS)
 options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": direction == "break"}
 bar = st.empty()
 try:
-    with turn(long=True) as step:
-        of.load = lambda: cache.model(run).stoppable(step)
+    with answers.reasoning(run, trace) as model:
+        of.load = lambda: model
+        of.__dict__.pop("model", None)
         pair = pair_of(of, **options)
-        pair.model = cache.model(run).stoppable(step)
+        pair.model = model
         maps = []
         for place, (what, tokens) in enumerate((("head", True), (states, None), (parts, None))):
             moved = partial(move_bar, bar, f"Replacing {NAMES[what]}", place / 3, 1 / 3)
@@ -244,7 +245,7 @@ try:
         sentence, strongest = of.once(("strongest", id(pair)), partial(pair.strongest, maps[0]))
         pair.model = cache.model(run)
 except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/edit:")
+    show_missing(error, "causes")
     st.stop()
 finally:
     bar.empty()

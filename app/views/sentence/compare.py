@@ -10,7 +10,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import note_weights, pick_run, with_weights
-from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, texts_in_focus
+from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import compare_maps, why_part
 from sentviz.analysis.explain import SCORES, answer, available
@@ -85,7 +85,7 @@ plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")
 try:
     traces = [answers.trace(replace(plain, run=each.name)) for each in (run, second)]
 except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/edit:")
+    show_missing(error, "compare")
     st.stop()
 if focus.change:
     st.caption("Both models are shown as they were trained, without the changes on Explore.")

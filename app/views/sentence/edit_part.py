@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.files import csv_button
-from app.blocks.sentence import head_title, place, sentence_of
+from app.blocks.sentence import head_title, place, sentence_of, show_missing
 from app.text import halves, md
 from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import notices
@@ -20,6 +21,7 @@ from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures import heatmap
 from sentviz.gallery import sourced
+from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -48,7 +50,9 @@ def report(run: Run, trace: Trace) -> None:
     def make() -> bytes:
         from sentviz.export.report import report_html
 
-        return report_html(answers.reasoned(focus), run).encode()
+        with suppress(Spent):
+            return report_html(answers.reasoned(focus), run).encode()
+        return report_html(trace, run).encode()
 
     focus = visit.focus()
 
@@ -158,7 +162,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
         try:
             pinned = _changed_too(pinned, trace)
         except SentvizError as error:
-            st.caption(md(str(error)))
+            show_missing(error, "pinned")
             return
     if all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "text_pair", "change")):
         st.caption("The prediction is pinned. Now edit the sentence, change the model or choose another model.")

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import cache, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.sentence import sentence_of
+from app.blocks.sentence import sentence_of, show_missing
 from app.server.progress import wait
-from app.server.queue import is_present, turn
+from app.server.queue import giving_way, is_present, turn
 from app.text import md
 from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.game import ABSENT, Absent
@@ -60,8 +60,8 @@ def result(trace: Trace, run: Run) -> Exact | None:
     results: dict[object, Exact] = st.session_state.setdefault("exact", {})
     if key not in results:
         if is_quick(cache.model(run), trace):
-            with turn() as step, st.spinner("Predicting every subset of the words"):
-                results[key] = exact(cache.model(run).stoppable(step), trace, absent=absent)
+            with answers.reasoning(run, trace) as model, st.spinner("Predicting every subset of the words"):
+                results[key] = exact(model, trace, absent=absent)
         elif (slow := _slow(key, trace, run, absent)) is not None:
             results[key] = slow
         else:
@@ -75,8 +75,9 @@ def _slow(key: object, trace: Trace, run: Run, absent: Absent) -> Exact | None:
     name = hashlib.sha256(repr(key).encode()).hexdigest()
 
     def work(job: Job) -> Exact:
-        model = cache.model(run).stoppable(lambda: job.tick(job.share, job.doing))
-        return exact(model, trace, absent=absent, progress=lambda done, total: job.tick(done / total, f"{done:,} of {total:,} texts"))
+        with giving_way(job) as step:
+            model = cache.model(run).stoppable(step)
+            return exact(model, trace, absent=absent, progress=lambda done, total: job.tick(done / total, f"{done:,} of {total:,} texts"))
 
     job = _jobs().get(name)
     if job is not None and job.state == "done" and isinstance(job.result, Exact):
@@ -93,7 +94,7 @@ def _seconds(trace: Trace, run: Run) -> float:
         model = cache.model(run)
         reading = model.encode(trace.text, trace.text_pair, trace.change).reading
         rows = [reading] * max(1, TIMED_TOKENS // len(reading))
-        with turn():
+        with turn(long=True):
             begin = time.perf_counter()
             model.forward(rows)
             return (time.perf_counter() - begin) / (len(rows) * len(reading))
@@ -134,5 +135,5 @@ def scored(trace: Trace, run: Run) -> Exact | None:
     try:
         return result(trace, run)
     except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
+        show_missing(error, "exact")
         return None

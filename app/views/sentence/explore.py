@@ -18,6 +18,7 @@ from sentviz.analysis.explain.refereed import found_first, method_line
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.models.budget import Spent
 from sentviz.runs.catalog import language, reads_pairs
 
 ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
@@ -46,9 +47,12 @@ with place:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"### {md(answer(answered))}", width="stretch")
         whatif_part.folded(run, answered, before)
+    trace, unscored = answered, None
     try:
         with st.container(key="scoring"):
             trace = answers.trace(focus)  # The answer is on the page before the words are scored.
+    except Spent as spent:
+        unscored = spent
     except SentvizError as error:
         awaited.empty()
         st.warning(md(str(error)), icon=":material/edit:")
@@ -65,12 +69,16 @@ with left:
     order = ["exact", *trust]
     names = sorted(available(trace, asking=True), key=lambda name: order.index(name) if name in order else len(order))
     score = focus.score if focus.score in names else "removal"
-    exact = exact_part.scored(trace, run) if score == "exact" else None
+    exact = exact_part.scored(trace, run) if score == "exact" and not unscored else None
     if exact is not None:
         trace = with_scores(trace, {"exact": exact})
-    drawn_score = "removal" if score == "exact" and exact is None else score
+    drawn_score = "" if unscored else "removal" if score == "exact" and exact is None else score
     scene = show(trace, run, drawn_score, before)
     awaited.empty()
+    if unscored is not None:
+        why_part.show_unknown(why, unscored, "words")
+        attends(run)
+        st.stop()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         visit.choose(
             st.selectbox,
@@ -120,6 +128,8 @@ side_by_side(run, trace)
 tries()
 report(run, trace)
 if not why_part.waiting():
-    why_part.show_reason(why, focus)
-    why_part.show_verdict(faithful, focus, trace, drawn_score)
-    measure_heads(trace, run)
+    if why_part.show_reason(why, focus):
+        why_part.show_verdict(faithful, focus, trace, drawn_score)
+        measure_heads(trace, run)
+    else:
+        faithful.empty()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import cache, visit
+from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.sentence import sentence_of
-from app.server.queue import turn
+from app.blocks.sentence import sentence_of, show_missing
 from app.text import md
 from sentviz.analysis.explain.exact import is_quick
 from sentviz.analysis.explain.judge import Judgement, judged
@@ -40,7 +39,7 @@ def judge_scores(trace: Trace, run: Run) -> None:
     try:
         judgement = _judgement(trace, run, pasted)
     except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
+        show_missing(error, "judge")
         return
     st.markdown(f":material/{ICONS[judgement.verdict]}: **{md(judgement.answer)}**")
     for line in judgement.evidence:
@@ -60,13 +59,12 @@ def _judgement(trace: Trace, run: Run, pasted: str) -> Judgement:
         scores = parse_json(pasted, "What was pasted")
     except InputError as error:
         raise InputError(f'{error} Write for example [["word", 0.2], ["other", -0.7]].') from None
-    model = cache.model(run)
-    if not is_quick(model, trace):
+    if not is_quick(cache.model(run), trace):
         raise InputError("The exact values of this text take long on this model. Use a shorter text, or `sentviz judge` in a terminal.")
 
     def compute() -> Judgement:
-        with turn() as step, st.spinner("Predicting every subset of the words"):
-            return judged(model.stoppable(step), trace, scores)
+        with answers.reasoning(run, trace) as loaded, st.spinner("Predicting every subset of the words"):
+            return judged(loaded, trace, scores)
 
     result: Judgement = visit.keep_result(
         "judged-scores", (run.digest, trace.text, trace.text_pair, trace.change, trace.target, pasted), compute

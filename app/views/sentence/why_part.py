@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, visit
+from app import answers, cache, visit
+from app.blocks.sentence import go_on
 from app.focus import Focus
 from app.server import queue
 from app.text import md
@@ -14,6 +15,7 @@ from sentviz.analysis.explain import reason
 from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.models.budget import Spent
 from sentviz.runs.trace import Trace
 
 HELP = (
@@ -47,12 +49,26 @@ def _follow() -> None:
         visit.draw_again()
 
 
-def show_reason(slot: Any, focus: Focus) -> None:
-    """Show the reason for the prediction, and the cost of the search."""
+def show_reason(slot: Any, focus: Focus) -> bool:
+    """Show the reason for the prediction, and the cost of the search; return whether there is time left for more."""
     try:
-        _reason(slot, answers.reasoned(focus))
+        trace = answers.reasoned(focus)
     except SentvizError as error:
-        slot.caption(md(str(error)))
+        show_unknown(slot, error, f"reason-{focus.run}")
+        return not isinstance(error, Spent)
+    with slot.container():
+        _reason(st, trace)
+        if not (complete := answers.is_complete(trace)):
+            go_on(answers.budget_of(cache.run(focus.run), trace), f"reason-{focus.run}")
+    return complete
+
+
+def show_unknown(slot: Any, error: SentvizError, key: str) -> None:
+    """Show why a reason is not known; if only its time is over, offer to go on."""
+    with slot.container(gap="small"):
+        st.caption(md(str(error)))
+        if isinstance(error, Spent):
+            go_on(error.budget, key)
 
 
 def _reason(slot: Any, trace: Trace) -> None:
@@ -62,7 +78,8 @@ def _reason(slot: Any, trace: Trace) -> None:
     if (flip := evidence.flip) is not None and flip.edits:
         edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
         words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
-        search = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} have the same effect."
+        random = f"of {flip.drawn} random edits of {words}, {flip.random} have the same effect." if flip.drawn else "random edits follow."
+        search = f"found among {flip.passes:,} edited texts; {random}"
         notes.insert(0, f"“{edited}” · {search}")
     slot.markdown(f"**{md(reason(trace))}**", help="\n\n".join(notes))
 
@@ -72,4 +89,4 @@ def show_verdict(slot: Any, focus: Focus, trace: Trace, score: str) -> None:
     try:
         slot.caption(md(str(answers.verdict(focus, trace, score))), help=tip("faithfulness"))
     except SentvizError as error:
-        slot.caption(md(str(error)))
+        show_unknown(slot, error, "verdict")

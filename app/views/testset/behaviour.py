@@ -14,6 +14,7 @@ from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import series_of, several
 from app.blocks.slice_choice import note_unsliced
 from app.server.progress import wait
+from app.server.queue import giving_way
 from app.text import halves, intro, md
 from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card, why_not_tested
 from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown, percent
@@ -56,8 +57,9 @@ def _card(run: Run) -> Card | None:
 
 def _measured(run: Run, job: Job) -> Card:
     job.tick(0.0, "loading the model")
-    model = cache.model(run).stoppable(lambda: job.tick(job.share, job.doing))
-    return card_of(run, model, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,} texts"))
+    with giving_way(job) as step:
+        model = cache.model(run).stoppable(step)
+        return card_of(run, model, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,} texts"))
 
 
 def _open(run: Run, case: pd.Series[Any]) -> None:

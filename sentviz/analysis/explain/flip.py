@@ -36,6 +36,7 @@ from sentviz.analysis.explain.swap import in_case, whole_words
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
+from sentviz.models.budget import Spent
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import MOST, Edit, Flip
 from sentviz.runs.target import PREDICTED, Target
@@ -62,7 +63,8 @@ def smallest_flip(
     """Return an edit of as few words as the search finds that makes the model predict another class, or reaches the trace's target.
 
     Edits that only remove words come first, then the edit with the lowest log-odds of the old class. If no edit is returned, one may still
-    exist: rare words and most edits of several words are not tried.
+    exist: rare words and most edits of several words are not tried. If the time of a `Budget` ends, the result is that of the edits
+    tested until then, and `Flip.untested` counts those that would have been next.
 
     Args:
         most: maximum number of edited words.
@@ -70,12 +72,27 @@ def smallest_flip(
         drawn: number of random edits.
         seed: seed of the random edits.
     Raises:
-        InputError: the interventions include gates.
+        InputError: the interventions include gates. Spent: the time ended before an edit was tested.
     """
     if trace.change.gates_open or trace.change.gates_shut:
         raise InputError("Gates that were set manually belong to the words of this text, so an edited text cannot be predicted with them.")
     text = _EditableText(model, trace)
-    random = np.random.default_rng(seed)
+    try:
+        return _searched(text, most, passes, drawn, np.random.default_rng(seed))
+    except Spent:
+        if not text.tested:
+            raise
+        flips, known = text.flips(text.tested), Flip(most=max(map(len, text.tested)), goal=text.goal)
+        if flips:
+            text.model = model.stoppable(lambda: None)  # one more text, for the probability after the edit
+            known = text.flip(text.best(flips, text.tested))
+        return replace(
+            known, passes=len(text.tested), singles=sum(len(edits) == 1 for edits in text.tested), untested=max(1, text.untested)
+        )
+
+
+def _searched(text: _EditableText, most: int, passes: int, drawn: int, random: np.random.Generator) -> Flip:
+    """Return the result of `smallest_flip` for an editable text."""
     singles: list[Edits] = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, SWAPS_PER_WORD)]
     predictions: dict[Edits, Prediction] = {}
     limit, reached, tried, complete = passes, 0, 0, False
@@ -91,11 +108,9 @@ def smallest_flip(
             tried, limit = len(of_level), min(passes, len(of_level) + MAX_BEAM)
         predictions |= of_level
         if flips := text.flips(of_level):
-            best = min(flips, key=lambda edits: (any(edit.new for edit in edits), predictions[edits][1], edits))
+            flip = replace(text.flip(text.best(flips, predictions)), passes=len(predictions), singles=tried, complete=complete, most=most)
             flipping, times = text.chance(size, drawn, random)
-            return replace(
-                text.flip(best), passes=len(predictions), singles=tried, complete=complete, most=most, random=flipping, drawn=times
-            )
+            return replace(flip, random=flipping, drawn=times)
         if size == 1:
             further = sorted(of_level, key=lambda edits: of_level[edits][1])[:BRANCHES]
         best_edits = sorted(of_level, key=lambda edits: of_level[edits][1])[:BEAM_WIDTH]
@@ -108,6 +123,8 @@ class _EditableText:
 
     def __init__(self, model: Model, trace: Trace) -> None:
         self.model, self.trace = model, trace
+        self.tested: dict[Edits, Prediction] = {}  # edits that the search predicted, without the random ones
+        self.untested = 0  # further edits that it wanted to predict when it was ended
         self.words, self.target = spaced_words(trace), trace.target_places
         self.goal, self.sign = _goal(trace)
         ends = (int(trace.offsets[trace.segments == each, 1].max(initial=0)) for each in (0, 1))
@@ -167,15 +184,16 @@ class _EditableText:
 
     def swaps(self, order: Callable[[int], Floats], most: int | None) -> list[Edit]:
         """Return plausible replacements for each word, the first `most` in an order of the vocabulary; None = all."""
-        candidates = []
+        edits: list[Edit] = []
         for place in self.places:
+            self.model.check()
             old = self.words[place].text
             fitting = np.flatnonzero(self.bigrams.fits(self.hashes, *self._neighbours(place)))
             known = (self.vocabulary[int(self.ids[i])] for i in fitting[np.argsort(order(place)[fitting], kind="stable")])
             replacements = (word for word in known if len(word) > 1 and word.lower() != old.lower() and word.isascii() == old.isascii())
-            candidates += [Edit(place, old, in_case(word, old)) for word in islice(replacements, most and 3 * most)]
-        fitting_edits = [edit for edit, same in zip(candidates, self._same_tags(candidates), strict=True) if same]
-        return [edit for _, some in groupby(fitting_edits, key=lambda edit: edit.place) for edit in islice(some, most)]
+            candidates = [Edit(place, old, in_case(word, old)) for word in islice(replacements, most and 3 * most)]
+            edits += islice((edit for edit, same in zip(candidates, self._same_tags(place, candidates), strict=True) if same), most)
+        return edits
 
     def adjacent_removals(self, size: int) -> list[Edits]:
         """Return the removals of `size` neighbouring words."""
@@ -209,10 +227,15 @@ class _EditableText:
         gone = {edit.place for edit in edits if not edit.new}
         return all(some - gone for some in self.lettered)
 
+    @staticmethod
+    def best(flips: Sequence[Edits], predictions: Mapping[Edits, Prediction]) -> Edits:
+        """Return the first of some edits that flip the prediction: removals before swaps, then the lowest log-odds."""
+        return min(flips, key=lambda edits: (any(edit.new for edit in edits), predictions[edits][1], edits))
+
     def chance(self, size: int, times: int, random: np.random.Generator) -> tuple[int, int]:
         """Return how many random edits flip the prediction, and how many edits leave a word, at most `times`."""
         some = self.drawn(size, times, random)
-        predictions = self.predict(dict.fromkeys(some))
+        predictions = self._read(distinct := list(dict.fromkeys(some)), self._logits(distinct))
         return sum(predictions[edits][0] for edits in some), len(some)
 
     def _neighbours(self, place: int) -> tuple[str, str]:
@@ -226,13 +249,11 @@ class _EditableText:
         text = (trace.text, trace.text_pair or "")[int(trace.segments[indices[0]])]
         return text, int(trace.offsets[indices[0], 0]), int(trace.offsets[indices[-1], 1])
 
-    def _same_tags(self, swaps: Sequence[Edit]) -> list[bool]:
-        """Return whether each new word has the part of speech of the old word, in its place and alone."""
-        places = list(self.places)
-        words = [(place, self.words[place].text) for place in places] + [(edit.place, edit.new) for edit in swaps]
-        tagged = tags_instead(self.tagger, [(*self._position(place), word) for place, word in words])
-        before = dict(zip(places, tagged, strict=False))
-        return [tags == before[edit.place] for edit, tags in zip(swaps, tagged[len(before) :], strict=True)]
+    def _same_tags(self, place: int, swaps: Sequence[Edit]) -> list[bool]:
+        """Return whether each new word for a word has its part of speech, in its place and alone."""
+        at, words = self._position(place), (self.words[place].text, *(edit.new for edit in swaps))
+        before, *tagged = tags_instead(self.tagger, [(*at, word) for word in words])
+        return [tags == before for tags in tagged]
 
     def _plausible(self, edits: Edits) -> bool:
         """Return whether the new words are known neighbours of the words next to them after all edits."""
@@ -258,18 +279,34 @@ class _EditableText:
 
     def predict(self, some: Iterable[Edits]) -> dict[Edits, Prediction]:
         """Return whether each edited text reaches the goal, and the log-odds that the search lowers."""
-        if not (some := list(some)):
-            return {}
-        logits = self._logits(some)
+        some = list(some)
+        self.untested = len(some)
+        try:
+            predictions = self._read(some, self._logits(some))
+        except Spent as spent:
+            if spent.partial is not None:
+                done = np.flatnonzero(~np.isnan(spent.partial).any(axis=1))
+                self.tested |= self._read([some[i] for i in done], spent.partial[done])
+                self.untested -= len(done)
+            raise
+        self.tested |= predictions
+        self.untested = 0
+        return predictions
+
+    def _read(self, some: Sequence[Edits], logits: Floats) -> dict[Edits, Prediction]:
+        """Return the predictions that the logits (N, K) of some edited texts give."""
         k, against = self.target
         values = self.sign * self.trace.value_of(logits)
         reached = values < 0 if against is not None else (logits.argmax(axis=1) == k) == (self.sign < 0)
         return dict(zip(some, zip(reached.tolist(), values.tolist(), strict=True), strict=True))
 
     def _logits(self, some: Sequence[Edits]) -> npt.NDArray[np.float32]:
+        if not some:
+            return np.empty((0, len(self.trace.labels)), dtype=np.float32)
         texts, pairs = zip(*map(self.edited, some), strict=True)
         encoded = self.model.encode_all(texts, None if self.trace.text_pair is None else pairs)
-        return self.model.forward([text.reading for text in encoded], self.model.intervention(self.trace.change))[0]
+        change = self.model.intervention(self.trace.change)
+        return self.model.forward([text.reading for text in encoded], change, what="edited texts")[0]
 
     def flip(self, edits: Edits) -> Flip:
         """Return the flip of an edit with the prediction for the edited text."""

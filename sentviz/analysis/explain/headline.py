@@ -149,14 +149,19 @@ def edit_sentence(flip: Flip) -> str:
             return f"{words}, {flip.goal.says()} would have {p}.{_singles(flip)}"
         return f"{words} it would be {flip.label} ({p}).{_singles(flip)}"
     words = "one word" if flip.most == 1 else f"up to {flip.most} words"
-    return f"None of the {flip.passes:,} tested edits of {words} {_reaches(flip.goal)}."
+    return f"None of the {flip.passes:,} tested edits of {words} {_reaches(flip.goal)}.{_untested(flip)}"
 
 
 def _singles(flip: Flip) -> str:
-    """Return what is known of edits of one word, if the flip edits several words, as a sentence after a space."""
+    """Return what is known of edits of one word, if the flip edits several words, and of the time, as sentences after a space."""
     if len(flip.edits) < 2:
-        return ""
-    return f" None of the {flip.singles:,} {'' if flip.complete else 'tested '}edits of one word {_reaches(flip.goal)}."
+        return _untested(flip)
+    return f" None of the {flip.singles:,} {'' if flip.complete else 'tested '}edits of one word {_reaches(flip.goal)}.{_untested(flip)}"
+
+
+def _untested(flip: Flip) -> str:
+    """Return how many edits were left when the time of the search ended, as a sentence after a space; "" if the search ended by itself."""
+    return f" The time ended: {flip.passes:,} of {flip.passes + flip.untested:,} edits were tested." if flip.untested else ""
 
 
 def _reaches(goal: Target) -> str:

@@ -24,10 +24,14 @@ def words(trace: Trace) -> tuple[Word, ...]:
     return tuple(word for word in word_spans(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 
 
-def leaving_out(model: Model, trace: Trace, removed: Iterable[Sequence[int]]) -> Floats:
-    """Return the logits (N, K) of the text without the tokens of each of N sets, in one forward call. Later tokens move up."""
+def leaving_out(model: Model, trace: Trace, removed: Iterable[Sequence[int]], what: str = "shortened texts") -> Floats:
+    """Return the logits (N, K) of the text without the tokens of each of N sets, in one forward call. Later tokens move up.
+
+    Args:
+        what: name of the sets in the message of `Spent`.
+    """
     reading = model.encode(trace.text, trace.text_pair, trace.change).reading
-    return model.forward([reading.without(list(places)) for places in removed], model.intervention(trace.change))[0]
+    return model.forward([reading.without(list(places)) for places in removed], model.intervention(trace.change), what=what)[0]
 
 
 def removal(model: Model, trace: Trace) -> Floats:
@@ -40,7 +44,7 @@ def removal(model: Model, trace: Trace) -> Floats:
     scores = np.zeros(len(trace.tokens), dtype=np.float32)
     if len(text_words) < 2:
         return scores
-    falls = trace.value - trace.value_of(leaving_out(model, trace, [word.indices for word in text_words]))
+    falls = trace.value - trace.value_of(leaving_out(model, trace, [word.indices for word in text_words], "words"))
     for word, fall in zip(text_words, falls, strict=True):
         scores[list(word.indices)] = fall
     return scores

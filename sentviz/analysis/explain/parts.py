@@ -101,7 +101,7 @@ def part_removal(model: Model, trace: Trace, by: Cut) -> PartRemoval:
     pieces = parts(model, trace, by)
     falls = np.zeros(len(pieces))
     if len(pieces) > 1:
-        falls = trace.value - trace.value_of(leaving_out(model, trace, [piece.indices for piece in pieces]))
+        falls = trace.value - trace.value_of(leaving_out(model, trace, [piece.indices for piece in pieces], by))
     return PartRemoval(pieces, spread(pieces, falls, len(trace.tokens)), numbered(trace, pieces))
 
 

@@ -73,7 +73,7 @@ def find_units(model: Model, trace: Trace, *, longest: int = MAX_WORDS, passes: 
 
     def falls_of(spans: Sequence[Span]) -> dict[Span, float]:
         removed = [[i for word in text_words[slice(*span)] for i in word.indices] for span in spans]
-        falls = trace.value - trace.value_of(leaving_out(model, trace, removed)) if spans else ()
+        falls = trace.value - trace.value_of(leaving_out(model, trace, removed, "groups of words")) if spans else ()
         return {span: float(fall) for span, fall in zip(spans, falls, strict=True)}
 
     single: list[Span] = [(i, i + 1) for i in range(len(text_words))]

@@ -12,7 +12,8 @@ GROWTH = 500  # megabytes that an input may cost at most
 SHORT = 40  # characters of a sentence that is shown with the next one
 MOST = 100  # characters of a verdict in the table
 WAITED = "another waited"
-WAIT = 1.0  # seconds that another visitor may wait longer than at rest
+WAIT = 2.0  # processor seconds that the target may compute more than at rest before it answers another visitor: a second of two cores
+HANG = 30.0  # seconds by the clock that another visitor may wait longer than at rest, whatever else the machine does
 PROGRESS = re.compile(r"\w+: +\d+%|\w+: \d+ ?\S+ \[|Rows")  # a bar on the terminal
 FAULT = re.compile(r"Traceback \(most recent|fault of sentviz|nobody foresaw|Internal Server Error|Something went wrong here")
 
@@ -37,7 +38,8 @@ class Case:
         must: judges what was said.
         rest: of the library, an ordinary command, whose memory is not counted.
         mount: options of a small disk that is put at the folder `{disk}`; this needs root.
-        seconds: after which the attack is ended.
+        seconds: processor seconds of the target, after which the attack is ended.
+        answers: judge the answers that another visitor got, without the slowest twentieth of them, and not the complete pages.
         shared: whether the attacker's own programs take so much of this machine that the other's waiting is not judged.
     """
 
@@ -49,6 +51,7 @@ class Case:
     rest: tuple[str, ...] = ("-c", "import sentviz")
     mount: str = ""
     seconds: float = 120.0
+    answers: bool = False
     shared: bool = False
 
 
@@ -68,6 +71,8 @@ class Outcome:
     output: str = ""
     rest: float | None = None  # slowest ordinary answer before the attack
     felt: float | None = None  # slowest ordinary answer during it
+    rest_work: float = 0.0  # processor seconds of the target from a question to its answer, at most, before the attack
+    work: float = 0.0  # the same during it
     falls: list[str] = field(default_factory=list)
     skipped: str = ""
 
@@ -86,8 +91,9 @@ def unmet(case: Case, outcome: Outcome, output: str, log: str = "") -> None:
     """Add to an outcome what is wrong with what was said, with the log of the process, and with what was measured."""
     if outcome.peak > GROWTH:
         outcome.falls.append(f"{outcome.peak:,.0f} MB")
-    if not case.shared and outcome.felt is not None and outcome.rest is not None and outcome.felt > outcome.rest + WAIT:
-        outcome.falls.append(f"{WAITED} {outcome.felt:.1f} s")
+    rest, felt = outcome.rest or 0.0, outcome.felt or 0.0
+    if not case.shared and (outcome.work > outcome.rest_work + WAIT or felt > rest + HANG):
+        outcome.falls.append(f"{WAITED} {felt:.1f} s, {outcome.work:.1f} s of work")
     if fault := FAULT.search(f"{output}\n{log}"):
         errors = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b[^\n]*)", f"{output}\n{log}", re.MULTILINE)
         outcome.falls.append(f"{fault[0]}{f' ({errors[-1][:100]})' if errors else ''}")
@@ -133,13 +139,15 @@ def sentence(output: str, most: int = 150) -> str:
 
 def table(outcomes: list[Outcome]) -> str:
     """One row for each outcome, as text."""
-    head = ("input", "against", "seconds", "peak MB", "another: rest, during (s)", "verdict", "output")
+    head = ("input", "against", "seconds", "peak MB", "another: rest, during (s)", "work before it (s)", "verdict", "output")
     rows = [head]
     for outcome in outcomes:
-        waited = "" if outcome.felt is None or outcome.rest is None else f"{outcome.rest:.2f}, {outcome.felt:.2f}"
+        waited, work = "", ""
+        if outcome.felt is not None and outcome.rest is not None:
+            waited, work = f"{outcome.rest:.2f}, {outcome.felt:.2f}", f"{outcome.rest_work:.2f}, {outcome.work:.2f}"
         measured = ("", "") if outcome.skipped else (f"{outcome.seconds:.1f}", f"{outcome.peak:,.0f}")
         verdict = outcome.verdict if len(outcome.verdict) <= MOST else outcome.verdict[: MOST - 1] + "…"
-        rows.append((outcome.name, outcome.against, *measured, waited, verdict, sentence(outcome.output)))
+        rows.append((outcome.name, outcome.against, *measured, waited, work, verdict, sentence(outcome.output)))
     widths = [max(len(row[k]) for row in rows) for k in range(len(head) - 1)]
     lines = [" | ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]) for row in rows]
     holding = sum(outcome.verdict == "holds" for outcome in outcomes)

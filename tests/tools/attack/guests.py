@@ -7,7 +7,7 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -24,6 +24,7 @@ class Guest(Visitor):
     """A visitor of the app by the protocol that browsers speak, who can send files and leave."""
 
     app: App
+    patience = 3_600.0  # the processor seconds of the case end an attack earlier
 
     @property
     def faults(self) -> str:
@@ -37,8 +38,8 @@ class Guest(Visitor):
         self.query, self.page = query, self.pages[page]
         return "\n".join(await self.run())
 
-    async def type(self, sentence: str) -> None:
-        """A sentence into the box of Explore, until the answer is there and the page is read to its end.
+    async def type(self, sentence: str, answered: Callable[[], None] = lambda: None) -> None:
+        """A sentence into the box of Explore, until the answer is there, which `answered` is told, and the page is read to its end.
 
         Raises:
             RuntimeError: the page has no box, or gives no answer.
@@ -48,6 +49,7 @@ class Guest(Visitor):
         texts = await self.run(WidgetState(id=self.ids["Sentence"], string_value=sentence), until="### ")
         if not texts or not texts[-1].startswith("### "):
             raise RuntimeError("the page gives no answer")
+        answered()
         await self.rest()
 
     async def upload(self, name: str, data: bytes) -> list[str]:
@@ -95,10 +97,10 @@ class App(Target):
             await guest.open(query=f"run={RUN}")
             number = time.monotonic_ns()
 
-            async def ask() -> None:
+            async def ask(answered: Callable[[], None]) -> None:
                 nonlocal number
                 number += 1
-                await guest.type(f"{SENTENCES[number % len(SENTENCES)]} {number % 1000}")
+                await guest.type(f"{SENTENCES[number % len(SENTENCES)]} {number % 1000}", answered)
 
             yield ask
 

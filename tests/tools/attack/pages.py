@@ -19,11 +19,13 @@ from tests.tools.attack.folders import BAD, CONFIGS
 from tests.tools.attack.guests import App, Guest
 from tests.tools.attack.inputs import RUN, long_cells, markup, repeated
 from tests.tools.inventory import page_settings
+from tests.tools.soak import SENTENCES
 
 MINE = f"run={RUN}&over=mine"
 FAULTS = r"fault of sentviz|Traceback|\bErrno\b"
 TIDY = never(FAULTS)
 STRANGER = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
+READING = 40.0  # seconds that visitors with long texts stay
 LISTED = 22  # seconds after which the app reads the list of runs again
 WITH_FILES = ("confusion", "words", "embeddings")
 
@@ -78,6 +80,36 @@ def typing(characters: int) -> Attack:
             yield "\n".join([*important, guest.faults]).strip() or "nothing"
 
     return run
+
+
+async def long_texts(app: App, inputs: Made) -> AsyncGenerator[str]:
+    """Visitors who open links with ordinary texts of 1,400 characters, and read for a while what the searches find."""
+
+    async def one(guest: Guest, number: int) -> None:
+        words = [SENTENCES[(7 * number + place) % len(SENTENCES)] for place in range(60)]
+        guest.query = f"run=english/minilm&text={quote(', and '.join(words)[:1400])}"
+        answers.append(next(line for line in await guest.run(until="### ") if line.startswith("### ")))
+        await guest.rest()
+
+    answers = list[str]()
+    async with AsyncExitStack() as stack:
+        guests = [await stack.enter_async_context(app.guest()) for _ in range(8)]
+        yield ""
+        reading = [asyncio.create_task(one(guest, number)) for number, guest in enumerate(guests)]
+        await asyncio.sleep(READING)
+        for task in reading:
+            task.cancel()
+        await asyncio.wait(reading)
+    yield f"{len(answers)} answers"
+
+
+async def one_long_text(app: App, inputs: Made) -> str:
+    """Open a link with an ordinary text of 1,400 characters and wait until the page is complete or its search asks whether to go on."""
+    async with app.guest() as guest:
+        words = [SENTENCES[7 * place % len(SENTENCES)] for place in range(60)]
+        guest.query = f"run=english/minilm&text={quote(', and '.join(words)[:1400])}"
+        texts = await guest.run()
+        return next((text for text in texts if re.search("seconds of computing|edits were tested", text)), "nothing is left to search")
 
 
 def _fields(root: Path) -> list[str]:
@@ -276,6 +308,8 @@ APP = (
     _case("a text of 40 MB", nothing, typing(40_000_000)),
     *(_case(f"link, field by field: {name}", nothing, linked(value), seconds=300) for name, value in LINKS.items()),
     *(_case(f"link, all fields: {name}", nothing, linked(value, together=True), seconds=300) for name, value in LINKS.items()),
+    _case("eight visitors with 1,400 characters", nothing, long_texts, says("^8 answers"), answers=True, seconds=300),
+    _case("a text of 1,400 characters, to its end", nothing, one_long_text, says("seconds of computing|edits were tested"), seconds=90),
     _case("caches emptied by a visitor", nothing, clearing),
     _case("metrics for a stranger", nothing, metrics, says("^40")),
     _case("media of another visitor", nothing, media, says("^none")),

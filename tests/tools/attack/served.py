@@ -11,20 +11,22 @@ import time
 import urllib.request
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
 
 from tests.tools.attack.case import Case, Outcome
-from tests.tools.attack.watch import Watch, environment
+from tests.tools.attack.watch import EVERY, SLOWER, Watch, computed, environment
 from tests.tools.soak import free_port
 
 RUN = "sst2/ndt-unit-2"
 AFTER = 4.0  # seconds that are watched after the attacker left
 ALONE = 12  # ordinary answers before the attack
 PAUSE = 0.2  # seconds between two ordinary questions
+MOST_ANSWERS = 0.95  # share of answers that is judged if single answers are
 ENDED = (OSError, EOFError, http.client.HTTPException, ConnectionClosed)
-Ask = Callable[[], Awaitable[None]]
+Ask = Callable[[Callable[[], None]], Awaitable[None]]  # asks once, and calls the function when the answer is there
 
 
 class Target:
@@ -82,15 +84,15 @@ class Target:
     async def attacked(self, case: Case, inputs: Mapping[str, str], outcome: Outcome) -> tuple[str, str]:
         """Carry an attack out and measure it; what was said to the attacker, and what the process logged meanwhile."""
         async with self.visitor() as ask, aclosing(_prepared(case.run(self, inputs))) as attack:  # type: ignore[operator]
-            meanwhile = Meanwhile(ask)
+            meanwhile = Meanwhile(ask, partial(computed, self.process.pid), answers=case.answers)
             await anext(attack)
-            outcome.rest = await meanwhile.rest()
+            outcome.rest, outcome.rest_work = await meanwhile.rest()
             watch, begin, logged = Watch(self.process.pid), time.monotonic(), self._log.stat().st_size
             watch.start()
             asking = asyncio.create_task(meanwhile.go_on())
             output = ""
             try:
-                output = await asyncio.wait_for(anext(attack), case.seconds)
+                output = await _within(anext(attack), case.seconds, self.process.pid)
             except TimeoutError:
                 outcome.falls.append(f"not done after {case.seconds:g} s")
             except ENDED as error:
@@ -100,7 +102,7 @@ class Target:
             outcome.seconds = time.monotonic() - begin
             await asyncio.sleep(AFTER)
             asking.cancel()
-            outcome.felt = meanwhile.slowest()
+            outcome.felt, outcome.work = meanwhile.slowest()
             with suppress(asyncio.CancelledError):
                 await asking
         outcome.peak = watch.stop()
@@ -123,35 +125,56 @@ async def _prepared(attack: Awaitable[str] | AsyncGenerator[str]) -> AsyncGenera
         yield await attack
 
 
+async def _within(attack: Awaitable[str], seconds: float, pid: int) -> str:
+    """Return what was said to the attacker; raise TimeoutError if the process computes longer, or `SLOWER` times as long by the clock."""
+    task, begin, before = asyncio.ensure_future(attack), time.monotonic(), computed(pid)
+    while not (await asyncio.wait({task}, timeout=10 * EVERY))[0]:
+        if computed(pid) - before > seconds or time.monotonic() - begin > SLOWER * seconds:
+            task.cancel()
+            await asyncio.wait({task})
+            raise TimeoutError
+    return task.result()
+
+
 class Meanwhile:
-    """Waiting time of an ordinary visitor; `lost` says what went wrong."""
+    """Waiting time of an ordinary visitor, and the work of the target in it; `lost` says what went wrong."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask, self._seconds, self._since, self.lost = ask, [0.0], 0.0, ""
+    def __init__(self, ask: Ask, work: Callable[[], float], *, answers: bool) -> None:
+        self._ask, self._work, self._answers, self.lost = ask, work, answers, ""
+        self._waits = list[tuple[float, float]]()  # seconds by the clock, and processor seconds of the target
+        self._since: tuple[float, float] | None = None  # clock and work at a question without an answer
 
-    async def rest(self) -> float:
-        """Seconds of the slowest of a few answers, without the first two."""
+    async def rest(self) -> tuple[float, float]:
+        """Return seconds and work of the slowest of a few answers, without the first two."""
         await self.go_on(ALONE)
-        before, self._seconds = self._seconds[3:], [0.0]
-        return max(before, default=0.0)
+        self._waits = self._waits[2:]
+        slowest, self._waits = self.slowest(), []
+        return slowest
 
     async def go_on(self, times: int = sys.maxsize) -> None:
         """Ask so often, until cancelled or cut off."""
         for _ in range(times):
-            self._since = time.monotonic()
+            self._since = time.monotonic(), self._work()
             try:
-                await self._ask()
+                await self._ask(self._answered if self._answers else lambda: None)
             except (*ENDED, RuntimeError) as error:
                 self.lost = self.lost or f"{type(error).__name__} {error}"[:80].strip()
                 if isinstance(error, ConnectionClosed):
                     return
-            self._seconds.append(time.monotonic() - self._since)
-            self._since = 0.0
+            self._answered()
             await asyncio.sleep(PAUSE)
 
-    def slowest(self) -> float:
-        """Seconds of the slowest answer, also of one that has not come yet."""
-        return max(*self._seconds, time.monotonic() - self._since if self._since else 0.0)
+    def _answered(self) -> None:
+        if self._since is not None:
+            self._waits.append((time.monotonic() - self._since[0], self._work() - self._since[1]))
+            self._since = None
+
+    def slowest(self) -> tuple[float, float]:
+        """Return seconds and work of the slowest answer, also of one that has not come yet; of answers alone, without a twentieth."""
+        self._answered()
+        seconds, work = (sorted(column) for column in zip(*self._waits, strict=True)) if self._waits else ([0.0], [0.0])
+        last = int(MOST_ANSWERS * (len(seconds) - 1)) if self._answers else -1
+        return seconds[last], work[last]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from tests.tools.attack.case import Attack, Case, Made, never, nothing, says
@@ -49,8 +49,9 @@ class Server(Target):
                             raise RuntimeError(f"{path} is {error.code}") from None
                         time.sleep(0.2)
 
-        async def ask() -> None:
+        async def ask(answered: Callable[[], None]) -> None:
             await asyncio.to_thread(once)
+            answered()
 
         yield ask
 

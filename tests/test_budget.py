@@ -1,0 +1,354 @@
+"""Searches have a budget and give way: slices, equal shares, an end that says how far it came, and a search that goes on from there."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sentviz.analysis.explain import explained, reason, supported
+from sentviz.analysis.explain.exact import exact
+from sentviz.analysis.explain.faithfulness import against_chance
+from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.permutation import permutation_shap
+from sentviz.analysis.maps.silenced import silenced
+from sentviz.errors import Stopped
+from sentviz.models import batches
+from sentviz.models import model as models
+from sentviz.models.budget import SLICE, Budget, Spent
+from sentviz.models.model import Model
+from sentviz.runs.evidence import Flip
+from sentviz.runs.trace import Trace
+from sentviz.serving.jobs import Job, Turns
+from tests.makers import planted_model, small_model
+
+TEXT = "what a warm, clever song we saw and a cold garden"
+SOON = 20.0  # seconds, after which a test has failed
+
+
+class Clock:
+    """A clock that moves only when the test works."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def words_removed(model: Model, trace: Trace) -> Any:
+    """Return the scores of word removal."""
+    return explained(model, trace).token_scores["removal"]
+
+
+def verdict(model: Model, trace: Trace) -> Any:
+    """Compare arbitrary scores with chance."""
+    return against_chance(model, trace, np.arange(len(trace.tokens), dtype=np.float32))
+
+
+SEARCHES: dict[str, Callable[[Model, Trace], Any]] = {
+    "removal": words_removed,
+    "units": lambda model, trace: explained(model, trace, ["units"]).token_scores["units"],
+    "permutation": lambda model, trace: permutation_shap(model, trace).values,
+    "exact": lambda model, trace: exact(model, model.trace("a warm song we saw"), by="words").table,
+    "verdict": verdict,
+    "edit": partial(smallest_flip, drawn=8, passes=300),
+    "reason": lambda model, trace: supported(model, trace, {}).evidence.flip,  # type: ignore[union-attr]
+}
+
+
+@pytest.fixture
+def single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every batch have one row, so that searches of short texts have many parts."""
+    monkeypatch.setattr(batches, "TOKENS_PER_BATCH", 1)
+    monkeypatch.setattr(models.by_length, "__defaults__", (1,))
+
+
+# ---- slices
+
+
+@pytest.mark.parametrize("part", [0.001, 0.012, 0.02, 0.05, 0.3])
+def test_a_search_rests_before_its_slice_is_over(part: float) -> None:
+    """Between two rests are at most `SLICE` seconds of work, or one part that is longer."""
+    clock, rests = Clock(), [0.0]
+    with Budget(clock=clock).working(lambda: rests.append(clock.now)) as step:
+        for _ in range(200):
+            clock.now += part
+            step()
+    assert all(late - early <= max(SLICE, part) + 1e-9 for early, late in pairwise(rests))
+    assert len(rests) > 200 * part / max(SLICE, part) - 1
+
+
+def test_time_in_which_others_work_is_not_counted() -> None:
+    """The clock moves on while the search rests, and only its own parts are counted."""
+    clock = Clock()
+
+    def rest() -> None:
+        clock.now += 100.0
+
+    budget = Budget(0.55, clock=clock)
+    with pytest.raises(Spent), budget.working(rest) as step:
+        for _ in range(20):
+            clock.now += 0.1
+            step()
+    assert budget.used == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("layers", [1, 4])
+def test_a_pass_of_one_long_text_has_several_parts(layers: int) -> None:
+    """`check` is called in each layer of the pass, also with gradients, so that one text is no longer than a slice."""
+    calls = []
+    model = small_model(layers=layers).stoppable(lambda: calls.append(1))
+    for work in (lambda: model.predict([TEXT]), lambda: explained(model, model.trace(TEXT), ["gradient"])):
+        calls.clear()
+        work()
+        assert len(calls) > 2 * layers
+
+
+# ---- the end of a budget, and beyond
+
+
+@pytest.mark.usefixtures("single_rows")
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("seconds", [3.0, 40.0])
+@pytest.mark.slow
+def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str, seconds: float) -> None:
+    """It ends at each budget, computes no batch twice, and finally gives bit for bit the result of the search without a limit."""
+    computed = Counter[bytes]()
+    model, clock = small_model(3), Clock()
+    trace, search = model.trace(TEXT), SEARCHES[name]
+    whole = search(model, trace)
+
+    budget, ends, outcome = Budget(seconds, clock=clock), 0, model.outputs
+
+    def outputs(rows: Any, change: Any) -> Any:
+        clock.now += 1.0
+        out = outcome(rows, change)
+        computed[batches.digest_of(rows, "")] += 1
+        return out
+
+    while True:
+        assert ends < 20
+        try:
+            with budget.working() as step:
+                part = model.stoppable(step, budget.batches)
+                part.outputs = outputs  # type: ignore[method-assign]
+                got = search(part, trace)
+        except Spent as spent:
+            assert "seconds of computing" in str(spent)
+        else:
+            if not (isinstance(got, Flip) and got.untested):
+                break
+        ends += 1
+        budget.extend()
+    assert ends > 1 or seconds > 10
+    assert np.array_equal(got, whole) if isinstance(whole, np.ndarray) else repr(got) == repr(whole)
+    twice = sum(count - 1 for count in computed.values())
+    assert twice <= ends if name in ("edit", "reason") else not twice  # a found edit is predicted alone each time it is told
+
+
+@pytest.mark.usefixtures("single_rows")
+def test_the_message_counts_the_words_that_were_searched() -> None:
+    """Of ten words, as many as fit into the budget are counted; the other searches name their own parts."""
+    model = small_model()
+    trace, clock = model.trace("what a warm clever song we saw"), Clock()
+    model.network.get_submodule("blocks.0").register_forward_pre_hook(lambda *_: setattr(clock, "now", clock.now + 1.0))
+    budget = Budget(3.5, clock=clock)
+    with pytest.raises(Spent, match=r"^Searched 3 of 7 words after 3\.5 seconds of computing\.$"), budget.working() as step:
+        words_removed(model.stoppable(step, budget.batches), trace)
+    assert len(budget.batches) == 3
+    budget.extend()
+    with pytest.raises(Spent, match=r"^Searched [4-6] of 7 words after 7 seconds"), budget.working() as step:
+        words_removed(model.stoppable(step, budget.batches), trace)
+
+
+@pytest.mark.usefixtures("single_rows")
+def test_an_edit_found_before_the_end_is_told_with_what_is_left() -> None:
+    """The partial result is an edit that flips the prediction, if one was tested; else it says how many edits are left."""
+    found = planted_model(lambda there: 4 * there("warm") - 2)
+    never = planted_model(lambda there: 0 * there("warm") + 4)
+    for model in (found, never):
+        trace, clock = model.trace("what a warm clever song we saw"), Clock()
+        calls = 0
+
+        def step(clock: Clock = clock) -> None:
+            nonlocal calls
+            calls += 1
+            if calls > 60:
+                raise Spent(Budget(1.0))
+
+        flip = smallest_flip(model.stoppable(step), trace)
+        whole = smallest_flip(model, trace)
+        assert 0 < flip.passes < whole.passes + whole.drawn and flip.untested and not flip.complete
+        assert not whole.untested and bool(flip.edits) == bool(whole.edits)
+        seen = supported(model, trace, {})
+        assert seen.evidence is not None
+        told = reason(seen.replace(evidence=replace(seen.evidence, flip=flip)))
+        assert f"{flip.passes:,} of {flip.passes + flip.untested:,} edits were tested" in told
+
+
+def test_effects_of_heads_end_with_the_budget_and_complete_with_more() -> None:
+    """They are computed as copies of one text, which are not stored; twice the time completes them in the end."""
+    model, clock = small_model(), Clock()
+    trace = model.trace(TEXT)
+    whole, budget, tries = silenced(model, trace), Budget(0.5, clock=clock), 0
+    for tries in range(12):
+        with nullcontext() if tries else pytest.raises(Spent):
+            try:
+                with budget.working() as step:
+
+                    def part(step: Callable[[], None] = step) -> None:
+                        clock.now += 0.3
+                        step()
+
+                    got = silenced(model.stoppable(part), trace)
+                    break
+            except Spent:
+                budget.extend()
+                if not tries:
+                    raise
+    assert tries and np.array_equal(got, whole)
+
+
+# ---- who goes first
+
+
+def working(turns: Turns, who: str, used: dict[str, float], order: list[str], slices: int) -> threading.Thread:
+    """Start a visitor who works for some slices of 0.05 s of counted time."""
+
+    def work() -> None:
+        with turns.turn(who, long=True, used=lambda: used[who]) as rest:
+            for _ in range(slices):
+                used[who] += SLICE
+                order.append(who)
+                rest()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def waiting(turns: Turns, visitors: int) -> None:
+    """Wait until so many visitors are in the queue."""
+    with turns._free:
+        assert turns._free.wait_for(lambda: len(turns._queue) == visitors, SOON) or len(turns._queue) == visitors
+
+
+@pytest.mark.parametrize("visitors", [2, 8])
+def test_visitors_share_the_time_equally_and_a_new_one_catches_up(visitors: int) -> None:
+    """While all search, nobody is more than a slice ahead; who has searched before lets the others catch up."""
+    turns, order = Turns(2), list[str]()
+    names = [f"visitor {i}" for i in range(visitors)]
+    used = dict.fromkeys(names, 0.0) | {names[0]: 10 * SLICE}
+    with turns.turn("before", long=True):
+        threads = [working(turns, name, used, order, 20) for name in names]
+        end = threading.Event()
+        for _ in range(2000):
+            if len(turns._queue) == visitors:
+                break
+            end.wait(0.01)
+    for thread in threads:
+        thread.join(SOON)
+    counts = Counter({names[0]: 10})
+    assert set(order[: 10 * (visitors - 1)]) == set(names[1:])
+    for name in order:
+        counts[name] += 1
+        still = [counts[each] for each in names[1:] if counts[each] < 20]
+        assert not still or max(counts[each] for each in names[1:]) - min(still) <= 1
+    assert Counter(order) == dict.fromkeys(names, 20)
+
+
+def test_an_answer_never_waits_for_a_reason() -> None:
+    """Beside eight visitors who search, the places for answers are free at any moment."""
+    turns, order, stop = Turns(2), list[str](), threading.Event()
+    used = {f"visitor {i}": 0.0 for i in range(8)}
+
+    def search(who: str) -> None:
+        with turns.turn(who, long=True, used=lambda: used[who]) as rest:
+            while not stop.is_set():
+                used[who] += SLICE
+                order.append(who)
+                rest()
+
+    threads = [threading.Thread(target=search, args=(who,)) for who in used]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(50):
+            with turns.turn(f"plain {number}", lambda before: pytest.fail("an answer waits")):
+                assert sum(ticket.long for ticket in turns._busy) <= 1
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(SOON)
+
+
+def page() -> None:
+    from app import answers, visit
+    from app.blocks.sentence import run_with_weights
+
+    focus = visit.focus()
+    run_with_weights()
+    seen = answers.trace(focus)
+    answers.reasoned(focus)
+    answers.verdict(focus, seen, "removal")
+    answers.heads(focus, seen)
+
+
+@pytest.mark.slow
+def test_only_the_pass_of_an_answer_is_short_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a typed sentence with its scores, reason, verdict and heads, one piece of work is short, and it is one pass of one text."""
+    from app import answers
+    from app.focus import Focus
+    from app.server import queue
+
+    kinds, passes = list[bool](), Counter[bool]()
+    turn, trace, forward = queue.turn, Model.trace, Model.forward
+
+    def noted(*args: Any, long: bool = False, **options: Any) -> Any:
+        kinds.append(long)
+        return turn(*args, long=long, **options)
+
+    def traced(self: Model, *args: Any, **options: Any) -> Any:
+        passes[kinds[-1]] += 1
+        return trace(self, *args, **options)
+
+    def forwarded(self: Model, rows: Any, *args: Any, **options: Any) -> Any:
+        passes[kinds[-1]] += len(rows)
+        return forward(self, rows, *args, **options)
+
+    monkeypatch.setattr(answers, "turn", noted)
+    monkeypatch.setattr(Model, "trace", traced)
+    monkeypatch.setattr(Model, "forward", forwarded)
+    monkeypatch.setattr(answers, "chance_of", lambda model, run: {1: 9.0, 2: 9.0, 3: 9.0, 4: 9.0})
+    at = AppTest.from_function(page, default_timeout=120)
+    at.session_state["focus"] = Focus(run="sst2/ndt-unit-2", text="a quiet garden with a cold soup")
+    at.run()
+    assert not at.exception
+    assert kinds.count(False) == 1 and not kinds[0] and passes[False] == 1 and passes[True] > 50
+
+
+# ---- who leaves
+
+
+def test_a_job_gives_way_and_ends_when_nobody_waits() -> None:
+    """A job stops at the end of the slice in which its last visitor left, and its place is free again."""
+    from app.server import queue
+
+    job, parts = Job("work", lambda who: True), 0
+    job.waiting.add("somebody")
+    with pytest.raises(Stopped), queue.giving_way(job) as step:
+        for parts in range(10_000_000):
+            step()
+            if parts == 1000:
+                job.stop.set()
+    assert 1000 < parts < 10_000_000 - 1 and not queue.turns("model")._busy
