@@ -39,7 +39,7 @@ def test_no_cell_nor_name_is_a_formula(cell: str) -> None:
 
 def test_tables_of_this_program_are_read_back_as_they_were(tmp_path: Path) -> None:
     frame = pd.DataFrame({"word": ["=1+1", "-ly", "a\nb", 'c"d'], "value": [1 / 3, 2.0, -1e-9, 4.5]})
-    pd.testing.assert_frame_equal(pd.read_csv(store_csv(tmp_path / "table.csv", frame), float_precision="round_trip"), frame)
+    pd.testing.assert_frame_equal(pd.read_csv(store_csv(tmp_path / "table.csv", frame)), frame)
     assert (
         plain_csv(frame) == frame.to_csv(index=False).encode()
         and plain_csv(frame, "%.1f") == frame.to_csv(index=False, float_format="%.1f").encode()
@@ -48,7 +48,7 @@ def test_tables_of_this_program_are_read_back_as_they_were(tmp_path: Path) -> No
 
 def test_labels_writes_no_formula(tmp_path: Path) -> None:
     """`sentviz labels -o` escapes texts that a spreadsheet would run."""
-    texts = [f"{formula.strip()} and nine more words in this row" for formula in FORMULAS for _ in range(2)]
+    texts = [f"{formula.strip()} and nine more words in row {k}" for k, formula in enumerate(FORMULAS) for _ in range(2)]
     answers = pd.DataFrame({"text": texts, "label": ["bad", "good"] * 10, "prediction": ["bad", "bad", "good", "good"] * 5})
     answers.to_csv(tmp_path / "answers.csv", index=False)
     done = CliRunner().invoke(main, ["labels", str(tmp_path / "answers.csv"), "-o", str(tmp_path / "suspects.csv")])

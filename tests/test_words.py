@@ -301,7 +301,7 @@ def test_letters_without_a_font_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(cloud_layout.subprocess, "run", answer)
     said = unwritable(["영", "화", "영화", "dull", "ключ", "👍🏽", "😂", "رائع"])
-    assert said.startswith("No font of this machine has all letters of these words: 2 of Hangul, 1 of emoji.")
+    assert said.startswith("No font of this machine can draw 3 of the words (Hangul 2, emoji 1).")
     assert unwritable(["ключ", "رائع"]) == ""
     asked.clear()
     assert unwritable(["dull", "naïve"]) == "" and not asked

@@ -106,10 +106,13 @@ def unwritable(words: Iterable[str]) -> str:
             kinds.setdefault(_kind(foreign[0]), []).append(word)
     doubtful = {kind: some for kind, some in kinds.items() if not _has_font("".join(sorted(set("".join(some)))))}
     missing = {kind: sum(not all(map(_has_font, word)) for word in some) for kind, some in doubtful.items()}
-    named = [f"{n} of {kind}" for kind, n in missing.items() if n]
+    named = [f"{kind} {n}" for kind, n in missing.items() if n]
     if not named:
         return ""
-    return f"No font of this machine has all letters of these words: {', '.join(named)}. PNG and PDF files show boxes in their place."
+    return (
+        f"No font of this machine can draw {sum(missing.values())} of the words ({', '.join(named)}). PNG and PDF files show boxes in"
+        " their place."
+    )
 
 
 def _kind(letter: str) -> str:

@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Frames, sized } from "../../sentviz/browser/kit/canvas.js"
 import { css, dark, gradient, ramp, rgb } from "../../sentviz/browser/kit/colour.js"
-import { fitText, fixed, percent, shorten, some, ticks, weight } from "../../sentviz/browser/kit/format.js"
+import { fitText, fixed, isRightToLeft, percent, shorten, some, ticks, weight } from "../../sentviz/browser/kit/format.js"
 import { hull, inside, meets, nearest } from "../../sentviz/browser/kit/geometry.js"
 import { clamp, ease, mix, moment, numbers } from "../../sentviz/browser/kit/maths.js"
 import { near, random } from "./helpers.js"
@@ -172,4 +172,9 @@ test("a canvas has a dot a device pixel", () => {
   assert.deepEqual([canvas.width, canvas.height, canvas.style.height], [452, 300, "200px"])
   assert.equal(sized(canvas, 301, 200, 1.5), false)
   assert.equal(sized(canvas, 301, 200, 2), true)
+})
+
+test("the direction of a text is that of most of its letters", () => {
+  for (const text of ["المرق بارد", "המרק קר", "הלחם של the bakery טרי מאוד", "ܫܠܡܐ"]) assert.equal(isRightToLeft(text), true, text)
+  for (const text of ["a calm lake", "수프가 차갑다", "the word שלום here", "12 : 30", "", "👍🏽"]) assert.equal(isRightToLeft(text), false, text)
 })

@@ -2,7 +2,7 @@
 
 const WORD = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾]+|[^\p{White_Space}]/gu // a run of letters, digits, marks and underscores; any other visible character is alone
 
-const CLUSTER = /[\u{1f1e6}-\u{1f1ff}]{2}|[^\p{White_Space}](?:[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\u20d0-\u20ff\u{1f3fb}-\u{1f3ff}\u{e0020}-\u{e007f}]|(?<=[\u200c\u200d])[^\x00-\x7f\p{White_Space}])+/gu // several characters that are one sign, as in sentviz/data/texts.py
+const CLUSTER = /[\u{1f1e6}-\u{1f1ff}]{2}|[^\p{White_Space}\x1c-\x1f](?:[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\u20d0-\u20ff\u{1f3fb}-\u{1f3ff}\u{e0020}-\u{e007f}]|(?<=[\u200c\u200d])[^\x00-\x7f\p{White_Space}])+/gu // several characters that are one sign, as in sentviz/data/texts.py
 
 const OUTER = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu // white space of the library
 
