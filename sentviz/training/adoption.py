@@ -61,8 +61,8 @@ def adopt(
         classes, head: as for `sentviz.load`; with a data set, the class names are those of the data set.
         example: the sentence whose trace is stored, and the second of a pair; by default one of ours in the data set's language.
     Raises:
-        RunError: as for `load`, the model has no classes or not those of the data set, or the folder contains the run of another model.
-        InputError: as for `load`, or the data set has no classes.
+        RunError: as for `load`, the model has no classes, or the folder contains the run of another model.
+        InputError: as for `load`, the data set has no classes, or the model has others.
         DataMissingError: the data set is not installed.
     """
     reachable(name_or_folder)
