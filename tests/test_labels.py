@@ -400,7 +400,8 @@ def test_columns_of_labels_are_known(name: str) -> None:
 def test_a_prediction_named_label_beside_the_truth() -> None:
     frame = pd.DataFrame({"y_true": LABELS, "label": np.array(TWO)[ANSWER[2]], "score": 0.5 + abs(SHARE - 0.5)})
     by_model = sentviz.predictions(frame)
-    assert by_model["label"].frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[2], ANSWER[2]))
+    assert "confidence of the predicted class" in " ".join(by_model[NO_MODEL].remarks)
+    assert by_model[NO_MODEL].frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[2], ANSWER[2]))
 
 
 def test_a_column_of_labels_that_is_not_known_is_asked_for() -> None:

@@ -67,4 +67,4 @@ def test_the_class_of_each_label_is_asked_for() -> None:
     app.text_input(key="mine-labels-digest").set_value("0=negative, 4=positive, 1=positive").run()
     assert f"right on **{RIGHT} of {N}** rows" in headline(app) and "4 = positive" in page_text(app)
     app.text_input(key="mine-labels-digest").set_value("nonsense").run()
-    assert not app.exception and "Write labels as in 1=negative,2=positive" in app.warning[0].value
+    assert not app.exception and "Write labels as in 1=negative,2=positive" in page_text(app)

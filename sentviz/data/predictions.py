@@ -138,7 +138,8 @@ class _Reader:
         return _values(self.frame[self.label], self.reading) if self.label else ()
 
     def by_model(self) -> list[Predictions]:
-        written = {name: values for name in self.names if _is_class(name) and (values := _values(self.frame[name], self.reading))}
+        classed = [name for name in self.names if _is_class(name) or name.casefold() == "label"]  # "label" beside the true labels
+        written = {name: values for name in classed if (values := _values(self.frame[name], self.reading))}
         predicted = {_rest(name, CLASS): name for name in reversed(written)}
         classes = merged([*self.labels, *(value for name in self.names if name in predicted.values() for value in written[name])])
         if len(classes) > MOST_CLASSES or (_numbers(classes) and max((number(name) or 0 for name in classes), default=0) >= MOST_CLASSES):

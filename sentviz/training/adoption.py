@@ -68,8 +68,8 @@ def adopt(
         own_name: add a digest of weights, tokenizer, configuration and classes to the name. If there is such a run, it is returned and
             nothing is written: no run is ever replaced.
     Raises:
-        RunError: as for `load`, the model has no classes or not those of the data set, or the folder contains the run of another model.
-        InputError: as for `load`, or the data set has no classes.
+        RunError: as for `load`, the model has no classes, or the folder contains the run of another model.
+        InputError: as for `load`, the data set has no classes, or the model has others.
         DataMissingError: the data set is not installed.
     """
     reachable(name_or_folder)

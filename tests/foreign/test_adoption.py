@@ -58,17 +58,17 @@ def test_a_foreign_model_becomes_a_run(
 
 
 def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
-    with pytest.raises(RunError, match="has the classes NEGATIVE, NEUTRAL, POSITIVE and the data set negative, positive"):
+    with pytest.raises(InputError, match="has the classes NEGATIVE, NEUTRAL, POSITIVE and the data set negative, positive"):
         training.adopt(folders["bert"], "toy", tmp_path)
     with pytest.raises(InputError, match=r"has 3 classes .*, but 2 are given \(negative, positive\)"):
         training.adopt(folders["bert"], "toy", tmp_path, classes=("negative", "positive"))
     folder = saved(tmp_path / "stars", "distilbert", ("one star", "five stars"))
-    with pytest.raises(RunError, match="name the model's classes as the data set does"):
+    with pytest.raises(InputError, match="name the model's classes as the data set does"):
         training.adopt(folder, "toy", tmp_path)
     run = training.adopt(folder, "toy", tmp_path, classes=("negative", "positive"))
     np.testing.assert_allclose(answers(hub.HubModel.of(run), TEXT), answers(hub.load(folder), TEXT), atol=1e-6)
     assert order(("Pos", "neu", "NEG"), ("negative", "neutral", "positive"), "short") == [2, 1, 0]
-    with pytest.raises(RunError, match="name the model"):
+    with pytest.raises(InputError, match="name the model"):
         order(("pos", "positive"), ("negative", "positive"), "twice the same")
 
 
