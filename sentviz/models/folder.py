@@ -130,10 +130,10 @@ def refusal(
         classifies: False if the model gets a new head.
         allow_pickle: accept pickled weights.
     """
-    for key, kind in TYPES.items():
+    for key, of in TYPES.items():
         value = settings.get(key)
-        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            what = {str: "a text", list: "a list", dict: "a table", int: "a number"}[kind]
+        if value is not None and (not isinstance(value, of) or (of is int and isinstance(value, bool))):
+            what = {str: "a text", list: "a list", dict: "a table", int: "a number"}[of]
             return f"{name}: config.json is damaged: {key} must be {what}, not {short(value)}."
     if odd := [key for key in settings.get("id2label") or () if not str(key).isdecimal() or len(str(key)) > 9]:
         return f"{name}: config.json is damaged: id2label must number the labels from 0, but it names {short(odd[0])}."
