@@ -6,18 +6,20 @@ import shutil
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import streamlit as st
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from sentviz.analysis.measurements import MEASUREMENTS, measure
+import sentviz
+from sentviz.analysis.measurements import MEASUREMENTS, measure, measure_on
 from sentviz.cli import main
-from sentviz.data import datasets
-from sentviz.errors import RunError
+from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
 from sentviz.runs.writing import take_in, write, write_config
 from tests import makers
+from tests.injected import use_injected_data, write_lexicon
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +89,20 @@ def test_every_measurement_is_a_command() -> None:
     assert set(MEASUREMENTS) <= set(main.commands)
 
 
+@pytest.mark.parametrize("name", ["specialise", "gates", "leaders", "heads"])
+def test_what_a_model_lacks_is_said_before_anything_is_read(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A vanilla run, and a function, have no components, gates or leaders, a function has no heads: no rows or lexicons are read."""
+    monkeypatch.setattr("sentviz.data.datasets.rows_of_recipe", lambda *_: pytest.fail("rows are read"))
+    monkeypatch.setattr("sentviz.analysis.maps.wordclasses.word_classes", lambda: pytest.fail("a lexicon is read"))
+    run = Run.open(tiny_runs / "toy" / "vanilla-matched", "toy/vanilla-matched")
+    box = sentviz.load(lambda texts: np.full((len(texts), 2), 0.5), classes=("no", "yes"))
+    if name != "heads":
+        with pytest.raises(InputError, match=r"^toy/vanilla-matched has (one attention map|no gates|no leaders)"):
+            measure(name, run)
+    with pytest.raises(InputError, match=r"has no (attention|gates|leaders)"):
+        measure_on(name, box, makers.toy_splits()["test"])
+
+
 def test_a_run_is_measured_on_the_rows_that_its_recipe_draws(own: Path) -> None:
     """Test splits have the drawn rows, in commands as in the run's evaluation; other splits are complete."""
     run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
@@ -123,10 +139,9 @@ def contents(folder: Path) -> dict[Path, tuple[bytes, int]]:
 @pytest.fixture
 def shipped(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shipped run in a folder of its own, and an empty library."""
-    known = datasets.info
-    makers.use_toy_data(monkeypatch)
-    toy = datasets.info
-    monkeypatch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))  # the lexicons stay as they are
+    use_injected_data(monkeypatch)
+    write_lexicon(tmp_path / "data")
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "data"))
     root = tmp_path / "checkpoints"
     shutil.copytree(kept_epochs, root / "toy" / kept_epochs.name)
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root)

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.causal.direction_tables import FILE as DIRECTIONS
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
 from sentviz.analysis.explain.refereed import FILE as REFEREE
-from sentviz.analysis.maps.gates import FILE as GATES
-from sentviz.analysis.maps.heads import FILE as HEADS
-from sentviz.analysis.maps.specialise import FILE as COMPONENTS
-from sentviz.analysis.testset.leaders import FILE as LEADERS
+from sentviz.analysis.maps import gates, heads, specialise
+from sentviz.analysis.testset import leaders
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.configs import Capabilities
     from sentviz.runs.store import Run
 
 
@@ -31,6 +30,16 @@ class Measurement:
     split: str  # default split
     make: Callable[..., Run]  # (run, split, progress, options) -> the run with the result
     over: Callable[..., pd.DataFrame] | None = None  # (model, rows, progress, options) -> table, for rows that are not the run's
+    lacks: Callable[[Capabilities], str] = lambda has: ""  # why a model cannot be measured, as a predicate; "" if it can
+
+    def check(self, of: Run | Model) -> None:
+        """Check, before rows or lexicons are read, that a model has what is measured.
+
+        Raises:
+            InputError: it does not.
+        """
+        if why := self.lacks(of.capabilities):
+            raise InputError(f"{of.name} {why}.")
 
 
 def measure(name: str, run: Run, split: str = "", *, progress: Progress | None = None, **options: Any) -> Run:
@@ -46,6 +55,7 @@ def measure(name: str, run: Run, split: str = "", *, progress: Progress | None =
         RunError: the run has no weights, or its folder cannot be written.
     """
     kind = MEASUREMENTS[name]
+    kind.check(run)
     measured: Run = kind.make(run, split or kind.split, progress or (lambda done, total: None), **options)
     return measured
 
@@ -58,6 +68,7 @@ def measure_on(name: str, model: Model, rows: Split, *, progress: Progress | Non
     Raises:
         InputError: the model does not have what is measured.
     """
+    MEASUREMENTS[name].check(model)
     over = MEASUREMENTS[name].over
     if over is None:
         raise InputError(f"{name} reads the weights of a run's epochs, so it needs the rows of the run.")
@@ -144,17 +155,19 @@ def _epochs(run: Run, split: str, progress: Progress, *, sample: int = 400, seed
     return attach_files(run, files(run, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=progress))
 
 
-def _of_table(title: str, file: str, over: Callable[..., pd.DataFrame]) -> Measurement:
-    return Measurement(title, "test", _table(file, over), over)
+def _of_table(
+    title: str, file: str, over: Callable[..., pd.DataFrame], lacks: Callable[[Capabilities], str] = lambda has: ""
+) -> Measurement:
+    return Measurement(title, "test", _table(file, over), over, lacks)
 
 
 MEASUREMENTS: Mapping[str, Measurement] = {
     "faithfulness": _of_table("explanations", FAITHFULNESS, _faithfulness),
     "referee": _of_table("explanations beside exact values", REFEREE, _referee),
     "directions": _of_table("directions", DIRECTIONS, _directions),
-    "specialise": _of_table("components", COMPONENTS, _components),
-    "heads": _of_table("heads", HEADS, _heads),
-    "gates": _of_table("gates", GATES, _gates),
-    "leaders": _of_table("leaders", LEADERS, _leaders),
+    "specialise": _of_table("components", specialise.FILE, _components, specialise.lacks),
+    "heads": _of_table("heads", heads.FILE, _heads, heads.lacks),
+    "gates": _of_table("gates", gates.FILE, _gates, gates.lacks),
+    "leaders": _of_table("leaders", leaders.FILE, _leaders, leaders.lacks),
     "epochs": Measurement("epochs", "validation", _epochs),
 }

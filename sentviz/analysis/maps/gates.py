@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sentviz.data.texts import Encoded
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.configs import Capabilities
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -51,6 +52,11 @@ class Groups:
     of: Ints  # (T,)
 
 
+def lacks(has: Capabilities) -> str:
+    """Return why the gates of a model cannot be measured, as a predicate; "" if they can."""
+    return "" if has.gate else "has no gates"
+
+
 def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress: Progress | None = None) -> pd.DataFrame:
     """The gates over the texts, or pairs of texts, of a frame.
 
@@ -66,8 +72,8 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
     from sentviz.data.parts_of_speech import TAGS
     from sentviz.data.tags import Tagger, tags_of
 
-    if not model.capabilities.gate:
-        raise InputError(f"{model.name} has no gates.")
+    if why := lacks(model.capabilities):
+        raise InputError(f"{model.name} {why}.")
     if frame.empty:
         raise InputError("There are no texts to measure.")
     texts = frame["text"].tolist()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.configs import Capabilities
     from sentviz.runs.trace import Trace
 
 MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
@@ -128,6 +129,11 @@ def measures(cls: bool) -> tuple[str, ...]:
     return (*MEASURES, *(CLS_MEASURES if cls else ()))
 
 
+def lacks(has: Capabilities) -> str:
+    """Return why the heads of a model cannot be measured, as a predicate; "" if they can."""
+    return "" if has.maps else "has no attention heads to measure"
+
+
 def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
     """Yield the positions of some rows and their measures (B, L, H, measures), batch by batch.
 
@@ -139,8 +145,8 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
     from sentviz.models.protocol import Capture
 
     has = model.capabilities
-    if not has.maps:
-        raise InputError(f"{model.name} has no attention heads to measure.")
+    if why := lacks(has):
+        raise InputError(f"{model.name} {why}.")
     for batch in _batches([len(row) for row in rows], has.layers * has.components * has.heads):
         some = [rows[i] for i in batch]
         with torch.inference_mode():

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.configs import Capabilities
 
 Bools = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
@@ -46,6 +47,11 @@ ALPHA = 0.05
 COLUMNS = ["measure", "word_class", "layer", "component", "other", "value", "low", "high", "n"]
 COLUMNS += ["shuffled_low", "shuffled_high", "p", "p_holm", "dealt_low", "dealt_high", "p_dealt"]
 COLUMNS += ["untrained", "untrained_low", "untrained_high", "p_untrained"]
+
+
+def lacks(has: Capabilities) -> str:
+    """Return why the components of a model cannot be measured, as a predicate; "" if they can."""
+    return "" if has.components > 1 else f"has {has.attention}: there are no components to compare"
 
 
 def over_split(
@@ -74,9 +80,8 @@ def over_split(
     Raises:
         InputError: one component only, or no text of enough tokens.
     """
-    has = model.capabilities
-    if has.components < 2:
-        raise InputError(f"{model.name} has {has.attention}: there are no components to compare.")
+    if why := lacks(model.capabilities):
+        raise InputError(f"{model.name} {why}.")
     chosen: list[tuple[str, Bools]] = []
     for place in np.random.default_rng(seed).permutation(len(texts)):
         encoded = model.encode(texts[place])

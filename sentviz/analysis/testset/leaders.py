@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from sentviz.data.datasets import Split
     from sentviz.models.hardmax import HardmaxModel, Ids
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.configs import Capabilities
 
 Doubles = npt.NDArray[np.float64]
 
+NO_LEADERS = "has no leaders. Only hardmax transformers have leaders"
 FILE = "leaders.parquet"
 NEAR = 0.01
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -139,6 +141,11 @@ def at_leaders(model: HardmaxModel, rows: Sequence[Ids], nearness: Sequence[floa
     return shares
 
 
+def lacks(has: Capabilities) -> str:
+    """Return why the leaders of a model cannot be measured, as a predicate; "" if they can."""
+    return "" if has.moving else NO_LEADERS
+
+
 def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.DataFrame:
     """A split through a hardmax model, as one tidy frame with the columns of COLUMNS; see the module.
 
@@ -152,7 +159,7 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
     from sentviz.models.hardmax import HardmaxModel
 
     if not isinstance(model, HardmaxModel):
-        raise InputError(f"{model.name} has no leaders. Only hardmax transformers have leaders.")
+        raise InputError(f"{model.name} {NO_LEADERS}.")
 
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length)
     readable = [i for i, row in enumerate(rows) if len(row)]
