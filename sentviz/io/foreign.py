@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
 
 
 class Foreign:
@@ -34,11 +34,13 @@ class Foreign:
         """
         if self._late is not None and self._late.is_alive():
             raise InputError(f"{self.name} still works on an earlier text that takes too long. Wait, or choose another model.")
-        results, failures = list[Any](), list[InputError]()
+        results, failures = list[Any](), list[SentvizError]()
 
         def work() -> None:
             try:
                 results.append(function(list(texts)))
+            except SentvizError as error:
+                failures.append(error)
             except BaseException as error:  # The code of others may raise anything, also SystemExit.
                 failures.append(_failure(self.name, error))
 
