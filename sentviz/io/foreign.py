@@ -24,7 +24,7 @@ class Foreign:
     def __init__(self, name: str) -> None:
         """Create it; `name` is the subject of the messages."""
         self.name = name
-        self._late: threading.Thread | None = None  # of the last call that took too long
+        self._late: threading.Thread | None = None  # thread of the last call that took too long
 
     def call(self, function: Callable[[list[str]], Any], texts: Sequence[str], seconds: float) -> Any:
         """Return what a function returns for some texts.
