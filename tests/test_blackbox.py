@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
+import torch
 from click.testing import CliRunner
 
 import sentviz
@@ -118,6 +123,67 @@ def test_each_wrong_function_is_one_sentence(answer: Any, sentence: str) -> None
     with pytest.raises(InputError, match=sentence) as error:
         sentviz.load(answer, classes=LABELS).trace("a warm song")
     assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+def of_warmth(texts: list[str]) -> list[list[float]]:
+    return [[0.25, 0.75] if "warm" in text else [0.875, 0.125] for text in texts]
+
+
+ANSWERS: dict[str, Callable[[list[list[float]]], Any]] = {
+    "a tensor with gradient": lambda rows: torch.tensor(rows, requires_grad=True),
+    "a tensor that was computed": lambda rows: torch.tensor(rows, requires_grad=True) * 1,
+    "a tensor of bfloat16": lambda rows: torch.tensor(rows, dtype=torch.bfloat16),
+    "a list of tensors with gradient": lambda rows: list(torch.tensor(rows, requires_grad=True)),
+    "a list of lists of tensors": lambda rows: [[torch.tensor(x, requires_grad=True) for x in row] for row in rows],
+    "an array of float16": lambda rows: np.array(rows, dtype=np.float16),
+    "a tuple of tuples": lambda rows: tuple(map(tuple, rows)),
+    "a table": lambda rows: pd.DataFrame(rows),
+    "a table of classes": lambda rows: pd.DataFrame(rows, columns=list(LABELS)),
+    "a table of classes in another order": lambda rows: pd.DataFrame(rows, columns=list(LABELS))[LABELS[::-1]],
+    "a sparse matrix": lambda rows: scipy.sparse.csr_matrix(rows),
+    "a generator": lambda rows: (row for row in rows),
+    "an iterator of tensors": lambda rows: map(torch.tensor, rows),
+    "numbers as texts": lambda rows: [[str(x) for x in row] for row in rows],
+}
+
+
+@pytest.mark.parametrize("how", ANSWERS)
+def test_every_form_of_an_answer_gives_the_numbers_in_it(how: str) -> None:
+    model = sentviz.load(lambda texts: ANSWERS[how](of_warmth(texts)), classes=LABELS)
+    np.testing.assert_allclose(model.trace("a warm song").probabilities, [0.25, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(model.predict(["a cold soup", "a warm song"])[LABELS[0]], [0.875, 0.25], rtol=1e-6)
+
+
+class Odd:
+    """An object that cannot become an array, since reading it panics."""
+
+    def __array__(self, *args: object, **named: object) -> Any:
+        raise SystemExit(2)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda texts: {"negative": [0.5], "positive": [0.5]},
+        lambda texts: [{"label": "positive", "score": 0.9}] * len(texts),
+        lambda texts: "positive",
+        lambda texts: itertools.repeat([0.5, 0.5]),
+        lambda texts: (row for row in [raising(texts)]),
+        lambda texts: [[0.5, 0.5], [0.5]],
+        lambda texts: [[0.5 + 1j, 0.5]] * len(texts),
+        lambda texts: Odd(),
+        lambda texts: torch.full((len(texts), 2), float("nan"), requires_grad=True),
+        lambda texts: torch.zeros(len(texts), 2).to_sparse(),
+        lambda texts: torch.zeros(len(texts), 2, device="meta"),
+        lambda texts: lambda: 1,
+        lambda texts: object(),
+    ],
+    ids=range(13),
+)
+def test_an_answer_without_numbers_is_one_sentence(answer: Any) -> None:
+    with pytest.raises(InputError) as error:
+        sentviz.load(answer, classes=LABELS).trace("a warm song")
+    assert str(error.value).endswith(".") and "\n" not in str(error.value) and len(str(error.value)) < 400
 
 
 def test_a_function_that_sleeps_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

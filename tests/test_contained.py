@@ -44,8 +44,8 @@ def test_whatever_a_call_raises_is_one_sentence(error: BaseException) -> None:
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 def test_a_block_keeps_exceptions_and_ctrl_c_and_contains_the_others(error: BaseException) -> None:
-    kept = isinstance(error, Exception | KeyboardInterrupt)
-    with pytest.raises(type(error) if kept else InputError), contained("Theirs"):
+    stays = isinstance(error, Exception | KeyboardInterrupt)
+    with pytest.raises(type(error) if stays else InputError), contained("Theirs"):
         raise error
 
 

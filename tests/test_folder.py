@@ -1,4 +1,4 @@
-"""What a model's folder says about itself: never an error that hides other folders, and every refusal before anything is loaded."""
+"""A damaged folder of a model hides no other one, and what cannot be opened is refused before anything is loaded."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_another_model_never_answers_in_silence(client: TestClient, view: dict[s
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", ["\ud83d", "a \udc00 song", "a\0song", "\ufeffa song", "é ü 우리", "\U0001f44d\ud83c"])
 def test_half_characters_and_other_odd_ones_are_read(client: TestClient, odd: str) -> None:
-    """In the text, in the pair, and in keys and values of the view: an answer or a sentence."""
+    """Each of them gets an answer or a sentence in the text, in the pair, and in keys and values of the view."""
     for more in ({"text": odd}, {"pair": odd}, {"view": {"run": RUN, "layer": odd, odd: odd}}):
         answer = client.post("/live", content=json.dumps(question() | more))
         assert answer.status_code == 200 and ("data" in answer.json() or "sentviz" not in answer.json()["error"])

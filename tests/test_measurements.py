@@ -165,10 +165,10 @@ def test_no_command_changes_a_byte_of_a_shipped_run_and_each_table_is_found(ship
     run = Run.open(shipped)
     assert run.digest == digest and run.measured == run.epochs and not run.frame("heads.parquet").empty
 
-    other = shipped.parent / "other"
-    shutil.copytree(shipped, other)
-    (other / "config.json").write_text((shipped / "config.json").read_text() + "\n")
-    assert Run.open(other).digest != digest and Run.open(other).files == Run.open(other).config["files"]
+    changed = shipped.parent / "changed"
+    shutil.copytree(shipped, changed)
+    (changed / "config.json").write_text((shipped / "config.json").read_text() + "\n")
+    assert Run.open(changed).digest != digest and Run.open(changed).files == Run.open(changed).config["files"]
 
 
 def test_tables_of_a_shipped_run_are_read_everywhere_by_one_mechanism(shipped: Path, tiny_run: Path) -> None:
@@ -199,6 +199,6 @@ def test_a_measured_table_never_stands_in_for_weights_or_predictions(shipped: Pa
 def test_before_a_release_the_tables_move_into_the_run(shipped: Path) -> None:
     run = measure("heads", Run.open(shipped))
     table, digest, files = run.frame("heads.parquet"), run.digest, run.files
-    taken = take_in(run)
-    assert taken.digest != digest and taken.config["files"] == files and not run.beside.exists()
-    assert taken.path("heads.parquet").parent == shipped and taken.frame("heads.parquet").equals(table)
+    moved = take_in(run)
+    assert moved.digest != digest and moved.config["files"] == files and not run.beside.exists()
+    assert moved.path("heads.parquet").parent == shipped and moved.frame("heads.parquet").equals(table)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
 
 
 class Foreign:
@@ -24,7 +24,7 @@ class Foreign:
     def __init__(self, name: str) -> None:
         """Create it; `name` is the subject of the messages."""
         self.name = name
-        self._late: threading.Thread | None = None  # of the last call that took too long
+        self._late: threading.Thread | None = None  # thread of the last call that took too long
 
     def call(self, function: Callable[[list[str]], Any], texts: Sequence[str], seconds: float) -> Any:
         """Return what a function returns for some texts.
@@ -34,11 +34,13 @@ class Foreign:
         """
         if self._late is not None and self._late.is_alive():
             raise InputError(f"{self.name} still works on an earlier text that takes too long. Wait, or choose another model.")
-        results, failures = list[Any](), list[InputError]()
+        results, failures = list[Any](), list[SentvizError]()
 
         def work() -> None:
             try:
                 results.append(function(list(texts)))
+            except SentvizError as error:
+                failures.append(error)
             except BaseException as error:  # The code of others may raise anything, also SystemExit.
                 failures.append(_failure(self.name, error))
 

@@ -9,9 +9,10 @@ removed, too. The function is called with at most `BATCH` texts and has `SECONDS
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -192,13 +193,17 @@ class BlackBox(Model):
 
     def _probabilities(self, texts: list[str]) -> npt.NDArray[np.float64]:
         """Return the probabilities (n, K) that the function gives for some texts, after checking them."""
-        answer = self.foreign.call(self.function, texts, SECONDS)
         shape = (len(texts), len(self.labels))
         wanted = f"must return one row per text and one probability per class, {shape}"
-        try:
-            shares = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{self.name} {wanted}, not a {type(answer).__name__} that is no table of numbers.") from error
+
+        def answered(texts: list[str]) -> npt.NDArray[np.float64]:
+            answer = self.function(texts)
+            try:
+                return np.asarray(_plain(answer, self.labels, len(texts)), dtype=np.float64)
+            except Exception as error:  # The conversion of another library's object may raise anything.
+                raise InputError(f"{self.name} {wanted}, not a {type(answer).__name__} that is no table of numbers.") from error
+
+        shares = self.foreign.call(answered, texts, SECONDS)
         if shares.shape != shape:
             raise InputError(f"{self.name} {wanted}, not {shares.shape}.")
         if not np.isfinite(shares).all():
@@ -208,9 +213,9 @@ class BlackBox(Model):
             worst = int(np.argmax(abs(sums - 1)))
             raise InputError(
                 f"{self.name} must return probabilities, which are 0 or more and sum to 1; for {texts[worst][:40]!r} they sum to"
-                f" {sums[worst]:.3g}."
+                f" {sums[worst]:.4g}."
             )
-        return shares
+        return np.asarray(shares)
 
     def trace(self, text: str, text_pair: str | None = None, *, change: Intervention | str | None = None, **options: Any) -> Trace:
         """Return the prediction for one text. Maps, states and vectors do not exist, so the options that select them have no effect.
@@ -242,6 +247,22 @@ class BlackBox(Model):
             query_ids=tuple(range(len(encoded))),
             change=intervention,
         )
+
+
+def _plain(answer: Any, labels: Sequence[str], n: int) -> Any:
+    """Return a tensor (also with gradients or on a GPU), a table, a sparse matrix, an iterator or a list in a form that numpy reads.
+
+    The columns of a table that are named after the classes are put into the order of `labels`. Of an iterator, `n` + 1 parts are read.
+    """
+    if hasattr(answer, "columns") and set(labels) == set(answer.columns):
+        return answer[list(labels)]
+    if hasattr(answer, "detach"):
+        return answer.detach().cpu().double().numpy()
+    if hasattr(answer, "toarray"):
+        return answer.toarray()
+    if isinstance(answer, Iterator):
+        answer = list(islice(answer, n + 1))
+    return [_plain(part, (), len(labels)) for part in answer] if isinstance(answer, list | tuple) else answer
 
 
 @lru_cache(maxsize=1)

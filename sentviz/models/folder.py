@@ -46,7 +46,7 @@ class ModelFolder:
 
     @property
     def no_run(self) -> str:
-        """Why no run can be made of it, as one sentence; "" = nothing speaks against it."""
+        """Return why no run can be made of it, as one sentence; "" if nothing speaks against it."""
         return self.refused or ("" if self.has_head else NO_HEAD.format(self.path.name))
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ def is_model_folder(name: str | Path) -> bool:
 
 def model_folders(root: str | Path) -> list[Path]:
     """Return the folders of models in a folder, also damaged ones, by name."""
-    found = []
+    folders = []
     try:
         inner = sorted(Path(root).iterdir())
     except OSError:
@@ -108,8 +108,8 @@ def model_folders(root: str | Path) -> list[Path]:
             look_at(folder)
         except InputError:
             continue
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders
 
 
 # ---- reasons
@@ -130,10 +130,10 @@ def refusal(
         classifies: False if the model gets a new head.
         allow_pickle: accept pickled weights.
     """
-    for key, of in TYPES.items():
+    for key, wanted in TYPES.items():
         value = settings.get(key)
-        if value is not None and (not isinstance(value, of) or (of is int and isinstance(value, bool))):
-            what = {str: "a text", list: "a list", dict: "a table", int: "a number"}[of]
+        if value is not None and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
+            what = {str: "a text", list: "a list", dict: "a table", int: "a number"}[wanted]
             return f"{name}: config.json is damaged: {key} must be {what}, not {short(value)}."
     if odd := [key for key in settings.get("id2label") or () if not str(key).isdecimal() or len(str(key)) > 9]:
         return f"{name}: config.json is damaged: id2label must number the labels from 0, but it names {short(odd[0])}."

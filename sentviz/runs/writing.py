@@ -106,9 +106,9 @@ def take_in(run: Run) -> Run:
     Raises:
         RunError: as for `attach_files`.
     """
-    taken = _into(run, _copies(run))
+    changed = _into(run, _copies(run))
     shutil.rmtree(run.beside, ignore_errors=True)
-    return taken
+    return changed
 
 
 def _copies(run: Run, without: Collection[str] = ()) -> dict[str, Callable[[Path], object]]:

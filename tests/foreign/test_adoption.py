@@ -139,7 +139,7 @@ def test_settings_are_checked(tmp_path: Path, folders: dict[str, Path]) -> None:
 
 
 def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(tmp_path: Path) -> None:
-    """What two visitors open: classes, swapped classes, a namesake with other weights, one with another tokenizer, and the first again."""
+    """Swapped classes, other weights and another tokenizer are other runs; the same folder and classes are the same run."""
     first, namesake = (saved(tmp_path / place / "good", kind, ("LABEL_0", "LABEL_1")) for place, kind in (("a", "bert"), ("b", "electra")))
     worded = changed(first, tmp_path / "c" / "good")
     stored = (worded / "tokenizer.json").read_text()
@@ -152,15 +152,15 @@ def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(
     def opened(folder: Path, classes: tuple[str, str]) -> Run:
         return training.adopt(folder, "", tmp_path / "runs", classes=classes, own_name=True)
 
-    one = opened(first, order)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in one.folder.rglob("*") if path.is_file()}
-    wanted = sentviz.load(one).predict([SHORT])["positive"].item()
-    others = [opened(first, swapped), opened(namesake, order), opened(worded, order)]
-    assert len({one.name, *(run.name for run in others)}) == 4 and all(run.name.startswith("adopted/good-") for run in others)
-    assert opened(first, order) == one and Run.open(one.folder).labels == order and others[0].labels == swapped
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in one.folder.rglob("*") if path.is_file()} == before
-    assert sentviz.load(one).predict([SHORT])["positive"].item() == wanted
-    assert sentviz.load(others[0]).predict([SHORT])["negative"].item() == pytest.approx(wanted, abs=1e-6)
+    first_run = opened(first, order)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in first_run.folder.rglob("*") if path.is_file()}
+    wanted = sentviz.load(first_run).predict([SHORT])["positive"].item()
+    further = [opened(first, swapped), opened(namesake, order), opened(worded, order)]
+    assert len({first_run.name, *(run.name for run in further)}) == 4 and all(run.name.startswith("adopted/good-") for run in further)
+    assert opened(first, order) == first_run and Run.open(first_run.folder).labels == order and further[0].labels == swapped
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in first_run.folder.rglob("*") if path.is_file()} == before
+    assert sentviz.load(first_run).predict([SHORT])["positive"].item() == wanted
+    assert sentviz.load(further[0]).predict([SHORT])["negative"].item() == pytest.approx(wanted, abs=1e-6)
 
-    (one.folder / "tokenizer.json").write_text("{}")  # A damaged run is written again.
+    (first_run.folder / "tokenizer.json").write_text("{}")  # A damaged run is written again.
     assert sentviz.load(opened(first, order)).predict([SHORT])["positive"].item() == wanted

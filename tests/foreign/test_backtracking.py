@@ -90,7 +90,7 @@ def address(backtracking: Path, tiny_runs: Path, tmp_path: Path, monkeypatch: py
     assert not thread.is_alive(), "an open question keeps the server"
 
 
-def asked(address: str, run: str, text: str) -> tuple[int, dict[str, Any]]:
+def answer_of(address: str, run: str, text: str) -> tuple[int, dict[str, Any]]:
     body = json.dumps({"view": {"run": run}, "text": text, "pair": "", "visitor": ticket()}).encode()
     try:
         with urllib.request.urlopen(urllib.request.Request(address, body), timeout=120) as answer:
@@ -103,9 +103,9 @@ def asked(address: str, run: str, text: str) -> tuple[int, dict[str, Any]]:
 def test_nobody_hangs_if_everybody_asks_the_tokenizer_that_panics(address: str) -> None:
     """Each of 66 visitors gets a sentence or a refusal, and a visitor of another model gets an answer beside them and after them."""
     with ThreadPoolExecutor(70) as pool:
-        crowd = [pool.submit(asked, address, "adopted/backtracking", f"{PANICS} {k}") for k in range(WAITING + 2)]
+        crowd = [pool.submit(answer_of, address, "adopted/backtracking", f"{PANICS} {k}") for k in range(WAITING + 2)]
         answers = [each.result() for each in crowd]
-        status, other = asked(address, "toy/ndt-unit-2", "a warm song")
+        status, beside = answer_of(address, "toy/ndt-unit-2", "a warm song")
     assert {code for code, _ in answers} <= {200, 503}
-    assert all("PanicException" in each["error"] for code, each in answers if code == 200) and status == 200 and other["data"]["tokens"]
+    assert all("PanicException" in each["error"] for code, each in answers if code == 200) and status == 200 and beside["data"]["tokens"]
     assert sum(code == 200 for code, _ in answers) >= WAITING - 2
