@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
+from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -54,6 +56,7 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @target_options
 @click.option("--absent", default="deleted", show_default=True, help="Absent words of --method exact: deleted, masked or padded.")
 @click.option("--edit", is_flag=True, help="Search for the smallest edit that changes the predicted class, or towards --target.")
+@click.option("--seconds", type=click.FloatRange(0.1), help="End the search after so many seconds of computing; no limit by default.")
 @own_model_options
 @command
 def explain(
@@ -65,6 +68,7 @@ def explain(
     target: Target,
     absent: str,
     edit: bool,
+    seconds: float | None,
     model_name: str,
     classes: str,
 ) -> None:
@@ -88,6 +92,7 @@ def explain(
     from sentviz.analysis.explain import score as score_of
     from sentviz.analysis.explain.headline import chance_in, chance_of, edit_sentence, searched
     from sentviz.analysis.explain.notices import uncounted
+    from sentviz.models.budget import Budget, Spent
     from sentviz.models.loading import load
 
     if absent != "deleted" and score != "exact":
@@ -104,16 +109,25 @@ def explain(
         stored = _find_run(run, pair)
         model = load(stored)
         by_chance = chance_of(model, stored)
-    plain = model.trace(sentence, pair, change=change)
-    trace = explained(model, plain.for_target(target), ["removal", *([score] if score != "exact" else [])])
-    if score == "exact":
-        trace, values_of_pairs = _exact(model, trace, absent)
-    message = headline(supported(model, trace, by_chance))
+    budget = Budget(seconds or math.inf)
+    try:
+        with budget.working() as step:
+            model = model.stoppable(step)
+            plain = model.trace(sentence, pair, change=change)
+            trace = explained(model, plain.for_target(target), ["removal", *([score] if score != "exact" else [])])
+            if score == "exact":
+                trace, values_of_pairs = _exact(model, trace, absent)
+            message = headline(supported(model, trace, by_chance))
+            smallest = edit_sentence(searched(model, plain.for_target(target))) if edit else ""
+    except Spent as spent:
+        raise InputError(f"{spent} Go on with --seconds {2 * budget.seconds:g}.") from None
     values, method = score_of(trace, score), SCORES[score]
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {message}")
-    if edit:
-        click.echo(f"Smallest edit: {edit_sentence(searched(model, plain.for_target(target)))}")
+    if smallest:
+        click.echo(f"Smallest edit: {smallest}")
+    if budget.is_spent:
+        click.echo(f"The search ended after {budget.seconds:g} seconds of computing. Go on with --seconds {2 * budget.seconds:g}.")
     for sentence_of_change in trace.change.sentences(trace.tokens):
         click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
