@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.explain import explained, reason, supported
@@ -122,7 +124,7 @@ def test_a_pass_of_one_long_text_has_several_parts(layers: int) -> None:
 @pytest.mark.parametrize("seconds", [3.0, 40.0])
 @pytest.mark.slow
 def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str, seconds: float) -> None:
-    """It ends at each budget, computes no batch twice, and finally gives bit for bit the result of the search without a limit."""
+    """A search that ends at several budgets computes no batch twice and gives the result of the search without a limit, bit for bit."""
     computed = Counter[bytes]()
     model, clock = small_model(3), Clock()
     trace, search = model.trace(TEXT), SEARCHES[name]
@@ -158,7 +160,7 @@ def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str, seconds:
 
 @pytest.mark.usefixtures("single_rows")
 def test_the_message_counts_the_words_that_were_searched() -> None:
-    """Of ten words, as many as fit into the budget are counted; the other searches name their own parts."""
+    """The message counts the finished words. A further budget counts on from there."""
     model = small_model()
     trace, clock = model.trace("what a warm clever song we saw"), Clock()
     model.network.get_submodule("blocks.0").register_forward_pre_hook(lambda *_: setattr(clock, "now", clock.now + 1.0))
@@ -174,9 +176,9 @@ def test_the_message_counts_the_words_that_were_searched() -> None:
 @pytest.mark.usefixtures("single_rows")
 def test_an_edit_found_before_the_end_is_told_with_what_is_left() -> None:
     """The partial result is an edit that flips the prediction, if one was tested; else it says how many edits are left."""
-    found = planted_model(lambda there: 4 * there("warm") - 2)
+    flipping = planted_model(lambda there: 4 * there("warm") - 2)
     never = planted_model(lambda there: 0 * there("warm") + 4)
-    for model in (found, never):
+    for model in (flipping, never):
         trace, clock = model.trace("what a warm clever song we saw"), Clock()
         calls = 0
 
@@ -192,12 +194,12 @@ def test_an_edit_found_before_the_end_is_told_with_what_is_left() -> None:
         assert not whole.untested and bool(flip.edits) == bool(whole.edits)
         seen = supported(model, trace, {})
         assert seen.evidence is not None
-        told = reason(seen.replace(evidence=replace(seen.evidence, flip=flip)))
-        assert f"{flip.passes:,} of {flip.passes + flip.untested:,} edits were tested" in told
+        sentence = reason(seen.replace(evidence=replace(seen.evidence, flip=flip)))
+        assert f"{flip.passes:,} of {flip.passes + flip.untested:,} edits were tested" in sentence
 
 
 def test_effects_of_heads_end_with_the_budget_and_complete_with_more() -> None:
-    """They are computed as copies of one text, which are not stored; twice the time completes them in the end."""
+    """Copies of one text are not stored, so the search begins again; twice the time completes it in the end."""
     model, clock = small_model(), Clock()
     trace = model.trace(TEXT)
     whole, budget, tries = silenced(model, trace), Budget(0.5, clock=clock), 0
@@ -219,6 +221,21 @@ def test_effects_of_heads_end_with_the_budget_and_complete_with_more() -> None:
     assert tries and np.array_equal(got, whole)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seconds", "says"), [("0.2", r"Searched .* words after 0\.2 seconds of computing\. Go on with --seconds 0\.4\."), ("900", "")]
+)
+def test_the_command_says_how_to_go_on(seconds: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock moves by a hundredth of a second whenever it is read."""
+    from sentviz.cli import main
+
+    monkeypatch.setitem(Budget.__init__.__kwdefaults__, "clock", (tick / 100 for tick in count()).__next__)
+    words = ["explain", "sst2/ndt-unit-2", "a quiet garden with a cold soup", "--seconds", seconds]
+    result = CliRunner().invoke(main, words)
+    assert bool(re.search(says, result.output)) if says else "Go on" not in result.output
+    assert ("Word removal" in result.output) == (not says)
+
+
 # ---- who goes first
 
 
@@ -237,15 +254,9 @@ def working(turns: Turns, who: str, used: dict[str, float], order: list[str], sl
     return thread
 
 
-def waiting(turns: Turns, visitors: int) -> None:
-    """Wait until so many visitors are in the queue."""
-    with turns._free:
-        assert turns._free.wait_for(lambda: len(turns._queue) == visitors, SOON) or len(turns._queue) == visitors
-
-
 @pytest.mark.parametrize("visitors", [2, 8])
 def test_visitors_share_the_time_equally_and_a_new_one_catches_up(visitors: int) -> None:
-    """While all search, nobody is more than a slice ahead; who has searched before lets the others catch up."""
+    """No visitor gets ahead of another by more than a slice. A visitor who has searched before lets the others catch up."""
     turns, order = Turns(2), list[str]()
     names = [f"visitor {i}" for i in range(visitors)]
     used = dict.fromkeys(names, 0.0) | {names[0]: 10 * SLICE}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
+from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -57,6 +59,7 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @click.option("--data", default="", metavar="FILE", help="File of texts, or data set of yours, instead of SENTENCE. It needs no labels.")
 @click.option("--text", default="", help="Column of the texts of --data; by default it is guessed.")
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="File OUT.csv for the rows of --data.")
+@click.option("--seconds", type=click.FloatRange(0.1), help="End the search after so many seconds of computing; no limit by default.")
 @own_model_options
 @command
 def explain(
@@ -71,6 +74,7 @@ def explain(
     data: str,
     text: str,
     out: Path | None,
+    seconds: float | None,
     model_name: str,
     classes: str,
 ) -> None:
@@ -109,6 +113,7 @@ def explain(
     from sentviz.analysis.explain import score as score_of
     from sentviz.analysis.explain.headline import chance_in, chance_of, edit_sentence, searched
     from sentviz.data.texts import unread_note
+    from sentviz.models.budget import Budget, Spent
     from sentviz.models.loading import load
 
     if absent != "deleted" and score != "exact":
@@ -125,16 +130,25 @@ def explain(
         stored = _find_run(run, pair)
         model = load(stored)
         by_chance = chance_of(model, stored)
-    plain = model.trace(sentence, pair, change=change)
-    trace = explained(model, plain.for_target(target), ["removal", *([score] if score != "exact" else [])])
-    if score == "exact":
-        trace, values_of_pairs = _exact(model, trace, absent)
-    message = headline(supported(model, trace, by_chance))
+    budget = Budget(seconds or math.inf)
+    try:
+        with budget.working() as step:
+            model = model.stoppable(step)
+            plain = model.trace(sentence, pair, change=change)
+            trace = explained(model, plain.for_target(target), ["removal", *([score] if score != "exact" else [])])
+            if score == "exact":
+                trace, values_of_pairs = _exact(model, trace, absent)
+            message = headline(supported(model, trace, by_chance))
+            smallest = edit_sentence(searched(model, plain.for_target(target))) if edit else ""
+    except Spent as spent:
+        raise InputError(f"{spent} Go on with --seconds {2 * budget.seconds:g}.") from None
     values, method = score_of(trace, score), SCORES[score]
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {message}")
-    if edit:
-        click.echo(f"Smallest edit: {edit_sentence(searched(model, plain.for_target(target)))}")
+    if smallest:
+        click.echo(f"Smallest edit: {smallest}")
+    if budget.is_spent:
+        click.echo(f"The search ended after {budget.seconds:g} seconds of computing. Go on with --seconds {2 * budget.seconds:g}.")
     for sentence_of_change in trace.change.sentences(trace.tokens):
         click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):

@@ -94,6 +94,7 @@ async def long_texts(app: App, inputs: Made) -> AsyncGenerator[str]:
     answers = list[str]()
     async with AsyncExitStack() as stack:
         guests = [await stack.enter_async_context(app.guest()) for _ in range(8)]
+        await guests[0].open(query="run=english/minilm&text=a+warm+song")  # the model is in memory before the attack
         yield ""
         reading = [asyncio.create_task(one(guest, number)) for number, guest in enumerate(guests)]
         await asyncio.sleep(READING)
