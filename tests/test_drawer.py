@@ -174,6 +174,8 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     app = opened("confusion", run=RUN)
     app.session_state["mine"] = TextTable("mine.csv", frame, "review", "stars", "digest")
     app.button_group(key="focus-over").set_value("mine").run()
+    assert not app.exception and "Only 2 of the 3 rows" in app.warning[0].value
+    app.checkbox(key="mine-partial-digest").check().run()
     assert not app.exception, app.exception
     assert "3 of 3 rows" in heading(app)
     table = app.dataframe[-1].value
