@@ -22,6 +22,7 @@ from sentviz.data.predictions import NO_MODEL
 from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
+from sentviz.gallery import draw
 from tests.makers import BAD, GOOD
 
 N = 200
@@ -407,3 +408,19 @@ def test_a_prediction_named_label_beside_the_truth() -> None:
 def test_a_column_of_labels_that_is_not_known_is_asked_for() -> None:
     rows = sentviz.predictions(pd.DataFrame({"mystery": LABELS, "pred": np.array(TWO)[ANSWER[2]]}))[NO_MODEL]
     assert any("--label names it" in remark for remark in rows.remarks)
+
+
+def test_figures_of_a_file_take_the_choices_that_decide(tmp_path: Path) -> None:
+    """A file that is refused for its scale is drawn with the named option, in Python and by the command. Runs take no such option."""
+    labels = [TWO[k] for k in (0, 1, 1, 0)]
+    file = tmp_path / "scored.csv"
+    pd.DataFrame({"text": list("abcd"), "label": labels, "score": [10.0, 80.0, 30.0, 20.0]}).to_csv(file, index=False)
+    with pytest.raises(InputError, match="--scale percent"):
+        draw(str(file), "confusion")
+    assert draw(str(file), "confusion", scale="percent").frame["count"].tolist() == [2, 0, 1, 1]
+    out = tmp_path / "matrix.csv"
+    done = CliRunner().invoke(main, ["export", str(file), "confusion", "--scale", "percent", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv(out)["count"].tolist() == [2, 0, 1, 1]
+    with pytest.raises(InputError, match="The option scale belongs to a file"):
+        draw("sst2/ndt-unit-2", "confusion", scale="percent")

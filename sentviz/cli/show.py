@@ -222,6 +222,9 @@ def _papers() -> list[tuple[str, str]]:
     metavar="NAME=VALUE",
     help="Style: size, width and height (mm), points, font, title, caption, legend, palette, x and y (from..to), note. May be repeated.",
 )
+@click.option("--labels", metavar="LABEL=CLASS,...", help="Class of each label of a file, as in 1=negative,2=positive.")
+@click.option("--scale", help="Scale of a file's column of numbers: probability, percent, logit or confidence.")
+@click.option("--partial", is_flag=True, default=None, help="Draw although more than 2 % of the file's rows are left out.")
 @click.option("--dark", is_flag=True, help="Draw for a dark background.")
 @click.option("--onnx", is_flag=True, help="Write the model of RUN as an ONNX graph and its tokenizer into the folder OUT (extra: onnx).")
 @click.option("--maps", is_flag=True, help="With --onnx: let the graph return attention maps, too.")

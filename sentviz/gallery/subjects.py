@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sentviz.analysis.testset.behaviour import Card
     from sentviz.analysis.testset.weak import WeakSlices
     from sentviz.analysis.testset.word_counts import Counts
+    from sentviz.data.labels import Reading
     from sentviz.figures.figure import Figure
     from sentviz.models.model import Model
     from sentviz.runs.trace import Trace
@@ -250,6 +251,16 @@ class Runs(FigureSubject):
         return sourced(figure, *self.sources)
 
 
+OF_A_FILE = ("labels", "scale", "partial")  # options of `Answers` that say how a file is read
+
+
+def _reading(options: dict[str, Any]) -> Reading:
+    """Take the options that say how a file is read out of the options."""
+    from sentviz.data.labels import Reading
+
+    return Reading.of(**{name: options.pop(name) for name in OF_A_FILE if name in options})
+
+
 @dataclass
 class Answers(FigureSubject):
     """Predictions of a run, and of runs to compare it with: for a stored split or the demo set, at a threshold for the second of two
@@ -262,10 +273,17 @@ class Answers(FigureSubject):
     threshold: float = -1.0
     calibrated: bool = True  # False = probabilities before calibration, and a threshold for them
     among: str = ""  # slices that all rows are in, for example has=negation~length=..10; empty = all rows
+    labels: str = ""  # of a file: class of each written label, as in 1=negative,2=positive; empty = found from the labels
+    scale: str = ""  # of a file: scale of a column with one number per row; empty = found from its name and range
+    partial: bool = False  # of a file: draw although more than 2 % of its rows are left out
     statistic: Statistic = field(default_factory=lambda: computed, init=False, repr=False)  # `computed`, or a page's, which keeps results
     weak: WeakSlices | None = field(default=None, init=False, repr=False)  # result of the search that a page has stored
 
     SAYS: ClassVar[str] = "of a run's predictions for rows"
+
+    def __post_init__(self) -> None:
+        if chosen := next((name for name in OF_A_FILE if getattr(self, name)), ""):
+            raise InputError(f"The option {chosen} belongs to a file of predictions or of rows.")
 
     @classmethod
     def of(cls, *rows: Rows, statistic: Statistic = computed) -> Self:
@@ -292,9 +310,10 @@ class Answers(FigureSubject):
         from sentviz.analysis.testset.brought import sources
         from sentviz.analysis.testset.subset import Subset
 
+        reading = _reading(options)
         if options:
             raise InputError(f"A file of predictions has no option {next(iter(options))}.")
-        of = sources(name, (versus,) if isinstance(versus, str) else versus)
+        of = sources(name, (versus,) if isinstance(versus, str) else versus, reading=reading)
         return cls.of(*Subset.parse(among).chosen(*(rows.at_threshold(threshold) for rows in with_labels(of))))
 
     @classmethod
@@ -307,10 +326,10 @@ class Answers(FigureSubject):
         from sentviz.analysis.testset.compare import answers_for
         from sentviz.analysis.testset.subset import Subset
 
-        threshold = options.pop("threshold", -1.0)
+        threshold, reading = options.pop("threshold", -1.0), _reading(options)
         if options:
             raise InputError(f"Rows of data have no option {next(iter(options))}.")
-        of = answers_for([model, *((versus,) if isinstance(versus, str) else versus)], data)
+        of = answers_for([model, *((versus,) if isinstance(versus, str) else versus)], data, reading=reading)
         return cls.of(*Subset.parse(among).chosen(*(rows.at_threshold(threshold) for rows in with_labels(of))))
 
     @property
