@@ -11,6 +11,7 @@ import streamlit as st
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
+from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.analysis.measurements import MEASUREMENTS, measure
 from sentviz.cli import main
 from sentviz.data import datasets
@@ -127,6 +128,8 @@ def shipped(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     makers.use_toy_data(monkeypatch)
     toy = datasets.info
     monkeypatch.setattr(datasets, "info", lambda name: toy(name) if name == "toy" else known(name))  # the lexicons stay as they are
+    words = dict.fromkeys(CLASSES, frozenset[str]()) | {"positive words": frozenset(makers.GOOD), "negative words": frozenset(makers.BAD)}
+    monkeypatch.setattr("sentviz.analysis.maps.wordclasses.word_classes", lambda: WordClasses(words, "made up"))
     root = tmp_path / "checkpoints"
     shutil.copytree(kept_epochs, root / "toy" / kept_epochs.name)
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root)
