@@ -134,9 +134,11 @@ class _EditableText:
         lettered = [i for i, word in enumerate(self.words) if any(letter.isalnum() for letter in word.text)]
         segment = trace.segments[[word.indices[0] for word in self.words]]
         self.lettered = [{i for i in lettered if segment[i] == each} for each in np.unique(segment)]
-        effects, self.gains = self._to_first_order([self.words[i].indices[0] for i in lettered])
+        effects, gains = self._to_first_order([self.words[i].indices[0] for i in lettered])
         strongest = sorted(range(len(lettered)), key=lambda at: -abs(float(effects[list(self.words[lettered[at]].indices)].sum())))
-        self.places = {lettered[at]: at for at in sorted(strongest[:MAX_PLACES])}  # word -> column of the gains
+        chosen = sorted(strongest[:MAX_PLACES])
+        self.places = {lettered[at]: column for column, at in enumerate(chosen)}  # word -> column of the gains
+        self.gains = gains[:, chosen]  # a copy: those of all words of a long text take 30 MB
 
     def _to_first_order(self, firsts: Sequence[int]) -> tuple[Floats, Floats]:
         """Return the effect of each token (m,), and the change of the log-odds for each vocabulary entry in some tokens' places, (V, k)."""
