@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.io.documents import read_json
+from sentviz.io.documents import parse_json, read_json
+from sentviz.io.files import read_regular
 from sentviz.models.architectures import ARCHITECTURES
 from sentviz.runs.schema import LABELS, fits, short
 from sentviz.runs.settings import BOUNDS
@@ -257,13 +259,16 @@ def _body(path: Path) -> Path:
 
 
 def _table(folder: Path, file: str) -> dict[str, Any]:
-    """Return the content of a JSON file.
+    """Return the content of a JSON file. A byte order mark is refused, because transformers cannot read the folder then.
 
     Raises:
         InputError: it cannot be read, or is not a table.
     """
     try:
-        content = read_json(folder / file, CONFIG_MOST, file)
+        data = read_regular(folder / file, CONFIG_MOST, file)
+        if data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError(f"{file} begins with a byte order mark. Save it as UTF-8 without one.")
+        content = parse_json(data, file)
     except InputError as error:
         raise InputError(f"{folder.name}: {error}") from error
     if not isinstance(content, dict):
