@@ -120,18 +120,24 @@ def _fields(root: Path) -> list[str]:
 
 
 def linked(value: str, *, together: bool = False) -> Attack:
-    """Links with a hostile value in one field after another, or in all; all that the pages say of them."""
+    """Links with a hostile value in one field after another, or in all; all that the pages say of them.
 
-    async def run(app: App, inputs: Made) -> str:
+    An ordinary link to the same pages comes first, so that the attack does not count the model that they load.
+    """
+
+    async def run(app: App, inputs: Made) -> AsyncGenerator[str]:
         fields, texts = _fields(app.root), []
         queries = ["&".join(f"{name}={value}" for name in fields)] if together else [f"{name}={value}" for name in fields]
         async with app.guest() as guest:
             await guest.run()
             pages = [*guest.pages] if together else [""]
             for page in pages:
+                await guest.open(page, "text=a+warm+song")
+            yield ""
+            for page in pages:
                 for query in queries:
                     texts += [line for line in (await guest.open(page, query)).splitlines() if re.search(FAULTS, line)]
-            return "\n".join([*texts, guest.faults]).strip() or f"{len(queries)} links on {len(pages)} pages open"
+            yield "\n".join([*texts, guest.faults]).strip() or f"{len(queries)} links on {len(pages)} pages open"
 
     return run
 
