@@ -107,8 +107,8 @@ def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractConte
     def numbers() -> dict[str, Any]:
         trace = explained(model, model.trace(A, projections=True), names)
         shares = patch(model, model.trace(A), model.trace(B)).map("state", exact=False).estimate
-        found = {name: score(trace, name) for name in names}
-        return found | {"direct": direct_attribution(model, trace).read, "patch": shares}
+        scores = {name: score(trace, name) for name in names}
+        return scores | {"direct": direct_attribution(model, trace).read, "patch": shares}
 
     outside = numbers()
     with mode():

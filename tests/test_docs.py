@@ -157,11 +157,11 @@ def test_counts_in_the_documents_are_those_of_the_code() -> None:
         "entries": len(ENTRIES),
         "recipes": len(RECIPES),
     }
-    found = {}
+    is_right_at = {}
     for path in (ROOT / "README.md", *(DOCS / name for name in DOCUMENTS if name != "CHANGELOG.md")):
         text = " ".join(path.read_text(encoding="utf-8").split())
         for written, noun in re.findall(COUNTED, text):
             number = NUMBERS.index(written.lower()) if written.lower() in NUMBERS else int(written.replace(",", ""))
-            found[path.name, noun.lower(), number] = number == right[noun.lower()]
-    assert {noun for _, noun, _ in found} == set(right)
-    assert all(found.values()), [place for place, is_right in found.items() if not is_right]
+            is_right_at[path.name, noun.lower(), number] = number == right[noun.lower()]
+    assert {noun for _, noun, _ in is_right_at} == set(right)
+    assert all(is_right_at.values()), [place for place, is_right in is_right_at.items() if not is_right]

@@ -127,8 +127,8 @@ COMMANDS: dict[str, tuple[str, Callable[[str], str], list[str]]] = {
 def test_commands_answer_hostile_numbers_with_one_sentence(command: str, kind: str, tiny_run: Path, tmp_path: Path) -> None:
     name, text, arguments = COMMANDS[command]
     (tmp_path / name).write_text(text(HOSTILE[kind][0]))
-    given = {"FILE": str(tmp_path / name), "RUN": str(tiny_run)}
-    done = CliRunner().invoke(main, [given.get(each, each) for each in arguments])
+    places = {"FILE": str(tmp_path / name), "RUN": str(tiny_run)}
+    done = CliRunner().invoke(main, [places.get(each, each) for each in arguments])
     assert isinstance(done.exception, SystemExit) and done.exit_code == 1
     assert done.output.startswith("Error: ") and name in done.output and done.output.count("\n") == 1
 
@@ -146,9 +146,9 @@ def test_judge_reads_large_numbers_and_a_byte_order_mark(digits: int, tiny_run: 
 def test_no_other_module_reads_json_or_toml_from_outside() -> None:
     """A module that reads JSON or TOML without this reader is on the list above with its reason; the list has no other entries."""
     reads = re.compile(r"\bjson\.loads?\(|\btomllib\.loads?\(|\bread_json\(.*orient|json_normalize")
-    found = {
+    readers = {
         path.relative_to(PACKAGE).as_posix()
         for path in [*(PACKAGE / "sentviz").rglob("*.py"), *(PACKAGE / "app").rglob("*.py")]
         if reads.search(path.read_text(encoding="utf-8"))
     }
-    assert found == INSIDE.keys()
+    assert readers == INSIDE.keys()

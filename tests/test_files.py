@@ -90,7 +90,7 @@ def test_a_file_is_read_once_in_its_turn_whether_it_is_a_table_or_not(monkeypatc
 
     read, busy = list[str](), list[int]()
 
-    def reading(data: bytes, name: str) -> tuple[pd.DataFrame, list[str]]:
+    def reading(data: bytes, name: str, **_: object) -> tuple[pd.DataFrame, list[str]]:
         read.append(name)
         busy.append(len(turns("file")._busy))
         if name == "bad.csv":

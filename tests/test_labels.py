@@ -30,9 +30,11 @@ TWO, THREE, FIVE = ("negative", "positive"), ("negative", "neutral", "positive")
 rng = np.random.default_rng(7)
 TRUTH = {k: rng.integers(0, k, N) for k in (2, 3, 5)}
 ANSWER = {k: np.where(rng.random(N) < 0.8, truth, rng.integers(0, k, N)) for k, truth in TRUTH.items()}
-SHARE = np.clip(0.5 + 0.35 * (2 * ANSWER[2] - 1) * rng.random(N) + 0.1 * rng.normal(size=N), 0.001, 0.999)  # of the second class
+SHARE = np.clip(
+    0.5 + 0.35 * (2 * ANSWER[2] - 1) * rng.random(N) + 0.1 * rng.normal(size=N), 0.001, 0.999
+)  # probability of the second class
 
-SCALES: list[tuple[Sequence[str], Sequence[Any]]] = [  # classes of a model, and the labels of a file that stand for them, in order
+SCALES: list[tuple[Sequence[str], Sequence[Any]]] = [  # classes of a model, and the labels of a file for them, in order
     (TWO, ["negative", "positive"]),
     (TWO, ["NEG", "Pos "]),
     (TWO, [0, 1]),
@@ -64,9 +66,9 @@ SCALES: list[tuple[Sequence[str], Sequence[Any]]] = [  # classes of a model, and
 def test_labels_are_read_by_names_meanings_and_numbers(classes: Sequence[str], written: Sequence[Any]) -> None:
     """Every label gets its class, whatever the order of the rows, and the sentence counts all rows."""
     truth = np.array([*range(len(classes))] * 3)
-    found = assigned(pd.Series([written[k] for k in truth]), classes)
-    assert found.codes.tolist() == truth.tolist() and not found.unknown
-    assert found.sentences[0].endswith(f"; {len(truth)} of {len(truth)} rows.") and len(found.sentences) == 1
+    labels = assigned(pd.Series([written[k] for k in truth]), classes)
+    assert labels.codes.tolist() == truth.tolist() and not labels.unknown
+    assert labels.sentences[0].endswith(f"; {len(truth)} of {len(truth)} rows.") and len(labels.sentences) == 1
 
 
 AMBIGUOUS: list[tuple[Sequence[str], Sequence[Any]]] = [
@@ -284,7 +286,7 @@ def test_the_scale_can_be_said() -> None:
 
 
 def test_the_class_of_one_number_must_be_known() -> None:
-    """Without an order, the probability of ham and that of spam look alike."""
+    """If no order is given, one number may be the probability of ham or of spam, so the file is refused."""
     frame = pd.DataFrame({"label": np.array(["spam", "ham"])[TRUTH[2]], "prob": SHARE})
     with pytest.raises(LabelsError, match="--classes ham,spam or --classes spam,ham"):
         sentviz.predictions(frame)
@@ -305,13 +307,13 @@ def test_above_two_percent_left_out_the_user_must_say_so(kind: str, tmp_path: Pa
         some.to_csv(path := tmp_path / f"{kind}{count}.csv", index=False)
         right = accuracy_score(TRUTH[2][count:], ANSWER[2][count:])
         done = CliRunner().invoke(main, ["evaluate", str(path)])
-        said = f"accuracy {right:.1%}"
+        headline = f"accuracy {right:.1%}"
         if count == 3:
-            assert done.exit_code == 0 and said in done.output and "n = 197 of 200" in done.output
+            assert done.exit_code == 0 and headline in done.output and "n = 197 of 200" in done.output
             continue
-        assert done.exit_code and said not in done.output and "Only 195 of the 200 rows" in done.output and "--partial" in done.output
+        assert done.exit_code and headline not in done.output and "Only 195 of the 200 rows" in done.output and "--partial" in done.output
         done = CliRunner().invoke(main, ["evaluate", str(path), "--partial"])
-        assert done.exit_code == 0 and said in done.output and "n = 195 of 200" in done.output
+        assert done.exit_code == 0 and headline in done.output and "n = 195 of 200" in done.output
         two = some.assign(svm_pred=ANSWER[2])
         with pytest.raises(LeftOutError):
             sentviz.compare(data=two)

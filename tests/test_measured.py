@@ -73,7 +73,7 @@ def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(stored, "read_measured", tables.__getitem__)
 
     def run(digest: str, files: dict[str, str]) -> Any:
-        return SimpleNamespace(name="toy/one", digest=digest, config={"files": files}, frame=lambda file: own)
+        return SimpleNamespace(name="toy/one", digest=digest, files=files, frame=lambda file: own)
 
     both = faithfulness_of(run("abc", {FILE: ""}))
     assert set(both["method"]) == {"received", "random", "units"} and list(both.columns) == list(own.columns)

@@ -38,8 +38,8 @@ def headline(app: AppTest) -> str:
 def test_the_mapping_is_said_above_the_first_number(written: list[Any]) -> None:
     app = with_file(label=[written[k] for k in TRUTH], prediction=[written[k] for k in ANSWER])
     assert f"right on **{RIGHT} of {N}** rows" in headline(app)
-    shown = "\n".join(str(getattr(element, "value", "")) for element in app.main).replace("\\", "")
-    assert f"; {N} of {N} rows." in shown and shown.index("Labels in “label”") < shown.index("is right on")
+    page_words = "\n".join(str(getattr(element, "value", "")) for element in app.main).replace("\\", "")
+    assert f"; {N} of {N} rows." in page_words and page_words.index("Labels in “label”") < page_words.index("is right on")
 
 
 def test_the_scale_is_asked_for() -> None:

@@ -89,7 +89,7 @@ def test_a_model_in_onnx_is_of_regular_files(name: str, make: Callable[[Path], N
     pytest.importorskip("onnxruntime")
     from sentviz.serving.onnx import load
 
-    card = {"format": 1, "run": "x", "labels": ["a", "b"], "calibration": 1.0, "cls": True, "model": {}}
+    card = {"format": 1, "run": "x", "labels": ["a", "b"], "calibration": 1.0, "cls": True, "tokens": {}, "model": {}}
     card |= {"files": {name: hashlib.sha256(b"{}").hexdigest() for name in ("model.onnx", "tokenizer.json")}}
     for file, text in (("model.json", json.dumps(card)), ("model.onnx", "{}"), ("tokenizer.json", "{}")):
         (tmp_path / file).write_text(text)
@@ -103,7 +103,16 @@ def test_files_of_a_model_in_onnx_lie_in_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     from sentviz.serving.onnx import load
 
-    card = {"format": 1, "run": "x", "labels": ["a", "b"], "calibration": 1.0, "cls": True, "model": {}, "files": {"../secret": ""}}
+    card = {
+        "format": 1,
+        "run": "x",
+        "labels": ["a", "b"],
+        "calibration": 1.0,
+        "cls": True,
+        "tokens": {},
+        "model": {},
+        "files": {"../secret": ""},
+    }
     (tmp_path / "m").mkdir()
     for file in ("m/model.onnx", "m/tokenizer.json", "secret"):
         (tmp_path / file).write_text("")

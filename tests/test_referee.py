@@ -184,7 +184,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[[pd.DataFrame], Run]:
 
 
 def _run(name: str) -> Run:
-    return cast("Run", SimpleNamespace(name=name, digest="abc", config={"files": {}, "data": {"name": "sst2"}}))
+    return cast("Run", SimpleNamespace(name=name, digest="abc", files={}, config={"data": {"name": "sst2"}}))
 
 
 def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sentviz
-import sentviz.analysis.explain.notices
+import sentviz.data.texts
 from sentviz.analysis.explain.notices import notices, written_in
 from sentviz.errors import RunError
 from sentviz.runs import store
@@ -36,9 +36,9 @@ def test_a_temperature_that_is_none_is_refused(temperature: float, tiny_run: Pat
 def test_a_text_whose_end_was_not_counted_says_so(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a text at the tokenizer's length limit, the notice says that the cut text was not counted."""
     trace = Run.open(tiny_run).example().replace(dropped=3)
-    monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text) + 1)
-    assert "the last 3 were not read." in dict(notices(trace, Run.open(tiny_run)))["cut"]
-    monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text))
+    monkeypatch.setattr(sentviz.data.texts, "LONGEST", len(trace.text) + 1)
+    assert "the last 3 tokens were not read." in dict(notices(trace, Run.open(tiny_run)))["cut"]
+    monkeypatch.setattr(sentviz.data.texts, "LONGEST", len(trace.text))
     assert dict(notices(trace, Run.open(tiny_run)))["cut"].endswith(f"Only the first {len(trace.text)} characters were counted.")
 
 

@@ -33,7 +33,8 @@ def test_one_csv_has_every_column_of_the_file_and_the_predictions(run: Run, tiny
     result = command("score", run.folder, path, "-o", out, "--text", "review", "--label", "label", "--rows", 2)
     assert result.exit_code == 0 and f"3 rows in {out}" in result.output, result.output
     assert "! in.csv is not UTF-8; it was read as utf-16-le." in result.output
-    assert "! in.csv has labels that are not one of negative, positive (nor 0 to 1): 'meh' (1 row)." in result.output
+    assert "! Labels in “label”: 0 = negative, 1 = positive; 2 of 3 rows." in result.output and "'meh' (1 row)" in result.output
+    assert "accept numbers of 1 row: --partial" in result.output
     written = pd.read_csv(out, dtype=str, keep_default_na=False)
     assert list(written.columns[:6]) == ["id", "review", "row", "label", f"row ({run.name})", "predicted"]
     assert written["id"].tolist() == ["07", "8", "9"] and written["review"].tolist() == [TEXTS[0], "'=1+1", ""]

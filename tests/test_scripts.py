@@ -35,7 +35,7 @@ def test_clusters_are_those_of_a_library_of_unicode(sign: str) -> None:
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("width", [1, 2])
 def test_tokens_of_one_sign_are_one_word(sign: str, width: int) -> None:
-    """Whatever pieces a tokenizer makes, no word ends inside a sign."""
+    """No word ends inside a sign, for pieces of every width."""
     text = f"so {sign} {sign}!"
     pieces = [(at, min(at + width, part.end())) for part in re.finditer(r"\S+", text) for at in range(part.start(), part.end(), width)]
     offsets = np.array([(0, 0), *pieces])

@@ -182,11 +182,11 @@ def test_a_port_that_cannot_be_used_is_one_sentence(host: str, tiny_runs: Path, 
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        taken = socket.create_server((host, 0), family=family)
+        listener = socket.create_server((host, 0), family=family)
     except OSError as error:
         pytest.skip(f"{host} is not an address of this machine ({error})")
-    with taken:
-        arguments = ["serve", RUN, "--host", host, "--allow", "example.org", "--port", str(taken.getsockname()[1])]
+    with listener:
+        arguments = ["serve", RUN, "--host", host, "--allow", "example.org", "--port", str(listener.getsockname()[1])]
         done = CliRunner().invoke(main, arguments)
     assert isinstance(done.exception, SystemExit) and done.exit_code == 1
     assert done.output.startswith(f"Error: {host}:") and "cannot be served (Address already in use" in done.output

@@ -222,7 +222,7 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
         Recipe.read("none")
     for content in (b"dataset = ", b"\xff\xfe", b"epochs = 3"):
         own.write_bytes(content)
-        with pytest.raises(InputError, match=r"cannot be read|needs a dataset"):
+        with pytest.raises(InputError, match=r"is not valid TOML|is not in UTF-8|needs a dataset"):
             Recipe.read(own)
 
 

@@ -85,9 +85,9 @@ def test_a_slice_of_a_stop_word_is_found(word: str) -> None:
     frame = table(planted=False)
     has = rng.random(N) < 0.15
     wrong = has & (rng.random(N) < 0.4)
-    texts = [f"{text} {word}" if one else text for text, one in zip(frame["text"].str.replace(" not", ""), has, strict=True)]
-    other = frame["label"].map({"negative": "positive", "positive": "negative"})
-    weak = weak_slices(rows_of(frame.assign(text=texts, predicted=frame["predicted"].where(~wrong, other))))
+    texts = [f"{text} {word}" if gets_word else text for text, gets_word in zip(frame["text"].str.replace(" not", ""), has, strict=True)]
+    swapped = frame["label"].map({"negative": "positive", "positive": "negative"})
+    weak = weak_slices(rows_of(frame.assign(text=texts, predicted=frame["predicted"].where(~wrong, swapped))))
     assert f"word={word}" in set(weak.weaker["slice"])
 
 

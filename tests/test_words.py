@@ -291,20 +291,20 @@ def test_places_of_odd_words_and_sizes() -> None:
 
 def test_letters_without_a_font_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words with letters that fc-list does not find are counted by kind; without fc-list, and for Latin letters, there is no note."""
-    asked: list[str] = []
+    queries: list[str] = []
 
     def answer(command: list[str], **_: object) -> object:
-        asked.append(command[1])
+        queries.append(command[1])
         return type("Done", (), {"stdout": "" if {"c601", "1f44d"} & set(command[1].removeprefix(":charset=").split()) else "font.ttf"})()
 
     cloud_layout._has_font.cache_clear()
     monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(cloud_layout.subprocess, "run", answer)
-    said = unwritable(["영", "화", "영화", "dull", "ключ", "👍🏽", "😂", "رائع"])
-    assert said.startswith("No font of this machine can draw 3 of the words (Hangul 2, emoji 1).")
+    note = unwritable(["영", "화", "영화", "dull", "ключ", "👍🏽", "😂", "رائع"])
+    assert note.startswith("No font of this machine can draw 3 of the words (Hangul 2, emoji 1).")
     assert unwritable(["ключ", "رائع"]) == ""
-    asked.clear()
-    assert unwritable(["dull", "naïve"]) == "" and not asked
+    queries.clear()
+    assert unwritable(["dull", "naïve"]) == "" and not queries
     cloud_layout._has_font.cache_clear()
     monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: None)
     assert unwritable(["영화"]) == ""
@@ -324,7 +324,7 @@ def test_an_emoji_is_one_word(sign: str) -> None:
     assert by_text[3][0] == sign and by_text[5] == ["👍🏿", "❤", "🇫🇷"]
     frame = pd.DataFrame({"text": texts, "label": ["a", "b"] * 3, "predicted": ["a", "b"] * 3})
     (rows,) = predictions(frame).values()
-    assert having(rows, sign).tolist() == [sign in found for found in by_text]
+    assert having(rows, sign).tolist() == [sign in words for words in by_text]
 
 
 # ---- figures

@@ -45,7 +45,7 @@ def read_once(file: UploadedFile, last_key: str, keep: Callable[[TextTable, list
 
     def keep_sheets(table: TextTable, remarks: list[str]) -> None:
         if not first:
-            first.update(sheets=table.frame.attrs["sheets"], sheet=table.frame.attrs["sheet"])
+            first.update(sheets=table.frame.attrs.get("sheets", []), sheet=table.frame.attrs.get("sheet", ""))
         keep(table, remarks)
 
     sheet = "" if st.session_state.get(key) == first.get("sheet") else str(st.session_state.get(key) or "")

@@ -17,7 +17,7 @@ from sentviz.errors import InputError, nearest
 
 MAX_XML = 1 << 29  # bytes of a sheet, unpacked
 MAX_STRINGS = 1 << 28  # bytes of the texts of all sheets, unpacked
-MAX_COLUMNS = 16_384  # of a sheet, the limit of Excel
+MAX_COLUMNS = 16_384  # limit of Excel for a sheet
 MOST_SHEETS = 100
 LISTED = 10  # sheets that a sentence names
 

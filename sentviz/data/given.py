@@ -88,8 +88,8 @@ def of_classes(frame: pd.DataFrame, classes: Sequence[str]) -> str:
 
     def named(column: pd.Series) -> int:
         counts = column.map(canonical).value_counts()
-        found = by_name(counts.index, classes)
-        return sum(int(n) for label, n in counts.items() if found[str(label)] >= 0)
+        class_of = by_name(counts.index, classes)
+        return sum(int(n) for label, n in counts.items() if class_of[str(label)] >= 0)
 
     return next((str(column) for column in frame if 2 * named(frame[column]) > len(frame)), "")
 

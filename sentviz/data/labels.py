@@ -133,9 +133,9 @@ def in_words(rows: Mapping[str, int], class_of: Mapping[str, int], classes: Sequ
     pairs = [label if (name := classes[class_of[label]]) in (label, label.casefold()) else f"{label} = {name}" for label in by_class]
     judged = sum(n for label, n in rows.items() if class_of[label] >= 0)
     known = f"{where}: {_some(pairs) or 'none'}; {judged:,} of {total:,} rows."
-    others = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in rows.items() if class_of[label] < 0]
+    unknown = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in rows.items() if class_of[label] < 0]
     return (
-        (known, f"{where} that are not one of {', '.join(classes)}: {_some(others, 3)}. Those rows are left out.") if others else (known,)
+        (known, f"{where} that are not one of {', '.join(classes)}: {_some(unknown, 3)}. Those rows are left out.") if unknown else (known,)
     )
 
 
@@ -263,18 +263,20 @@ def classes_of(labels: Collection[str], classes: Sequence[str], reading: Reading
     chosen = by_name(reading.named.values(), classes)
     if bad := [name for name in reading.named.values() if chosen[name] < 0]:
         raise LabelsError(f"{bad[0]!r} is not one of the classes {', '.join(classes)}. Name the class of each label as one of these.")
-    found = by_name(labels, classes) | {label: chosen[reading.named[_plain(label)]] for label in labels if _plain(label) in reading.named}
-    rest = {label: place for label in labels if found[label] < 0 and (place := number(label)) is not None}
+    class_of = by_name(labels, classes) | {
+        label: chosen[reading.named[_plain(label)]] for label in labels if _plain(label) in reading.named
+    }
+    rest = {label: place for label in labels if class_of[label] < 0 and (place := number(label)) is not None}
     if rest and not reading.labels:
-        by_names = any(place >= 0 for place in found.values())
-        fractions = any(found[label] < 0 and re.fullmatch(r"-?\d*\.\d+", label) for label in labels)
+        by_names = any(place >= 0 for place in class_of.values())
+        fractions = any(class_of[label] < 0 and re.fullmatch(r"-?\d*\.\d+", label) for label in labels)
         scale = None if fractions else _scale(rest, classes, ordered, by_names)
         if scale is None and not by_names:
             raise _which(labels, classes, where)
-        found |= {label: scale.index(place) if scale and place in scale else -1 for label, place in rest.items()}
-    if labels and not any(place >= 0 for place in found.values()):
+        class_of |= {label: scale.index(place) if scale and place in scale else -1 for label, place in rest.items()}
+    if labels and not any(place >= 0 for place in class_of.values()):
         raise _which(labels, classes, where)
-    return found
+    return class_of
 
 
 def by_name(labels: Iterable[str], classes: Sequence[str]) -> dict[str, int]:
@@ -283,10 +285,10 @@ def by_name(labels: Iterable[str], classes: Sequence[str]) -> dict[str, int]:
     meanings = Counter(map(meaning, classes))
     by_meaning = {meaning(name): k for k, name in enumerate(classes) if meanings[meaning(name)] == 1}
     numbers = {number(name): k for k, name in enumerate(classes)} if all(number(name) is not None for name in classes) else {}
-    found = {label: plain.get(_plain(label), by_meaning.get(meaning(label), numbers.get(number(label), -1))) for label in labels}
-    if None not in map(number, found) and min(found.values(), default=0) < 0 and _is_index(found, len(classes)):
-        return dict.fromkeys(found, -1)  # 0 to 4 for classes from 1 to 5 stars
-    return found
+    class_of = {label: plain.get(_plain(label), by_meaning.get(meaning(label), numbers.get(number(label), -1))) for label in labels}
+    if None not in map(number, class_of) and min(class_of.values(), default=0) < 0 and _is_index(class_of, len(classes)):
+        return dict.fromkeys(class_of, -1)  # 0 to 4 for classes from 1 to 5 stars
+    return class_of
 
 
 def order_of(own: Sequence[str], classes: Sequence[str], name: str) -> list[int]:
@@ -325,7 +327,7 @@ def check_complete(judged: int, total: int, reading: Reading, name: str, why: It
         reasons = " ".join(why)
         raise LeftOutError(
             f"Only {judged:,} of the {total:,} rows of {name} have a known label and prediction.{f' {reasons}' if reasons else ''}",
-            f"Mend the rows, or accept numbers of {judged:,} rows: --partial (partial=True in Python).",
+            f"Mend the rows, or accept numbers of {judged:,} row{"s" * (judged != 1)}: --partial (partial=True in Python).",
         )
 
 

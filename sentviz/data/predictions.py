@@ -145,7 +145,7 @@ class _Reader:
         if len(classes) > MOST_CLASSES or (_numbers(classes) and max((number(name) or 0 for name in classes), default=0) >= MOST_CLASSES):
             classes = ()
         shares, classes = self._shares(rearranged(classes, self.reading.classes))
-        if len(classes) < 2:
+        if not classes:
             return []
         models: dict[Words, Predictions] = defaultdict(lambda: Predictions("", classes, reading=self.reading))
         for model, name in predicted.items():
@@ -362,12 +362,12 @@ def _scored(values: Floats, written_class: npt.NDArray[np.int64], of: Prediction
         raise ScaleError(f"The column “{of.score}” has numbers from {_range(values[known])}, which are no {scale}.", "Say another --scale.")
     both = known & (written_class >= 0)
     sure = both.any() and scale in ("probability", "percent") and numbers[both].min() >= 0.5 and (written_class[both] == 0).any()
-    said = f"The column “{of.score}” is read {'in percent ' * (scale == 'percent')}as"
+    sentence = f"The column “{of.score}” is read {'in percent ' * (scale == 'percent')}as"
     if scale == "confidence" or (sure and not of.reading.scale):
         if not of.predicted:
-            raise ScaleError(f"{said} the confidence of the predicted class, but no column has this class. Say --scale probability.")
+            raise ScaleError(f"{sentence} the confidence of the predicted class, but no column has this class. Say --scale probability.")
         second = np.where(written_class == 1, numbers, 1 - numbers)
-        return np.stack([1 - second, second], axis=1), "probabilities", f"{said} the confidence of the predicted class."
+        return np.stack([1 - second, second], axis=1), "probabilities", f"{sentence} the confidence of the predicted class."
     rising = _rises(numbers[both], written_class[both] == 1)
     score_of = of.score_of if of.score_of >= 0 else 1
     if rising is not None and 0.02 < rising < 0.98 and not of.reading.scale:
@@ -394,7 +394,7 @@ def _scored(values: Floats, written_class: npt.NDArray[np.int64], of: Prediction
     second, named = numbers if score_of else 1 - numbers, of.display[score_of]
     meaning = {"sign": f"a score whose sign decides: “{named}” above 0", "logit": f"the logit of “{named}”"}
     gives = "scores" if scale == "sign" else "probabilities"
-    return np.stack([1 - second, second], axis=1), gives, f"{said} {meaning.get(scale, f'the probability of “{named}”')}."
+    return np.stack([1 - second, second], axis=1), gives, f"{sentence} {meaning.get(scale, f'the probability of “{named}”')}."
 
 
 def _scale_of(values: Floats, name: str, words: set[str]) -> str:

@@ -83,7 +83,7 @@ def parsed(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pa.
     if rows > limits.rows:
         remarks.append(f"Only the first {limits.rows:,} rows are read.")
     table = _joined(tables).slice(0, limits.rows)
-    parents = [name for name in table.column_names if any(other.startswith(f"{name}.") for other in table.column_names)]
+    parents = [name for name in table.column_names if any(column.startswith(f"{name}.") for column in table.column_names)]
     table = table.drop_columns([name for name in parents if table[name].null_count == len(table)])
     return table.replace_schema_metadata({"sheets": json.dumps(sheets), "sheet": json.dumps(sheet)}), remarks
 

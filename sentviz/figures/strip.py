@@ -87,8 +87,8 @@ def token_strip(
     mirrored = is_right_to_left("".join(drawn))
     for line in range(int(lines.max()) + 1):
         own = [i for i in order.tolist() if lines[i] == line]
-        shown = [own[k] for k in visual_order([drawn[i] for i in own], mirrored)]
-        starts[shown] = _wrap([widths[i] for i in shown], np.inf)[0]
+        visible_order = [own[k] for k in visual_order([drawn[i] for i in own], mirrored)]
+        starts[visible_order] = _wrap([widths[i] for i in visible_order], np.inf)[0]
         starts[own] += (columns - float((starts[own] + np.take(widths, own)).max())) * mirrored
 
     largest = full or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0

@@ -273,9 +273,9 @@ class Answers(FigureSubject):
     threshold: float = -1.0
     calibrated: bool = True  # False = probabilities before calibration, and a threshold for them
     among: str = ""  # slices that all rows are in, for example has=negation~length=..10; empty = all rows
-    labels: str = ""  # of a file: class of each written label, as in 1=negative,2=positive; empty = found from the labels
-    scale: str = ""  # of a file: scale of a column with one number per row; empty = found from its name and range
-    partial: bool = False  # of a file: draw although more than 2 % of its rows are left out
+    labels: str = ""  # class of each written label of a file, as in 1=negative,2=positive; empty = found from the labels
+    scale: str = ""  # scale of a file's column with one number per row; empty = found from its name and range
+    partial: bool = False  # True = draw although more than 2 % of a file's rows are left out
     statistic: Statistic = field(default_factory=lambda: computed, init=False, repr=False)  # `computed`, or a page's, which keeps results
     weak: WeakSlices | None = field(default=None, init=False, repr=False)  # result of the search that a page has stored
 

@@ -63,7 +63,7 @@ def _parsed(data: bytes | str, name: str, form: str, parse: Callable[[str], Any]
     except RecursionError as error:
         raise InputError(f"{name} cannot be used: its lists are nested too deeply; {DEEPEST} levels are read.") from error
     except ValueError as error:
-        if "integer string conversion" in str(error):  # of Python, from 4,300 digits
+        if "integer string conversion" in str(error):  # Python's own limit, from 4,300 digits
             raise InputError(f"{name} has a whole number of more than {DIGITS} digits.") from error
         raise InputError(f"{name} is not {form}: {' '.join(str(error).split()).rstrip('.')[:200]}.") from error
     if fault := _fault(content):
