@@ -327,7 +327,7 @@ def check_complete(judged: int, total: int, reading: Reading, name: str, why: It
         reasons = " ".join(why)
         raise LeftOutError(
             f"Only {judged:,} of the {total:,} rows of {name} have a known label and prediction.{f' {reasons}' if reasons else ''}",
-            f"Mend the rows, or accept numbers of {judged:,} row{"s" * (judged != 1)}: --partial (partial=True in Python).",
+            f"Mend the rows, or accept numbers of {judged:,} row{'s' * (judged != 1)}: --partial (partial=True in Python).",
         )
 
 
