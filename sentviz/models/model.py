@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 Floats = npt.NDArray[np.float32]
 PADDED = 0.2  # largest share of padding in a row of `Model.forward` whose batch has enough tokens already
 NO_CLASSES = "{} has no classification head, so it predicts no class. It gives maps, states and vectors; head=... of sentviz.load adds one."
-SMALLER = 4  # how much smaller batches of work that gives way are: it holds their memory while others work
+SMALLER = 4  # factor by which batches of work that gives way are smaller: that work holds their memory while others work
 WORDLESS = "The model knows none of the words of this text, so its prediction is that for a text without words."
 
 
