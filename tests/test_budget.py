@@ -128,7 +128,7 @@ def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str, seconds:
     computed = Counter[bytes]()
     model, clock = small_model(3), Clock()
     trace, search = model.trace(TEXT), SEARCHES[name]
-    whole = search(model, trace)
+    whole = search(model.stoppable(lambda: None, {}), trace)
 
     budget, ends, outcome = Budget(seconds, clock=clock), 0, model.outputs
 

@@ -36,8 +36,8 @@ class Budget:
     """Seconds of computing that the searches for one question may take, and the batches that they computed.
 
     A search runs in the block of `working`, on a model from `Model.stoppable(step, budget.batches)`. It is deterministic, so the same
-    search with more time finds its finished batches in `batches`, and its result equals that of a search without a limit. One thread
-    works at a time.
+    search with more time finds its finished batches in `batches`, and its result equals that of a search whose time was enough. One
+    thread works at a time.
     """
 
     def __init__(self, seconds: float = math.inf, *, clock: Callable[[], float] = time.thread_time) -> None:

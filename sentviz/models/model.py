@@ -17,7 +17,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, TokenizedText, unread_note
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.models.batches import by_length, collate, device_of, digest_of, portions, read, tokens_per_batch
+from sentviz.models.batches import ENOUGH_TOKENS, by_length, collate, device_of, digest_of, portions, read, tokens_per_batch
 from sentviz.models.budget import Spent
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
 from sentviz.models.tracing import Axes, trace_of
@@ -36,6 +36,7 @@ Progress = Callable[[int, int], None]
 Floats = npt.NDArray[np.float32]
 PADDED = 0.2  # largest share of padding in a row of `Model.forward` whose batch has enough tokens already
 NO_CLASSES = "{} has no classification head, so it predicts no class. It gives maps, states and vectors; head=... of sentviz.load adds one."
+SMALLER = 4  # factor by which batches of work that gives way are smaller: that work holds their memory while others work
 WORDLESS = "The model knows none of the words of this text, so its prediction is that for a text without words."
 
 
@@ -83,7 +84,8 @@ class Model:
 
         Args:
             check: called before each batch of predictions, traces and scores, and in each layer; an exception that it raises ends the work.
-            batches: receives the results of each batch of `forward`, by a digest. Batches that it holds are not computed again.
+            batches: receives the results of each batch of `forward`, by a digest. Batches that it holds are not computed again. All
+                batches are smaller than without it, so logits may differ in their last digits.
         """
         model = copy(self)
         model.check, model.batches = check, batches
@@ -220,9 +222,11 @@ class Model:
         applied = self.applied(change)
         logits = np.full((len(rows), self.config.classes), np.nan, dtype=np.float32)
         pooled = np.empty((len(rows), self.config.pooled_width), dtype=np.float32)
-        done, length = 0, self._filled(change)
+        done, length, room = 0, self._filled(change), tokens_per_batch(self.network)
+        if self.batches is not None:
+            room = min(room, max(ENOUGH_TOKENS, room // SMALLER))
         try:
-            for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network), padded=PADDED):
+            for batch in by_length([length or len(row) for row in rows], room, padded=PADDED):
                 logits[batch], pooled[batch] = self._outcome([rows[i] for i in batch], change, applied)
                 done += len(batch)
                 if progress is not None:
@@ -241,10 +245,10 @@ class Model:
         self.check()
         with torch.inference_mode():
             out = self.outputs(rows, applied)
-        result = out.logits.float().cpu().numpy(), out.pooled.float().cpu().numpy()
+        logits, pooled = out.logits.float().cpu().numpy(), out.pooled.float().cpu().numpy()
         if self.batches is not None:
-            self.batches[key] = result
-        return result
+            self.batches[key] = logits.copy(), pooled.copy()  # a view would keep the states of all tokens
+        return logits, pooled
 
     def outputs(self, rows: Sequence[TokenizedText], change: InterventionTensors | None) -> Output:
         """Return the output of one batch of `forward`."""
