@@ -75,7 +75,7 @@ class Candidate:
         if noise is None or not self.trained:
             low, high = wilson(int(self.right[:, 0].sum()), n)
             return float(low), float(high)
-        half = half_width(*standard_error(float(self.right.mean(axis=1).var(ddof=1)) / n, noise, 1 / seeds))
+        half = half_width(*standard_error(float(self.right.mean(axis=1).var(ddof=1)) / n, (noise, 1 / seeds)))
         return max(0.0, self.accuracy - half), min(1.0, self.accuracy + half)
 
     def mean(self, statistic: Any) -> float:
