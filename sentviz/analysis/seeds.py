@@ -4,14 +4,15 @@ An accuracy varies with the rows, with the training, and with both at once (a ro
 run is tested on the same rows, these are the variance components of a two-way table of rows and seeds without repeats. Rows and seeds are
 both random samples.
 
-The spread over seeds may differ between models. A model with `OWN_SEEDS` seeds is therefore compared by its own spread, as in Welch's test; a
-model with fewer seeds by the spread that is pooled over configurations, if Bartlett's test finds no difference between their spreads.
+The spread over seeds may differ between models. A model with `OWN_SEEDS` seeds is therefore compared by its own spread, as in Welch's test,
+a model with fewer seeds by the spread that is pooled over configurations, if Bartlett's test finds no difference between their spreads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from sentviz.errors import InputError
 Bools = npt.NDArray[np.bool_]
 OWN_SEEDS = 3  # seeds of a model from which its own spread is used
 UNEQUAL = 0.05  # p of Bartlett's test below which a pooled spread stands for no single model
+SPREAD_IN_WORDS = "the own variance between seeds of a model that has three (Welch), else the variance pooled over configurations"
+Spread = Literal["own spread", "pooled spread", "own and pooled spread"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class SeedComparison:
     high: float
     p: float  # two-sided
     freedom: float  # degrees of freedom of interval and test
-    spread: str = ""  # the used spreads over seeds, in words
+    spread: Spread = "pooled spread"  # the spread over seeds that was used: of each model, pooled over configurations, or one of each
     unequal: bool = False  # a pooled spread was used although the spreads of the configurations differ: the test does not decide
 
 
@@ -80,7 +83,6 @@ def compare_correctness(
     rows = of_a.mean(axis=1) - of_b.mean(axis=1)
     error, freedom = standard_error(float(rows.var(ddof=1)) / len(rows), *parts)
     difference, half = float(rows.mean()), half_width(error, freedom, level)
-    names = ["each model's own spread over seeds"] * (len(own) == 2) or ["its own spread over seeds for the model with three"] * bool(own)
     return SeedComparison(
         n=len(of_a),
         accuracies_a=tuple(of_a.mean(axis=0).tolist()),
@@ -90,7 +92,7 @@ def compare_correctness(
         high=difference + half,
         p=two_sided(difference, error, freedom),
         freedom=freedom,
-        spread=", ".join([*names, *["the spread over seeds pooled over configurations"] * bool(few)]),
+        spread="pooled spread" if not own else "own and pooled spread" if few else "own spread",
         unequal=bool(few and noise and noise.equal < UNEQUAL),
     )
 

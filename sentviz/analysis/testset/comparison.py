@@ -19,7 +19,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.learned import not_learned_sentence
-from sentviz.analysis.seeds import Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
+from sentviz.analysis.seeds import SPREAD_IN_WORDS, Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
 from sentviz.analysis.testset.operating import agreement, expected_error
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.errors import InputError
@@ -96,11 +96,12 @@ class Pair:
     test: Literal["McNemar", "over seeds"]
     only_first: int  # rows that only the first training of the first candidate predicts correctly
     only_second: int
+    unequal: bool = False  # the trainings' spreads differ, so a pooled spread decides nothing
 
     @property
     def better(self) -> str:
         """Name of the better candidate; "" if it cannot be told."""
-        if self.p > LEVEL or self.low <= 0 <= self.high:
+        if self.unequal or self.p > LEVEL or self.low <= 0 <= self.high:
             return ""
         return self.first if self.difference > 0 else self.second
 
@@ -188,8 +189,8 @@ class Comparison:
         names = sum(len(each.trainings) > 1 for each in self.candidates)
         if self.noise is not None:
             how = (
-                "Intervals and p cover other rows and other trainings: a t test on the mean of the seeds, with the variance between seeds"
-                f" pooled over {names} candidate{'s' * (names > 1)} ({self.noise.freedom} degrees of freedom)."
+                "Intervals and p cover other rows and other trainings: a t test on the mean of the seeds, with"
+                f" {SPREAD_IN_WORDS}. The pool has {names} candidate{'s' * (names > 1)} ({self.noise.freedom} degrees of freedom)."
             )
             if singles := [each for each in self.candidates if each.trained and len(each.trainings) == 1]:
                 how += f" {_listed(singles)} {'has' if len(singles) == 1 else 'have'} one seed and {'is' if len(singles) == 1 else 'are'}"
@@ -347,7 +348,7 @@ def _pair(a: Candidate, b: Candidate, noise: SeedNoise | None, count: int) -> Pa
     if noise is None or not (a.trained or b.trained):
         return Pair(a.name, b.name, rows.difference, rows.low, rows.high, min(1.0, count * rows.p), "McNemar", *counts)
     both = compare_correctness(a.right, b.right, noise, level, fixed=(not a.trained, not b.trained))
-    return Pair(a.name, b.name, both.difference, both.low, both.high, min(1.0, count * both.p), "over seeds", *counts)
+    return Pair(a.name, b.name, both.difference, both.low, both.high, min(1.0, count * both.p), "over seeds", *counts, both.unequal)
 
 
 def _check(sources: Sequence[Rows]) -> None:
