@@ -38,6 +38,7 @@ def made_run(
     validation: float = 0.9,
     classes: tuple[str, ...] = ("negative", "positive"),
     drift: float = 0.1,
+    losses: tuple[float, ...] = (0.5, 0.5),
     name: str = "",
     variant: str = "",
     vectors: bool = False,
@@ -47,6 +48,7 @@ def made_run(
 ) -> Run:
     """A run that answers `wrong` of 200 rows wrongly, from row `first_wrong` on; each lambda starts at 0.2 and ends `drift` higher.
 
+    `losses`: validation losses, one for each evaluation.
     `also`: further splits with the same answers. `digest`: of the rows it was trained on.
     `base`: a base, whose name stands in place of "cls" in the names of its runs; of other models, the name in place of theirs.
     """
@@ -69,7 +71,8 @@ def made_run(
         for layer in range(2)
         for c in range(1, shape.capabilities.components)
     ]
-    frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
+    history += [(10 * (i + 1), i + 1.0, "validation_loss", -1, -1, loss) for i, loss in enumerate(losses)]
+    frame = pd.DataFrame(history, columns=["step", "epoch", "name", "layer", "component", "value"])
     configuration = f"{model}-{variant}" if variant else model
     configuration = base + (configuration.removeprefix("cls") if model.startswith("cls") else "") if base else configuration
     folder = name or configuration + (f"-s{seed}" if seed else "")

@@ -103,20 +103,24 @@ def test_seeds_against_a_hand_made_table(make: Maker, fixed: bool) -> None:
     assert (len(first.trainings), len(second.trainings)) == (3, 1 if fixed else 2)
     assert first.accuracy == pytest.approx(19 / 24) and second.accuracy == pytest.approx(4 / 8 if fixed else 8 / 16)
     tables = [OF_A] if fixed else [OF_A, OF_B]
-    between, left, freedom = 0.0, 0.0, 0
+    between, left, freedom, noises = 0.0, 0.0, 0, []
     for table in tables:
         n, seeds = len(table), len(table[0])
         whole = sum(map(sum, table)) / (n * seeds)
         of_seed = [sum(row[s] for row in table) / n for s in range(seeds)]
-        between += sum((mean - whole) ** 2 for mean in of_seed)
-        left += sum((row[s] - sum(row) / seeds - of_seed[s] + whole) ** 2 for row in table for s in range(seeds)) / (n - 1) / n
-        freedom += seeds - 1
+        between_own = sum((mean - whole) ** 2 for mean in of_seed)
+        left_own = sum((row[s] - sum(row) / seeds - of_seed[s] + whole) ** 2 for row in table for s in range(seeds)) / (n - 1) / n
+        noises.append((between_own / (seeds - 1), left_own / (seeds - 1)))
+        between, left, freedom = between + between_own, left + left_own, freedom + seeds - 1
     noise, part = between / freedom, left / freedom
     gaps = [sum(a) / 3 - (b[0] if fixed else sum(b) / 2) for a, b in zip(OF_A, OF_B, strict=True)]
     mean = sum(gaps) / 8
-    share = 1 / 3 + (0 if fixed else 1 / 2)
-    variance = sum((gap - mean) ** 2 for gap in gaps) / 7 / 8 + share * max(0.0, noise - part)
-    degrees = max(freedom, variance**2 / ((share * noise) ** 2 / freedom))
+    own, own_part = noises[0]  # that of the model with three seeds; the model with two has the pooled noise
+    variance = sum((gap - mean) ** 2 for gap in gaps) / 7 / 8 + max(0.0, own - own_part) / 3
+    uncertain = (own / 3) ** 2 / 2
+    if not fixed:
+        variance, uncertain = variance + max(0.0, noise - part) / 2, uncertain + (noise / 2) ** 2 / freedom
+    degrees = max(2, variance**2 / uncertain)
     half = t.ppf(0.975, degrees) * math.sqrt(variance)
     (pair,) = result.pairs
     assert (pair.difference, pair.low, pair.high) == pytest.approx((mean, mean - half, mean + half))

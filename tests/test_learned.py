@@ -14,7 +14,7 @@ from sentviz.analysis.learned import not_learned_in_words, why_not_learned
 from sentviz.papers.hardmax.study import PUBLIC
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.findings import changed_by
-from sentviz.papers.studies.rates import remark
+from sentviz.papers.studies.rates import late_fall, remark, still_learning, with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
@@ -140,6 +140,42 @@ def test_kinds_of_rows_are_left_open_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
+    """The fall over the last interval is a mean over seeds; a small fall, or one slower than the rival's, does not count."""
+    falling = [made_run(tmp_path, "sst2", "vanilla", s, losses=(0.9, 0.8, 0.8 - 0.08 * (s + 1))) for s in range(2)]
+    by_preset = {
+        "vanilla": falling,
+        "diff": [made_run(tmp_path, "sst2", "diff", losses=(0.8, 0.7))],
+        "ndt-unit-2": [made_run(tmp_path, "sst2", "ndt-unit-2", losses=(0.800, 0.795))],
+        "ndt-free-2": [made_run(tmp_path, "sst2", "ndt-free-2", losses=(0.5, 0.6))],
+        "ndt-free-3": [made_run(tmp_path, "sst2", "ndt-free-3", losses=(0.5,))],
+    }
+    assert late_fall(falling) == pytest.approx((0.1 + 0.2) / 2) and late_fall(by_preset["ndt-free-2"]) == pytest.approx(-0.2)
+    assert still_learning(by_preset, "vanilla", "diff") == (
+        "vanilla had 1 epoch, and its validation loss still fell by 15.0% in the last evaluation interval, that of diff by 12.5%"
+    )
+    assert "that of ndt-free-2 by 0.0%" in still_learning(by_preset, "diff", "ndt-free-2")
+    assert not still_learning(by_preset, "diff", "vanilla") and not still_learning(by_preset, "ndt-unit-2", "ndt-free-2")
+    assert "one evaluation, so it is unknown" in still_learning(by_preset, "ndt-free-3", "diff")
+    assert still_learning(by_preset, "diff", "ndt-free-3").endswith("last evaluation interval")
+
+
+@pytest.mark.parametrize(("wrong", "decided"), [((2, 40), "holds"), ((40, 2), "fails")])
+@pytest.mark.parametrize(("late", "doubted"), [((), False), ("loser", True), ("winner", False), ("both", False)])
+def test_a_side_that_still_learned_cannot_lose(tmp_path: Path, wrong: tuple[int, int], decided: str, late: str, doubted: bool) -> None:
+    """NDT against vanilla: a decided claim is open if the losing side alone still learned, and its evidence names the epochs."""
+    falls = {"winner": late in ("winner", "both"), "loser": late in ("loser", "both")}
+    sides = ("winner", "loser") if decided == "holds" else ("loser", "winner")
+    runs = [
+        run
+        for model, side, n in zip(("ndt-unit-2", "vanilla"), sides, wrong, strict=True)
+        for run in made_seeds(tmp_path, "sst2", model, 3, wrong=n, losses=(0.6, 0.5) if falls[side] else (0.5, 0.5))
+    ]
+    finding = with_rates(Finding(decided, "numbers"), runs, "sst2", ["ndt-unit-2"], ["vanilla"])  # type: ignore[arg-type]
+    assert finding.verdict == ("open" if doubted else decided)
+    assert ("had 1 epoch, and its validation loss still fell by 16.7%" in finding.evidence) == doubted
+
+
 def test_a_claim_holds_only_at_the_best_learning_rates(tmp_path: Path) -> None:
     """Rates that were not searched are named; another rate that validation prefers, or a search of the winner alone, leaves it open."""
     key, data = "ndt-1bf5ab", "twitter_financial"

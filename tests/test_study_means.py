@@ -60,7 +60,7 @@ def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Pat
     right = (probabilities.argmax(axis=2) == labels).T
     noise = pooled_noise([right])
     assert noise is not None
-    error, freedom = standard_error(right.mean(axis=1).var(ddof=1) / N, noise, 1 / 3)
+    error, freedom = standard_error(right.mean(axis=1).var(ddof=1) / N, (noise, 1 / 3))
     half = half_width(error, freedom)
     assert table["accuracy"]["low"] == pytest.approx(1 - 20 / N - half, abs=0.006)
     assert table["accuracy"]["high"] == pytest.approx(min(1, 1 - 20 / N + half), abs=0.006)
@@ -231,7 +231,7 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     assert (best.model, best.word) == ("ndt-unit-2", "no")
     assert best.short == "SST-2, on the re-split: NDT beats DT and is worse than vanilla-matched"
     assert "+15.00 [" in best.sentence and "−9.00 [" in best.sentence
-    assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are installed." in best.sentence
+    assert "2 against 2 seeds (pooled spread), n = 200. 2 of 12 NDT configurations are installed." in best.sentence
     alone = answer(runs[:2], "sst2")
     assert alone is not None
     assert alone.word == "cannot be told"

@@ -84,10 +84,10 @@ class Finding:
             parts=(*parts, (last[0], last[1].noting(remark))) if self.parts else (),
         )
 
-    def doubted(self) -> Finding:
-        """Return the finding; open instead of "holds", also on each kind of rows."""
-        parts = tuple((rows, part.doubted()) for rows, part in self.parts)
-        return replace(self, verdict="open" if self.verdict == "holds" else self.verdict, parts=parts)
+    def doubted(self, *verdicts: Verdict) -> Finding:
+        """Return the finding; open instead of one of these verdicts, also on each kind of rows."""
+        parts = tuple((rows, part.doubted(*verdicts)) for rows, part in self.parts)
+        return replace(self, verdict="open" if self.verdict in verdicts else self.verdict, parts=parts)
 
 
 Test = Callable[[Sequence[Run]], Finding]

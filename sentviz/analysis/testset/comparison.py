@@ -19,7 +19,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.learned import not_learned_sentence
-from sentviz.analysis.seeds import Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
+from sentviz.analysis.seeds import SPREAD_IN_WORDS, Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
 from sentviz.analysis.testset.operating import agreement, expected_error
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.data.labels import LabelsError, Reading, check_complete
@@ -76,7 +76,7 @@ class Candidate:
         if noise is None or not self.trained:
             low, high = wilson(int(self.right[:, 0].sum()), n)
             return float(low), float(high)
-        half = half_width(*standard_error(float(self.right.mean(axis=1).var(ddof=1)) / n, noise, 1 / seeds))
+        half = half_width(*standard_error(float(self.right.mean(axis=1).var(ddof=1)) / n, (noise, 1 / seeds)))
         return max(0.0, self.accuracy - half), min(1.0, self.accuracy + half)
 
     def mean(self, statistic: Any) -> float:
@@ -97,11 +97,12 @@ class Pair:
     test: Literal["McNemar", "over seeds"]
     only_first: int  # rows that only the first training of the first candidate predicts correctly
     only_second: int
+    unequal: bool = False  # the trainings' spreads differ, so a pooled spread decides nothing
 
     @property
     def better(self) -> str:
         """Name of the better candidate; "" if it cannot be told."""
-        if self.p > LEVEL or self.low <= 0 <= self.high:
+        if self.unequal or self.p > LEVEL or self.low <= 0 <= self.high:
             return ""
         return self.first if self.difference > 0 else self.second
 
@@ -194,8 +195,8 @@ class Comparison:
         names = sum(len(each.trainings) > 1 for each in self.candidates)
         if self.noise is not None:
             how = (
-                "Intervals and p cover other rows and other trainings: a t test on the mean of the seeds, with the variance between seeds"
-                f" pooled over {names} candidate{'s' * (names > 1)} ({self.noise.freedom} degrees of freedom)."
+                "Intervals and p cover other rows and other trainings: a t test on the mean of the seeds, with"
+                f" {SPREAD_IN_WORDS}. The pool has {names} candidate{'s' * (names > 1)} ({self.noise.freedom} degrees of freedom)."
             )
             if singles := [each for each in self.candidates if each.trained and len(each.trainings) == 1]:
                 how += f" {_listed(singles)} {'has' if len(singles) == 1 else 'have'} one seed and {'is' if len(singles) == 1 else 'are'}"
@@ -368,7 +369,7 @@ def _pair(a: Candidate, b: Candidate, noise: SeedNoise | None, count: int) -> Pa
     if noise is None or not (a.trained or b.trained):
         return Pair(a.name, b.name, rows.difference, rows.low, rows.high, min(1.0, count * rows.p), "McNemar", *counts)
     both = compare_correctness(a.right, b.right, noise, level, fixed=(not a.trained, not b.trained))
-    return Pair(a.name, b.name, both.difference, both.low, both.high, min(1.0, count * both.p), "over seeds", *counts)
+    return Pair(a.name, b.name, both.difference, both.low, both.high, min(1.0, count * both.p), "over seeds", *counts, both.unequal)
 
 
 def _check(sources: Sequence[Rows]) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Reference, Row, board, decide, not_testable
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
 from sentviz.papers.fused import study as fused
@@ -215,9 +216,7 @@ def _by_layer(run: Run, measure: str) -> Floats:
 
 TABLES: Reference = "its own tables"
 RUNS: Reference = "runs here"
-OVER_SEEDS = (
-    "t tests for other rows and other seeds, with the variance between seeds pooled over all settings; p after Holm over the four settings"
-)
+OVER_SEEDS = f"t tests for other rows and other seeds, with {SPREAD_IN_WORDS}; p after Holm over the four settings"
 LAYERS = "Welch's t test of the means over seeds, layer by layer, p after Holm"
 
 CLAIMS = board(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
+from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.ndt import our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
@@ -179,10 +180,7 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
 
 
 RUNS: Reference = "runs here"
-OVER_SEEDS = (
-    "a t test for other rows and other seeds, with the variance between seeds pooled over all configurations of the data set; for several"
-    " configurations p is after Holm"
-)
+OVER_SEEDS = f"a t test for other rows and other seeds, with {SPREAD_IN_WORDS}; for several configurations p is after Holm"
 SIGNS = "the exact sign test over runs; the change of a run is the mean change of its lambdas from the start"
 
 CLAIMS = board(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Reference, Row, decide, not_testable, strictest_finding
+from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.ndt import based
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import tested
@@ -52,7 +53,7 @@ def _all_better(pairs: Mapping[str, Comparison], baseline: str) -> Finding:
 
 
 RUNS: Reference = "runs here"
-OVER_SEEDS = "a t test for other rows and other seeds, with the variance between seeds pooled over configurations; p after Holm"
+OVER_SEEDS = f"a t test for other rows and other seeds, with {SPREAD_IN_WORDS}; p after Holm"
 ROWS = (
     Row("Learned λ answers better than frozen λ", "On {} learned lambdas answer better than lambdas frozen at their start", RUNS,
         judge_learned, {"sst2": ("c41f6e", "ours")}, "lambda", "lambda-grid", OVER_SEEDS),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES
@@ -317,7 +318,7 @@ ON_CPU = "one thread of a CPU; the claim is about a V100"
 TABLES: Reference = "its own tables"
 SIMULATED: Reference = "simulated runs"
 RUNS: Reference = "runs here"
-OVER_SEEDS = "a t test for other rows and other seeds, with the variance between seeds pooled over all models of the data set; p after Holm"
+OVER_SEEDS = f"a t test for other rows and other seeds, with {SPREAD_IN_WORDS}; p after Holm"
 GATES = "means over a test split, with 95% intervals for other texts and other seeds"
 TIMED = "measured in turn on one thread of a CPU"
 LEARNED = "trained again on random sequences; Wilson interval of the share of right predictions"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
@@ -266,7 +267,7 @@ def judge_padding(*_: object) -> Finding:
 
 TABLES: Reference = "its own tables"
 RUNS: Reference = "runs here"
-OVER_SEEDS = "t tests for other rows and other seeds, with the variance between seeds pooled over all versions"
+OVER_SEEDS = f"t tests for other rows and other seeds, with {SPREAD_IN_WORDS}"
 AFTER_HOLM = f"{OVER_SEEDS}, p after Holm over the versions"
 ON = prints.DATASET
 CLAIMS = board(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.learned import not_learned
-from sentviz.analysis.seeds import SeedNoise
+from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
 from sentviz.papers.studies.collected import Configurations
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS_IN_WORDS = (
-    "Intervals and p cover other test rows and other trainings: the variance between seeds is pooled over the configurations with several"
-    " seeds. If no configuration has several seeds, McNemar's exact test compares one run of each; it compares two runs, not two"
-    " models."
+    f"Intervals and p cover other test rows and other trainings, with {SPREAD_IN_WORDS}. If Bartlett's test finds that the pooled"
+    " variances differ, a comparison that needs them stays open. If no configuration has several seeds, McNemar's exact test compares one"
+    " run of each; it compares two runs, not two models."
 )
 Word = Literal["better", "worse", "cannot be told"]
 LEVEL = 0.05
@@ -41,13 +41,16 @@ class Comparison:
     p: float
     test: Literal["over seeds", "McNemar"]
     learned: bool = True  # False if a run did not learn (`sentviz.analysis.learned`)
+    spread: Spread | None = None  # used spread over seeds; None for McNemar's test
+    unequal: bool = False  # the pooled spread is used although the configurations' spreads differ
 
     def word(self, adjusted: float | None = None) -> Word:
         """Return the verdict on the two models: by p, or by the adjusted p of several comparisons.
 
-        McNemar's test compares two runs, not two models, so it never decides. A run that did not learn leaves the verdict open.
+        McNemar's test compares two runs, not two models, so it never decides. A run that did not learn leaves the verdict open, and so
+        does a pooled spread that stands for no single model.
         """
-        if not self.learned or self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
+        if not self.learned or self.unequal or self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
             return "cannot be told"
         return "better" if self.difference > 0 else "worse"
 
@@ -65,7 +68,8 @@ class Comparison:
         """Number of seeds of each configuration, in words."""
         if self.test == "McNemar":
             return "one seed each; other seeds are unknown"
-        return "one seed each" if self.seeds == (1, 1) else f"{self.seeds[0]} against {self.seeds[1]} seed{'s' * (self.seeds[1] > 1)}"
+        seeds = "one seed each" if self.seeds == (1, 1) else f"{self.seeds[0]} against {self.seeds[1]} seed{'s' * (self.seeds[1] > 1)}"
+        return f"{seeds} ({self.spread})" if self.spread else seeds
 
     @property
     def numbers(self) -> str:
@@ -78,6 +82,8 @@ class Comparison:
             return self.numbers
         if not self.learned:
             return f"{self.numbers} (a run did not learn)"
+        if self.unequal:
+            return f"{self.numbers} (the spread over seeds differs between configurations, so one seed tells nothing of others)"
         why = (
             f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction"
             if self.test == "over seeds"
@@ -98,7 +104,8 @@ def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNo
     if noise is not None or max(len(a), len(b)) > 1:
         both = compare_over_seeds(a, b, split, noise)
         means = (sum(both.accuracies_a) / len(a), sum(both.accuracies_b) / len(b))
-        return Comparison(both.n, (len(a), len(b)), means, both.difference, both.low, both.high, both.p, "over seeds", learned)
+        interval = both.difference, both.low, both.high, both.p
+        return Comparison(both.n, (len(a), len(b)), means, *interval, "over seeds", learned, both.spread, both.unequal)
     pair = paired(a[0], b[0], split)
     right = pair.both_right / pair.n
     accuracies = (right + pair.only_a / pair.n, right + pair.only_b / pair.n)

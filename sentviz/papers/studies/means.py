@@ -83,7 +83,7 @@ def combined(stored: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {key: stored[0][key] for key in ("value", "low", "high")}
     values = np.array([seed["value"] for seed in stored])
     rows = float(np.mean([(seed["high"] - seed["low"]) / (2 * 1.96) for seed in stored])) ** 2
-    half = half_width(*standard_error(rows, SeedNoise(float(values.var(ddof=1)), 0.0, len(values) - 1), 1 / len(values)))
+    half = half_width(*standard_error(rows, (SeedNoise(float(values.var(ddof=1)), 0.0, len(values) - 1), 1 / len(values))))
     return _about(float(values.mean()), half)
 
 
@@ -93,7 +93,7 @@ def _over_seeds(values: Floats, draws: Floats) -> dict[str, float]:
     between, seeds = float(values.var(ddof=1)), len(values)
     rows = max(0.0, float(draws.var(axis=1, ddof=1).mean()) - between)  # a draw adds the rows' part to the spread once more
     noise = SeedNoise(between, rows, seeds - 1)
-    result = _about(float(values.mean()), half_width(*standard_error(float(draws.mean(axis=1).var()), noise, 1 / seeds)))
+    result = _about(float(values.mean()), half_width(*standard_error(float(draws.mean(axis=1).var()), (noise, 1 / seeds))))
     return result | {"low": max(0.0, result["low"]), "high": min(1.0, result["high"])}
 
 

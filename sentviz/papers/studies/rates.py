@@ -1,19 +1,23 @@
 """Trainings of compared models: which learning rates and numbers of epochs were tried, which validation prefers, what a finding says.
 
-A variant that changes the learning rate or the number of epochs alone, as in `cnn-fast`, is another training of the same model.
+A variant that changes the learning rate or the number of epochs alone, as in `cnn-fast`, is another training of the same model. A model
+that still learned when its training ended, faster than its rival, loses no comparison for good; neither does a model that was not tried in
+each training of its rival.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sentviz.analysis.claim import Finding
+from sentviz.analysis.claim import Finding, Verdict
 from sentviz.analysis.learned import not_learned
 from sentviz.papers.studies.collected import configurations
 from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_training
 from sentviz.runs.store import Run
 
 ENDINGS = ("", *TRAINING_ENDINGS)
+LEAST_FALL = 0.01  # share of the validation loss; a smaller fall counts as none
 LONGER = tuple(ending for ending in TRAINING_ENDINGS if "epochs" in VARIANT_SETTINGS[ending[1:]])
 
 
@@ -41,6 +45,31 @@ def only_tried_for(by_preset: Mapping[str, Sequence[Run]], model: str, rival: st
     """Return whether a model learned in a training, at a learning rate or with epochs, that its rival did not get."""
     learned = {ending for ending, name in tried(by_preset, model).items() if not not_learned(by_preset[name])}
     return bool(learned - tried(by_preset, rival).keys())
+
+
+def late_fall(runs: Sequence[Run]) -> float:
+    """Return by which share of itself the validation loss fell over the last evaluation interval, the mean over seeds.
+
+    It is negative if the loss rose, and NaN if a run has one evaluation only.
+    """
+    falls = []
+    for run in runs:
+        history = run.frame("history.parquet")
+        losses = history.loc[history["name"] == "validation_loss", "value"].to_numpy(float)
+        falls.append(1 - losses[-1] / losses[-2] if len(losses) > 1 else math.nan)
+    return sum(falls) / len(falls)
+
+
+def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: str, title: Callable[[str], str] = str) -> str:
+    """Return the numbers that show that a preset still learned when its training ended, faster than its rival; "" if it did not."""
+    own, other = late_fall(by_preset[preset]), late_fall(by_preset[rival])
+    epochs = f"{title(without_training(preset))} had {_epochs(by_preset[preset])} epoch{'s' * (_epochs(by_preset[preset]) != 1)}"
+    if math.isnan(own):
+        return f"{epochs} and one evaluation, so it is unknown whether it still learned"
+    if own < LEAST_FALL or own <= other:
+        return ""
+    against = "" if math.isnan(other) else f", that of {title(without_training(rival))} by {max(0.0, other):.1%}"
+    return f"{epochs}, and its validation loss still fell by {own:.1%} in the last evaluation interval{against}"
 
 
 def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
@@ -75,18 +104,25 @@ def with_rates(
 ) -> Finding:
     """Return a finding on "`better` over `rivals`", presets of a data set, with `remark`.
 
-    A claim that holds is left open if validation prefers another training for a preset, or if a preset of `better` had a training, at
-    another learning rate or with more epochs, that one of `rivals` did not have.
+    A claim that is decided is left open if validation prefers another training for a preset, if a preset of the winning side had a
+    training, at another learning rate or with more epochs, that one of the losing side did not have, or if one of the losing side still
+    learned when its training ended, faster than one of the winning side (`still_learning`).
     """
     if finding.verdict == "unjudged" and finding.effect is None:
         return finding
     every = list(runs)
     by_preset = _of_all_trainings(every, dataset, (*better, *rivals))
     better, rivals = ([preset for preset in side if preset in by_preset] for side in (better, rivals))
-    unfair = any(only_tried_for(by_preset, without_training(a), without_training(b)) for a in better for b in rivals)
     best = all(chosen(by_preset, without_training(preset)) == preset for preset in (*better, *rivals))
     finding = finding.noting(remark(every, dataset, (*better, *rivals), title))
-    return finding if best and not unfair else finding.doubted()
+    sides: dict[Verdict, tuple[Sequence[str], Sequence[str]]] = {"holds": (better, rivals), "fails": (rivals, better)}
+    for verdict, (winners, losers) in sides.items():
+        pairs = [(winner, loser) for winner in winners for loser in losers]
+        unfair = any(only_tried_for(by_preset, without_training(winner), without_training(loser)) for winner, loser in pairs)
+        late = next(filter(None, (still_learning(by_preset, loser, winner, title) for winner, loser in pairs)), "")
+        if finding.verdict == verdict and (unfair or late or not best):
+            return finding.noting(late).doubted(verdict)
+    return finding
 
 
 def _of_all_trainings(runs: Iterable[Run], dataset: str, presets: Sequence[str]) -> dict[str, list[Run]]:
