@@ -115,7 +115,7 @@ def test_seeds_against_a_hand_made_table(make: Maker, fixed: bool) -> None:
     noise, part = between / freedom, left / freedom
     gaps = [sum(a) / 3 - (b[0] if fixed else sum(b) / 2) for a, b in zip(OF_A, OF_B, strict=True)]
     mean = sum(gaps) / 8
-    own, own_part = noises[0]  # that of the model with three seeds; the model with two has the pooled noise
+    own, own_part = noises[0]  # noise of the model with three seeds; the model with two has the pooled noise
     variance = sum((gap - mean) ** 2 for gap in gaps) / 7 / 8 + max(0.0, own - own_part) / 3
     uncertain = (own / 3) ** 2 / 2
     if not fixed:

@@ -62,13 +62,13 @@ def late_fall(runs: Sequence[Run]) -> float:
 
 def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: str, title: Callable[[str], str] = str) -> str:
     """Return the numbers that show that a preset still learned when its training ended, faster than its rival; "" if it did not."""
-    own, other = late_fall(by_preset[preset]), late_fall(by_preset[rival])
+    own, of_rival = late_fall(by_preset[preset]), late_fall(by_preset[rival])
     epochs = f"{title(without_training(preset))} had {_epochs(by_preset[preset])} epoch{'s' * (_epochs(by_preset[preset]) != 1)}"
     if math.isnan(own):
         return f"{epochs} and one evaluation, so it is unknown whether it still learned"
-    if own < LEAST_FALL or own <= other:
+    if own < LEAST_FALL or own <= of_rival:
         return ""
-    against = "" if math.isnan(other) else f", that of {title(without_training(rival))} by {max(0.0, other):.1%}"
+    against = "" if math.isnan(of_rival) else f", that of {title(without_training(rival))} by {max(0.0, of_rival):.1%}"
     return f"{epochs}, and its validation loss still fell by {own:.1%} in the last evaluation interval{against}"
 
 
