@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
+from hypothesis import settings
 
 from sentviz.cli import main
 from sentviz.data.datasets import Split
@@ -23,6 +24,8 @@ from tests.fresh import newcomer, nothing_at_hand  # noqa: F401 - fixtures
 from tests.injected import use_injected_data, write_lexicon
 
 ROOT = Path(__file__).parents[1]
+settings.register_profile("sentviz", deadline=None)  # no test depends on time
+settings.load_profile("sentviz")
 torch.set_num_threads(1)
 
 

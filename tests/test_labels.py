@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, roc_auc_score
 
@@ -190,7 +190,8 @@ def test_labels_and_predictions_on_two_scales_are_refused(count: int, label: Seq
         sentviz.predictions(frame)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
+@example((2, ["True", "LABEL_1"]), 0)
 @given(
     st.integers(2, 4).flatmap(
         lambda k: st.tuples(

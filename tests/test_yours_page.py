@@ -199,6 +199,7 @@ def test_training_tells_its_progress_and_stops(monkeypatch: pytest.MonkeyPatch) 
         training_part._train("mine/soups", "tiny", job)
 
 
+@pytest.mark.exhaustive
 def test_a_workbook_offers_its_sheets() -> None:
     """The sheet that looks like a table is read first; the choice of another sheet reads that one, and back again."""
     texts = [[f"the {word} soup number {i}", name] for i in range(4) for name, words in (("bad", BAD), ("good", GOOD)) for word in words]

@@ -215,6 +215,21 @@ def merged(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(spelled[place] if len(spelled) == len(numbers) else str(place) for place in numbers)  # True and False, 1 star to 5 stars
 
 
+def check_numbers(labels: Collection[str]) -> None:
+    """Check that the labels of one column have different numbers: True and LABEL_1 are one class in two columns, and two in one column.
+
+    Raises:
+        LabelsError: two of them have one number.
+    """
+    written: dict[int, str] = {}
+    for label in labels:
+        if (place := number(label)) is not None and (first := written.setdefault(place, label)) != label:
+            raise LabelsError(
+                f"{first!r} and {label!r} in one column may be the same class or two classes.",
+                f"Name the class of each with --labels {first}=CLASS,{label}=CLASS.",
+            )
+
+
 def rearranged(classes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return classes in the order of the user's names for them; unchanged if these are other names."""
     places = [*by_name(names, classes).values()]

@@ -21,6 +21,7 @@ from sentviz.data.labels import (
     ScaleError,
     assigned,
     by_name,
+    check_numbers,
     in_order,
     is_scale,
     merged,
@@ -141,6 +142,8 @@ class _Reader:
         classed = [name for name in self.names if _is_class(name) or name.casefold() == "label"]  # "label" beside the true labels
         written = {name: values for name in classed if (values := _values(self.frame[name], self.reading))}
         predicted = {_rest(name, CLASS): name for name in reversed(written)}
+        for values in (self.labels, *written.values()):
+            check_numbers(values)
         classes = merged([*self.labels, *(value for name in self.names if name in predicted.values() for value in written[name])])
         if len(classes) > MOST_CLASSES or (_numbers(classes) and max((number(name) or 0 for name in classes), default=0) >= MOST_CLASSES):
             classes = ()
