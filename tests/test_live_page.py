@@ -96,12 +96,18 @@ def read_in_javascript(node: str, model: Model, texts: Sequence[str], folder: Pa
     model.tokenizer.save(folder / "tokenizer.json")
     run = find(model.name)
     card = {
-        "tokens": {"drop": list(model.tokenizer.dropped), "start": model.tokenizer.specials.start, "stop": model.tokenizer.specials.stop},
+        "tokens": {
+            "drop": list(model.tokenizer.dropped),
+            "start": model.tokenizer.specials.start,
+            "stop": model.tokenizer.specials.stop,
+            "truncation_side": model.tokenizer.truncation_side,
+        },
         "max_length": model.config.max_length,
         "cls": model.cls,
         "names": ["<", ">"],
     }
-    content, left = page.for_browsers(run, (folder / "tokenizer.json").read_text(encoding="utf-8"))
+    stored = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    content, left = page.for_browsers(run, stored, split_special_tokens=model.tokenizer.split_special_tokens)
     (folder / "asked.json").write_text(
         json.dumps({"words": json.loads(content), "card": card | left, "texts": list(texts)}), encoding="utf-8"
     )

@@ -170,7 +170,8 @@ def explain(
         click.echo(note)
     if score == "exact":
         click.echo(values_of_pairs)
-    if note := unread_note(model.config.max_length, trace.dropped, sentence, pair):
+    start = model.tokenizer.truncation_side == "left"
+    if note := unread_note(model.config.max_length, trace.dropped, sentence, pair, start=start):
         click.echo(note)
 
 

@@ -55,13 +55,13 @@ def check_text(text: object, name: str = "text") -> str:
     return text
 
 
-def unread_note(most: int, dropped: int, *texts: str | None) -> str:
+def unread_note(most: int, dropped: int, *texts: str | None, start: bool = False) -> str:
     """Return a sentence on the tokens of a text, or a pair of texts, that are beyond a model's maximum length; "" if there are none."""
     if not dropped:
         return ""
     counted = max(len(text or "") for text in texts) < LONGEST
     beyond = "" if counted else f" Only the first {LONGEST:,} characters were counted."
-    return f"The model reads {most:,} tokens at most; the last {dropped:,} tokens were not read.{beyond}"
+    return f"The model reads {most:,} tokens at most; the {'first' if start else 'last'} {dropped:,} tokens were not read.{beyond}"
 
 
 class Tokenized(Protocol):
@@ -142,6 +142,7 @@ class Frame:
     between: tuple[int, ...]
     after: tuple[int, ...]
     odd_to_longer: bool = False  # True = the longer of two long texts gets the odd token, as in Hugging Face; else the first
+    drops_start: bool = False  # True = a text that is too long loses its start; else its end
 
     @classmethod
     def of(cls, backend: Any, *probe: str) -> Frame:
@@ -172,8 +173,8 @@ class Frame:
         rows = [like, *(piece for part in parts[1:] for piece in (specials(self.between), part))]
         return np.concatenate([specials(self.before), *rows, specials(self.after)])
 
-    def fit(self, lengths: Sequence[int], max_length: int | None) -> list[int]:
-        """Return how many tokens of each text fit; of a pair, the longer text is shortened first.
+    def fit(self, lengths: Sequence[int], max_length: int | None) -> list[slice]:
+        """Return which tokens of each text are read; of a pair, the longer text is shortened first.
 
         Args:
             lengths: tokens of each text.
@@ -181,6 +182,11 @@ class Frame:
         Raises:
             InputError: there is no room for a token of each text.
         """
+        counts = self._counts(lengths, max_length)
+        starts = [n - count if self.drops_start else 0 for n, count in zip(lengths, counts, strict=True)]
+        return [slice(start, start + count) for start, count in zip(starts, counts, strict=True)]
+
+    def _counts(self, lengths: Sequence[int], max_length: int | None) -> list[int]:
         if max_length is None or sum(lengths) + len(self) <= max_length:
             return list(lengths)
         room = max_length - len(self)

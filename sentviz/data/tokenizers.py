@@ -79,6 +79,7 @@ class Tokenizer:
 
     allows_empty = False  # `ids_batch` accepts a text without tokens
     split_special_tokens = True  # a text that spells a special token is plain text
+    truncation_side: Literal["left", "right"] = "right"  # side at which a text that is too long is cut
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         """Wrap a trained backend. Use the class methods to train or load a tokenizer."""
@@ -242,7 +243,8 @@ class Tokenizer:
         Args:
             text: the text.
             text_pair: a second text, separated by ``[SEP]``.
-            max_length: maximum number of tokens, special ones included. Longer texts lose their end; of a pair, the longer text first.
+            max_length: maximum number of tokens, special ones included. Longer texts lose their end, or
+                their start if `truncation_side` is "left"; of a pair, the longer text first.
             cls: return ``[CLS] text [SEP]`` (``pair [SEP]``) instead of ``text`` (``[SEP] pair``).
         Raises:
             InputError: a text fails `check_text` or has no token, or `max_length` is too small.
@@ -288,7 +290,7 @@ class Tokenizer:
             lengths = [len(part) for part in parts]
             if not self.allows_empty:
                 self._require_tokens(lengths)
-            batch.append(frame.around([part[:n] for part, n in zip(parts, frame.fit(lengths, max_length), strict=True)]))
+            batch.append(frame.around([part[kept] for part, kept in zip(parts, frame.fit(lengths, max_length), strict=True)]))
         return batch
 
     def specials_of(self, row: TokenizedText, *, cls: bool) -> Bools:
@@ -332,10 +334,11 @@ class Tokenizer:
     def _assemble(self, parts: Sequence[tuple[Ints, Ints, Bools]], texts: Sequence[str], max_length: int | None, frame: Frame) -> Encoded:
         """Join the tokens of one or two texts, as `_pieces` returns them, with the special tokens."""
         lengths = [len(ids) for ids, *_ in parts]
-        counts = frame.fit(lengths, max_length)
-        ids = frame.around([part[:n] for (part, _, _), n in zip(parts, counts, strict=True)])
-        offsets = frame.around([part[:n] for (_, part, _), n in zip(parts, counts, strict=True)], 0)
-        blank = frame.around([part[:n] for (_, _, part), n in zip(parts, counts, strict=True)], False)
+        read = frame.fit(lengths, max_length)
+        counts = [kept.stop - kept.start for kept in read]
+        ids = frame.around([part[kept] for (part, _, _), kept in zip(parts, read, strict=True)])
+        offsets = frame.around([part[kept] for (_, part, _), kept in zip(parts, read, strict=True)], 0)
+        blank = frame.around([part[kept] for (_, _, part), kept in zip(parts, read, strict=True)], False)
         specials = frame.around([np.zeros(n, dtype=np.bool_) for n in counts], True)
         segments = np.zeros(len(ids), dtype=np.int64)
         if len(parts) == 2:

@@ -328,6 +328,7 @@ class Model:
             frame: text and perhaps text_pair of each row. rows, why: what `sift` returned for them.
         """
         most, unread = self.config.max_length, np.zeros(len(rows), dtype=np.int64)
+        start = self.tokenizer.truncation_side == "left"
         full = [place for place, row in enumerate(rows) if row is not None and len(row) == most]
         for part in portions(frame.iloc[full]):
             texts, pairs = part["text"].tolist(), part["text_pair"].tolist() if "text_pair" in part else None
@@ -336,7 +337,7 @@ class Model:
             unread[places] = np.maximum(lengths - most, 0)
         texts_of_rows = frame[["text", *(["text_pair"] if "text_pair" in frame else [])]].itertuples(index=False)
         return [
-            why.get(place) or (WORDLESS if row is not None and not len(row) else unread_note(most, int(unread[place]), *texts))
+            why.get(place) or (WORDLESS if row is not None and not len(row) else unread_note(most, int(unread[place]), *texts, start=start))
             for place, (row, texts) in enumerate(zip(rows, texts_of_rows, strict=True))
         ], unread
 

@@ -197,7 +197,7 @@ def entries(model: HubModel) -> dict[str, dict[str, Any]]:
     reads = {"special_ids": list(tokenizer.special_ids), "unknown": tokenizer.unknown_id}
     return {
         "hub": {key: value for key, value in inner.items() if key not in LEFT_OUT},
-        "tokenizer": reads | {"split_special_tokens": tokenizer.split_special_tokens},
+        "tokenizer": reads | {"split_special_tokens": tokenizer.split_special_tokens, "truncation_side": tokenizer.truncation_side},
         "version": {"transformers": transformers().__version__},
     }
 

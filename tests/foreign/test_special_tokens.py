@@ -19,7 +19,9 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 import sentviz  # noqa: E402
 from sentviz import training  # noqa: E402
 from sentviz.analysis.explain.leave_out import removal, words  # noqa: E402
-from sentviz.data.texts import is_blank, word_spans  # noqa: E402
+from sentviz.analysis.explain.notices import notices  # noqa: E402
+from sentviz.data.texts import LONGEST, is_blank, word_spans  # noqa: E402
+from sentviz.errors import InputError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from tests.foreign.models import loaded, saved, theirs  # noqa: E402
 
@@ -63,12 +65,13 @@ def of_an_owner(tokenizer: Any) -> None:
     added(token("LOUD", normalized=True), token("Quiet", normalized=False), "[[", "😀", "정원", special=False)(tokenizer)
 
 
+END = "XLM-R with special tokens of its owner, which loses the start of long texts"
 MODELS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "BERT": ("bert", lambda tokenizer: None, {}),
     "BERT, cased, with special tokens of its owner": ("bert", cased, {}),
     "RoBERTa": ("roberta", masks_with_spaces, {}),
     "DistilBERT with tokens of its owner": ("distilbert", of_an_owner, {}),
-    "XLM-R with special tokens of its owner": ("xlm-roberta", added("<url>", "[SEP]", special=True), {}),
+    END: ("xlm-roberta", added("<url>", "[SEP]", special=True), {}),
     "GPT-2 without padding": ("gpt2", without_padding, {"pad_token_id": None}),
     "Llama, whose answer is at the last token": ("llama", of_an_owner, {}),
     "ModernBERT that splits special tokens": ("modernbert", split, {}),
@@ -100,7 +103,11 @@ def hostile(count: int, seed: int = 7) -> list[str]:
 
 def folder_of(name: str, folder: Path) -> Path:
     kind, change, settings = MODELS[name]
-    return saved(folder / kind, kind, change=change, **settings)
+    saved(folder / kind, kind, change=change, **settings)
+    if name == END:
+        file = folder / kind / "tokenizer_config.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"truncation_side": "left"}))
+    return folder / kind
 
 
 def compare(model: Any, folder: Path, texts: list[str], tolerance: float = 1e-5) -> None:
@@ -131,7 +138,7 @@ def test_300_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path
     compare(loaded(folder), folder, hostile(300))
 
 
-@pytest.mark.parametrize("name", ["BERT", "Llama, whose answer is at the last token"])
+@pytest.mark.parametrize("name", ["BERT", "Llama, whose answer is at the last token", END])
 def test_pairs_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
     """The longer text is cut first, and a special token that a text spells stays in its text."""
     folder, texts = folder_of(name, tmp_path), hostile(30, seed=8)
@@ -201,6 +208,18 @@ def test_a_run_that_splits_special_tokens_still_splits_them_after_it_was_stored(
     run = training.adopt(folder, "", tmp_path / "runs")
     wanted = transformers.AutoTokenizer.from_pretrained(folder)("a <mask> song")["input_ids"]
     assert sentviz.load(run).encode("a <mask> song").ids.tolist() == wanted and len(wanted) > 6
+
+
+def test_a_model_reads_the_end_of_a_long_text_after_it_was_stored(tmp_path: Path) -> None:
+    """The remark names the tokens that were left out, the offsets are those of the end, and more characters than are read are refused."""
+    run = training.adopt(folder_of(END, tmp_path), "", tmp_path / "runs")
+    model, text = sentviz.load(run), "a dull garden. " * 200 + "a warm song"
+    trace = model.trace(text)
+    assert trace.tokens[-2] == "song" and [text[slice(*trace.offsets[place])] for place in (1, -2)] == [trace.tokens[1], "song"]
+    (remark,) = [sentence for kind, sentence in notices(trace, run) if kind == "cut"]
+    assert f"the first {trace.dropped:,} tokens were not read" in remark and trace.dropped > 100
+    with pytest.raises(InputError, match="reads the end of a long text"):
+        model.trace("a " * LONGEST)
 
 
 def test_a_spelled_special_token_is_a_token_of_the_text(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ export class Answerer {
    * @param {() => boolean} stale whether the answer is not wanted any more
    * @returns {AsyncGenerator<{data: any, note: string}|{error: string}>} pictures of the text and what they leave out, or why there is none */
   async *answers(text, stale = () => false) {
-    const { card } = this, reading = readText(this.tokenizer, card, text.slice(0, LONGEST)), { units, ids } = reading, note = left(text, reading)
+    const { card } = this, reading = readText(this.tokenizer, card, text.slice(0, LONGEST)), { units, ids } = reading, note = left(text, reading, card)
     if (!units.length) return yield { error: "The model reads nothing in this text." }
     const start = performance.now(), found = await this.run([ids], ["logits", "attention", ...(card.parts.length > 1 ? ["components"] : [])])
     const one = performance.now() - start, wide = { logits: [...found.logits.data], attention: found.attention.data, components: found.components?.data }
@@ -167,10 +167,13 @@ export function unable({ WebAssembly, DecompressionStream } = globalThis) {
   return DecompressionStream ? "" : "it cannot unpack the model"
 }
 
-/** Return in words what the picture of a text leaves out. @param {{ids: number[], dropped: number}} reading */
-export function left(text, { ids, dropped }) {
+/** Return in words what the picture of a text leaves out, and which tokens of the model the page reads as plain text.
+ * @param {{ids: number[], dropped: number}} reading @param {{spelled: string[], tokens: {truncation_side: string}}} card */
+export function left(text, { ids, dropped }, { spelled, tokens }) {
+  const whole = spelled.filter(token => text.includes(token)).slice(0, 3).join(", "), end = tokens.truncation_side === "left" ? "last" : "first"
   const most = text.length > LONGEST ? `Only the first ${LONGEST.toLocaleString("en")} characters are looked at. ` : ""
-  return most + (dropped ? `Only the first ${ids.length} tokens are read; ${dropped.toLocaleString("en")} more are left out. ` : "")
+  const plain = whole && `The model has a token for ${whole}; this page reads it as plain text, so its answer may differ. `
+  return plain + most + (dropped ? `Only the ${end} ${ids.length} tokens are read; ${dropped.toLocaleString("en")} more are left out. ` : "")
 }
 
 /** Return a prediction in words. */

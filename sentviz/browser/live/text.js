@@ -115,7 +115,7 @@ export function readText(tokenizer, card, text) {
   const given = card.lowers ? text.replaceAll("Σ", "σ") : text // the library has one small sigma, JavaScript another one at the end of a word
   const { ids: found, tokens } = tokenizer.encode(given, { add_special_tokens: false }), room = card.max_length - 2 * card.cls
   const ids = found.map(id => id ?? card.unknown), read = [...ids.keys()].filter(k => !card.tokens.drop.includes(ids[k]))
-  const kept = read.slice(0, room), first = card.cls ? 1 : 0, spans = (all => kept.map(k => all[k]))(spansOf(tokenizer, card, given, tokens))
+  const kept = card.tokens.truncation_side === "left" ? read.slice(-room) : read.slice(0, room), first = card.cls ? 1 : 0, spans = (all => kept.map(k => all[k]))(spansOf(tokenizer, card, given, tokens))
   const units = together(text, spans).map(unit => unit.map(k => k + first))
   const named = spans.map(([start, end, isBlank], k) => (!isBlank && text.slice(start, end)) || tokens[kept[k]])
   const around = (list, [before, after]) => (card.cls ? [before, ...list, after] : list), { start, stop } = card.tokens

@@ -217,6 +217,7 @@ def _assembled(
             special_ids=backend.all_special_ids,
             unknown=backend.unk_token_id,
             split_special_tokens=bool(backend.split_special_tokens),
+            truncation_side=backend.truncation_side,
         )
     except RunError as error:
         raise RunError(f"{name}: {error}") from error

@@ -61,6 +61,7 @@ class HubModel(Model):
                 raise ValueError("its parts model and hub differ")
             reads = {"special_ids": words["special_ids"], "unknown": words["unknown"]}
             reads["split_special_tokens"] = bool(words.get("split_special_tokens"))
+            reads["truncation_side"] = str(words.get("truncation_side"))
             network = filled(lambda: _network(config, inner), run)
         except RunError:
             raise

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.data.texts import Bools, Frame, Ints
+from sentviz.data.texts import LONGEST, Bools, Frame, Ints
 from sentviz.data.tokenizers import READER, Kind, Specials, Tokenizer, check_growth
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
@@ -26,13 +26,21 @@ class PretrainedTokenizer(Tokenizer):
     `vocab_size` is the number of rows of the model's embedding table, which may be larger than the tokenizer's vocabulary. A special token
     that a text spells, such as [SEP], is one token, as in Hugging Face's library. With `split_special_tokens` it is read as plain text:
     Hugging Face's setting of this name, which runs trained here on a pretrained encoder have. Such a token has offsets in the text, and
-    counts as a token of the text: only those that the tokenizer puts around a text are marked as special.
+    counts as a token of the text: only those that the tokenizer puts around a text are marked as special. A text that is too long is cut
+    at the side that Hugging Face's setting `truncation_side` names, by default at its end.
     """
 
     allows_empty = True
 
     def __init__(
-        self, backend: Any, *, vocab_size: int, special_ids: Sequence[int], unknown: int | None, split_special_tokens: bool = False
+        self,
+        backend: Any,
+        *,
+        vocab_size: int,
+        special_ids: Sequence[int],
+        unknown: int | None,
+        split_special_tokens: bool = False,
+        truncation_side: str = "right",
     ) -> None:
         try:
             with contained(READER):
@@ -41,7 +49,9 @@ class PretrainedTokenizer(Tokenizer):
                 self._backend.no_padding()
                 check_growth(self._backend)
                 self._backend.encode(STRANGE)
-                self._frames = Frame.of(self._backend, "a"), Frame.of(self._backend, "a", "a")
+                self.truncation_side = "left" if truncation_side == "left" else "right"
+                frames = Frame.of(self._backend, "a"), Frame.of(self._backend, "a", "a")
+                self._frames = [replace(frame, drops_start=self.truncation_side == "left") for frame in frames]
         except RunError:
             raise
         except Exception as error:  # the library raises bare Exception
@@ -54,8 +64,9 @@ class PretrainedTokenizer(Tokenizer):
         self.specials = Specials((), -1 if unknown is None else unknown, start, stop)
 
     @classmethod
-    def of_file(cls, path: Path, vocab_size: int, *, split_special_tokens: bool = True) -> PretrainedTokenizer:
-        """Read a tokenizer.json that states its special entries and its entry for unknown words. Special tokens are split by default.
+    def of_file(cls, path: Path, vocab_size: int, *, split_special_tokens: bool = True, **settings: Any) -> PretrainedTokenizer:
+        """Read a tokenizer.json that states its special entries and its entry for unknown words. Special tokens are split by default;
+        `settings` are further arguments of the constructor.
 
         Raises:
             RunError: it is missing or damaged, or has more entries than the model's embedding table has rows.
@@ -70,7 +81,8 @@ class PretrainedTokenizer(Tokenizer):
             raise RunError(f"{path.name} is not a tokenizer ({type(error).__name__}: {error}).") from error
         if size > vocab_size:
             raise RunError(f"{path.name} knows {size:,} tokens, the model {vocab_size:,}; they do not belong together.")
-        return cls.read(path, vocab_size=vocab_size, special_ids=special, unknown=unknown, split_special_tokens=split_special_tokens)
+        settings |= {"special_ids": special, "unknown": unknown, "split_special_tokens": split_special_tokens}
+        return cls.read(path, vocab_size=vocab_size, **settings)
 
     @classmethod
     def read(cls, path: Path, **settings: Any) -> PretrainedTokenizer:
@@ -110,6 +122,11 @@ class PretrainedTokenizer(Tokenizer):
             raise InputError(f"The vocabulary has the entries 0 to {self._vocab_size - 1}, not {index}.")
         return self._backend.id_to_token(int(index)) or ""
 
+    def _columns(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[list[str]]:
+        if self.truncation_side == "left" and max(map(len, [*texts, *(text_pairs or ())]), default=0) > LONGEST:
+            raise InputError(f"This model reads the end of a long text, which is not reached in more than {LONGEST:,} characters.")
+        return super()._columns(texts, text_pairs)
+
     def _frame(self, texts: int, cls: bool) -> Frame:
         frame = self._frames[texts - 1]
         return frame if cls else replace(frame, before=(), after=())
@@ -133,11 +150,11 @@ class PretrainedTokenizer(Tokenizer):
         return np.array(raw.ids, dtype=np.int64), offsets, blank
 
 
-def load_tokenizer(path: Path, vocab_size: int, *, split_special_tokens: bool = True) -> Tokenizer:
+def load_tokenizer(path: Path, vocab_size: int, *, split_special_tokens: bool = True, truncation_side: str = "right") -> Tokenizer:
     """Read a tokenizer.json of sentviz or of a pretrained encoder; the special entries of the latter are added tokens.
 
     Args:
-        split_special_tokens: as for `PretrainedTokenizer`; the tokenizers of sentviz always split them.
+        split_special_tokens, truncation_side: as for `PretrainedTokenizer`; the tokenizers of sentviz have the default values.
 
     Raises:
         RunError: it is missing or damaged, or has more entries than the model's embedding table has rows.
@@ -148,4 +165,4 @@ def load_tokenizer(path: Path, vocab_size: int, *, split_special_tokens: bool = 
         ours = True
     if ours:
         return Tokenizer.load(path)
-    return PretrainedTokenizer.of_file(path, vocab_size, split_special_tokens=split_special_tokens)
+    return PretrainedTokenizer.of_file(path, vocab_size, split_special_tokens=split_special_tokens, truncation_side=truncation_side)

@@ -109,7 +109,8 @@ def content(run: Run, text: str, *, int8: bool) -> Held:
     model = load(run)
     with tempfile.TemporaryDirectory() as folder:
         model.tokenizer.save(Path(folder) / "tokenizer.json")
-        words, left = for_browsers(run, (Path(folder) / "tokenizer.json").read_text(encoding="utf-8"))
+        stored, splits = (Path(folder) / "tokenizer.json").read_text(encoding="utf-8"), model.tokenizer.split_special_tokens
+        words, left = for_browsers(run, stored, split_special_tokens=splits)
         exported = export(run, Path(folder) / "model", maps=True, int8=int8, rows=ROWS, model=model)
         graph = (Path(folder) / "model" / (SMALL if int8 else WHOLE)).read_bytes()
     parts = {"graph": graph, "words": words}
@@ -141,9 +142,9 @@ def document(
     return small.replace("</body>\n</html>\n", f"{big}</body>\n</html>\n")
 
 
-def for_browsers(run: Run, tokenizer: str) -> tuple[bytes, dict[str, Any]]:
+def for_browsers(run: Run, tokenizer: str, *, split_special_tokens: bool) -> tuple[bytes, dict[str, Any]]:
     """Return a tokenizer whose patterns mean the same in JavaScript (letters and spaces of all languages), and what `readText` does itself:
-    the id of unknown tokens, whether it writes small letters, and the kind of tokens.
+    the added tokens that a text may spell, the id of unknown tokens, whether it writes small letters, and the kind of tokens.
 
     Raises:
         RunError: the tokenizer is of another kind than words, WordPiece, byte pairs and Unigram, or splits by an unknown pattern.
@@ -174,6 +175,7 @@ def for_browsers(run: Run, tokenizer: str) -> tuple[bytes, dict[str, Any]]:
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, letters]},
         }
     left = {
+        "spelled": [entry["content"] for entry in content["added_tokens"] if not (entry["special"] and split_special_tokens)],
         "unknown": words["unk_id"] if kind == "Unigram" else words["vocab"].get(words["unk_token"], 0),
         "lowers": '"Lowercase"' in normalizer or '"lowercase": true' in normalizer,
         "kind": kind,

@@ -84,6 +84,7 @@ def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
     config, tokenizer = model.config, model.tokenizer
     special = tokenizer.specials
     frame = {"start": special.start, "stop": special.stop}
+    reads = {"split_special_tokens": tokenizer.split_special_tokens, "truncation_side": tokenizer.truncation_side}
     return {
         "format": FORMAT,
         "run": run.name,
@@ -93,7 +94,7 @@ def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
         "max_length": config.max_length,
         "filled": not graph.masked,  # Each text is padded with 0 to max_length, and the model reads the padding.
         "cls": model.cls,
-        "tokens": {"kind": tokenizer.kind, "drop": list(tokenizer.dropped), "split_special_tokens": tokenizer.split_special_tokens} | frame,
+        "tokens": {"kind": tokenizer.kind, "drop": list(tokenizer.dropped)} | reads | frame,
         "inputs": list(graph.inputs),
         "outputs": list(graph.outputs),
         "model": stored_config(config),

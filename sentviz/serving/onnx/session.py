@@ -100,9 +100,16 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
     except ValueError as error:
         raise RunError(f"{folder.name}: {CARD} describes a model that this version does not know ({str(error).rstrip('.')}).") from error
     kind = model_class(config)
-    words, splits = folder / "tokenizer.json", card["tokens"].get("split_special_tokens", True) is True
+    words, reads = folder / "tokenizer.json", card["tokens"]
     tokenizer: Tokenizer = (
-        load_tokenizer(words, config.vocab_size, split_special_tokens=splits) if kind.TOKENIZER is Tokenizer else kind.TOKENIZER.load(words)
+        kind.TOKENIZER.load(words)
+        if kind.TOKENIZER is not Tokenizer
+        else load_tokenizer(
+            words,
+            config.vocab_size,
+            split_special_tokens=reads.get("split_special_tokens", True) is True,
+            truncation_side=str(reads.get("truncation_side")),
+        )
     )
     tagger = Tagger.load(folder / TAGGER) if config.capabilities.tags else None
     network = Session(config, folder / file, threads=threads)
