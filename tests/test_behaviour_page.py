@@ -13,6 +13,7 @@ from tests.test_app import RUN, opened, page_text
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.exhaustive
 def test_the_page_opens_with_the_weakest_capability_and_its_failures() -> None:
     card = stored_card(find(RUN))
     assert card is not None

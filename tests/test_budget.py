@@ -32,6 +32,7 @@ from sentviz.runs.evidence import Flip
 from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Job, Turns
 from tests.makers import planted_model, small_model
+from tests.shipped import often
 
 TEXT = "what a warm, clever song we saw and a cold garden"
 SOON = 20.0  # seconds, after which a test has failed
@@ -121,7 +122,7 @@ def test_a_pass_of_one_long_text_has_several_parts(layers: int) -> None:
 
 @pytest.mark.usefixtures("single_rows")
 @pytest.mark.parametrize("name", SEARCHES)
-@pytest.mark.parametrize("seconds", [3.0, 40.0])
+@pytest.mark.parametrize("seconds", often([3.0, 40.0], 3.0))
 @pytest.mark.slow
 def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str, seconds: float) -> None:
     """A search that ends at several budgets computes no batch twice and gives the result of the search without a limit, bit for bit."""

@@ -106,8 +106,8 @@ def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
 BINS = 15
 
 
+@pytest.mark.exhaustive
 @ships
-@pytest.mark.slow
 def test_the_page_shows_the_card() -> None:
     """The page shows the card of the run in focus once it is opened."""
     app = opened("runs")

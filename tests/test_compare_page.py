@@ -32,6 +32,7 @@ def test_swap_exchanges_the_two() -> None:
     assert (app.query_params["run"], app.query_params["versus"], app.query_params["row"]) == (CONTROL, RUN, "demo-plain-01")
 
 
+@pytest.mark.exhaustive
 def test_a_choice_of_the_second_is_in_the_url_and_of_the_first_keeps_two() -> None:
     app = opened("compare")
     app.selectbox(key="compare-second").select("sst2/diff").run()
@@ -47,6 +48,7 @@ def test_a_row_is_the_sentence_of_both() -> None:
     assert app.text_input(key="compare-sentence").value == rows["text"]["demo-plain-01"]
 
 
+@pytest.mark.exhaustive
 def test_models_with_other_classes_are_compared_on_a_sentence() -> None:
     if (ROOT / "checkpoints/twitter_financial/diff").is_dir():
         assert not opened("compare", versus="twitter_financial/diff").error

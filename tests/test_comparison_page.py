@@ -92,6 +92,7 @@ def test_columns_of_a_file_a_black_box_and_a_run_are_compared(box: str) -> None:
     assert not app.exception and speed[RUN] > 0 and speed[box] > 0 and np.isnan(speed[BERT])
 
 
+@pytest.mark.exhaustive
 def test_columns_without_a_common_row_are_one_sentence() -> None:
     """One model of the file answers the first rows and the other the rest."""
     frame = pd.DataFrame({"text": [f"a song {i}" for i in range(6)], "label": ["negative", "positive"] * 3})

@@ -178,9 +178,9 @@ def values_of_shap(tables: Sequence[np.ndarray]) -> list[list[float]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(importlib.util.find_spec("shap") is None, reason="needs the extra judges")
 @pytest.mark.parametrize("texts", [4, pytest.param(200, marks=pytest.mark.exhaustive)])
-@pytest.mark.slow
 def test_values_equal_those_of_shap(model: Model, texts: int) -> None:
     """Values of random texts of 2 to 8 words equal those of SHAP's exact explainer to 1e-5."""
     rng, words = np.random.default_rng(0), [*TEXT.replace(",", "").split(), "dull", "film", "we", "saw"]

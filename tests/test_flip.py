@@ -24,7 +24,7 @@ from tests.shipped import often
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
 def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
     """The edited text of a flip is predicted as another class, with the reported probability, by random models."""
@@ -66,6 +66,7 @@ def test_no_smaller_removal_is_missed() -> None:
     assert {1}.issubset(sizes) and len(set(sizes)) > 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("against", [False, True], ids=["class", "against"])
 def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
     """Of three classes, the edited text has the goal's class, or exchanges two; no removal or quick swap that does so is missed."""

@@ -251,7 +251,7 @@ def test_a_pair_of_texts_is_read_as_a_pair() -> None:
     assert not np.allclose(first, value_zeroing_maps(model, model.trace("a warm song", "warm soup")))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_visitors_share_one_model_that_nothing_is_left_on() -> None:
     """All methods at once in several threads give the same as alone; no parameter, buffer or attribute changes."""
     model = small_model(components=2, mixing="free")

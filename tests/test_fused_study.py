@@ -427,7 +427,7 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
         gain_dots(fused.gains([], "nsmc").assign(row=""), order=[], title="x")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a browser the paper is written with its manifest; items that need weights or measured heads say that no run is available."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)

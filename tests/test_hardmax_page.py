@@ -83,6 +83,7 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
     assert app.selectbox(key="hardmax-look").value == "spread" if width > 2 else True
 
 
+@pytest.mark.exhaustive
 def test_an_example_is_one_click(page: Any) -> None:
     app = page()
     app.text_area(key="hardmax-text").set_value("a warm, splendid garden").run()

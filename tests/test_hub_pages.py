@@ -29,7 +29,7 @@ from tests.makers import toy_splits
 from tests.shipped import often
 from tests.test_app import PAGES, opened, page_text, words
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 LABELS = ("NEGATIVE", "POSITIVE")
 SENTENCE = "a warm song, a dull soup"

@@ -298,6 +298,7 @@ def test_the_class_of_one_number_must_be_known() -> None:
 # ---- rows that are left out
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["label", "prediction"])
 def test_above_two_percent_left_out_the_user_must_say_so(kind: str, tmp_path: Path) -> None:
     """3 of 200 rows pass with a sentence, 5 need the user's word; the numbers are those of the other rows."""
@@ -413,6 +414,7 @@ def test_a_column_of_labels_that_is_not_known_is_asked_for() -> None:
     assert any("--label names it" in remark for remark in rows.remarks)
 
 
+@pytest.mark.exhaustive
 def test_figures_of_a_file_take_the_choices_that_decide(tmp_path: Path) -> None:
     """A file that is refused for its scale is drawn with the named option, in Python and by the command. Runs take no such option."""
     labels = [TWO[k] for k in (0, 1, 1, 0)]

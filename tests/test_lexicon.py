@@ -9,6 +9,7 @@ import pytest
 from sentviz.data.lexicon import Lexicon, coverage, entries, sigma
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
+from tests.shipped import often
 
 ENTRIES = pd.DataFrame({"term": ["good", "very good", "bad", "Plain", "zzz qqq"], "polarity": [2.0, 4.0, -3.0, 0.0, 1.0]})
 TEXTS = ["a good film", "a very good film", "a bad film", "plain film"] * 5
@@ -37,7 +38,7 @@ def test_lambda_by_hand(words: Tokenizer) -> None:
     np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("smoothing", often([0.0, 0.5, 3.0], 0.5))
 @pytest.mark.slow
 def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: float) -> None:
     """Lambda equals loops over tokens and entries, with sub-words."""

@@ -45,6 +45,7 @@ def test_flips_over_a_sample_are_those_of_each_text() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_search_that_stops_early_is_compared_with_all_edits_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text counts as equal if no edit of one word flips it or the search found one; only texts of at most 30 words are searched."""
     model, few = small_model(1), 2

@@ -78,6 +78,7 @@ def test_a_workbook_becomes_a_data_set(tmp_path: Path) -> None:
     assert "--classes 0=NAME,1=NAME names them" in str(added)
 
 
+@pytest.mark.exhaustive
 def test_further_columns_stay_with_their_rows_for_slices(tmp_path: Path) -> None:
     """Each row has its product and price in every split, whatever the order; an id forms no groups, and this is said."""
     products, prices = [f"product {i % 3}" for i in range(40)], [None, *(i / 7 for i in range(1, 40))]
@@ -216,6 +217,7 @@ def test_names_that_cannot_be_names_are_refused(name: str, tmp_path: Path, home:
     assert not (home / "data").exists()
 
 
+@pytest.mark.exhaustive
 def test_an_existing_name_is_replaced_only_if_asked(tmp_path: Path, home: Path) -> None:
     table().to_csv(path := tmp_path / "My Reviews.csv", index=False)
     assert add_data(path).name == "mine/my-reviews"
@@ -292,6 +294,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path, monkeypatch: pytes
     assert "Only the first 50 rows are read." in command("add", tmp_path / "long.csv").output
 
 
+@pytest.mark.exhaustive
 def test_a_workbook_with_notes_before_the_table_is_added_and_another_sheet_can_be_named(tmp_path: Path) -> None:
     """The command says which sheets there are, also if the sheet that was named has no table of labelled texts."""
     path = tmp_path / "soups.xlsx"

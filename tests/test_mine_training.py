@@ -61,7 +61,7 @@ def command(*arguments: str | Path) -> Result:
     return done
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is stored in the library and keeps its epochs, and every command that takes a run and a split takes it."""
     monkeypatch.chdir(tmp_path)

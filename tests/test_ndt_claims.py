@@ -209,6 +209,7 @@ BEST = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", BEST)
 def test_the_best_of_the_ndts(statement: str, shelf: Shelf) -> None:
     data, model = BEST[statement]

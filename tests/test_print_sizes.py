@@ -54,6 +54,7 @@ def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
     assert 13 * factor * 72 / 96 == pytest.approx(SIZES[name].points, rel=1e-3)
 
 
+@pytest.mark.exhaustive
 @pictures
 def test_a_pdf_is_as_wide_as_a_column() -> None:
     pdf = render(figure(), "pdf", size="column")

@@ -104,7 +104,7 @@ def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(first.points, second.points)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_few_rows_lower_the_perplexity_or_name_pca() -> None:
     x, _ = clouds(5)
     assert project(x, "tsne").parameters["perplexity"] == pytest.approx(4 / 3)

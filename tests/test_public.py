@@ -96,7 +96,7 @@ IMPORTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("code", often(IMPORTS.values(), *(IMPORTS[name] for name in ("names", "scores", "command"))), ids=IMPORTS)
 def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
     """A new interpreter loads neither torch nor scikit-learn nor another large library for any of these."""

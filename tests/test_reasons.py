@@ -56,6 +56,7 @@ def test_every_row_has_the_reason_and_the_words_of_explain(run: Run, tiny_model:
     assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "in.csv", out])
 
 
+@pytest.mark.exhaustive
 def test_stopped_reasons_continue(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C after the first part leaves no file; the same command explains the other rows only, and the file is that of one command."""
     path, out, whole, done = written(tmp_path, [*TEXTS[:4]] * 10), tmp_path / "out.csv", tmp_path / "whole.csv", list[tuple[int, int]]()

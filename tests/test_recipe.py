@@ -85,8 +85,8 @@ def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, An
 ROOT = Path(__file__).parents[1] / "checkpoints"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
-@pytest.mark.slow
 def test_every_run_that_ships_is_known_by_its_recipe() -> None:
     """Every shipped run belongs to its recipe, for any version that wrote it; a changed setting is another recipe."""
     seen = 0

@@ -136,6 +136,7 @@ def test_turning_equals_a_loop_over_orders() -> None:
         assert referee.turning(table) == is_turning
 
 
+@pytest.mark.exhaustive
 def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> None:
     """Gradients are summed over tokens; removal and units count each word or unit once; samplers read the table of subsets."""
     trace = model.trace("what a warm, clever song")

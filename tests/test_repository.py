@@ -23,7 +23,7 @@ def test_the_top_level_holds_what_it_may() -> None:
 
 
 def test_ci_scripts_run_the_command_of_the_readme() -> None:
-    """`.ci/run` runs the README's test command unchanged where no path leads to data, then the tests of data sets.
+    """`.ci/run` runs the README's test command unchanged where no path leads to data, and beside them the tests of data sets.
 
     Without data means: only the listed variables, an empty home, and a copy of the tree without a folder `../shared`. `.ci/full` runs all
     tests.
@@ -35,7 +35,7 @@ def test_ci_scripts_run_the_command_of_the_readme() -> None:
     )
     command = fetched.stdout.removesuffix("\n")
     assert f"\n```\n{command}\n```\n" in readme and command.endswith('pytest -n auto -m "not exhaustive"')
-    assert 'bare bash -euo pipefail -c "$(readme)"' in run and 'bare "$data" pytest -n auto -m "data and not exhaustive"' in run
+    assert 'bare bash -euo pipefail -c "$(readme)"' in run and "env '$data' '$world/venv/bin/pytest' -m 'data and not exhaustive'" in run
     assert "env -i" in prepare and "SENTVIZ" not in prepare.partition("settings=(")[2].partition("bare()")[0]
     assert r"${command/ -m \"not exhaustive\"/}" in full and "timeout 3600" in full
     for name in ("run", "full", "prepare"):

@@ -123,7 +123,7 @@ def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, small
     assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in study.runs} and not study.left_out
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_padding_is_measured_as_by_hand(small_runs: list[Run]) -> None:
     import sentviz
 

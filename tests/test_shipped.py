@@ -60,7 +60,7 @@ print(len(kinds), "torch._dynamo" in sys.modules, "sympy" in sys.modules)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
 def test_loading_a_run_does_not_load_the_compiler_of_torch() -> None:
     """The compiler takes 2.3 s and 74 MB. Torch loads it for some operations on tensors without memory, as the product with a number."""

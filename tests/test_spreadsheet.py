@@ -46,6 +46,7 @@ def test_tables_of_this_program_are_read_back_as_they_were(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.exhaustive
 def test_labels_writes_no_formula(tmp_path: Path) -> None:
     """`sentviz labels -o` escapes texts that a spreadsheet would run."""
     texts = [f"{formula.strip()} and nine more words in row {k}" for k, formula in enumerate(FORMULAS) for _ in range(2)]

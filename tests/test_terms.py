@@ -133,6 +133,7 @@ def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
     assert received.sum() == pytest.approx(4_096, rel=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_explanations_are_the_same_with_and_without_maps() -> None:
     """Every score of a trace with maps equals that of a trace that computes them."""
     model = small_model(components=2, mixing="free")

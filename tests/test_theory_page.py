@@ -110,6 +110,7 @@ def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
     assert all(each.key != "smooth-plain" for each in app.button)
 
 
+@pytest.mark.exhaustive
 def test_the_theory_opens_on_a_sentiformer(page: Any) -> None:
     """The page shows a SentiFormer if neither a visitor nor a link chose a run; a chosen run stays."""
     app = page("")

@@ -61,6 +61,7 @@ def test_a_pinned_sentence_stands_beside_the_next() -> None:
     assert "**Pinned**" not in words(app)
 
 
+@pytest.mark.exhaustive
 def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
     """The pill sets the focus, the notice names the head, and the map of the silenced head is empty."""
     app = opened(whatif="open", head="2")

@@ -35,6 +35,7 @@ def live_answer(page: Any) -> str | None:
     return answer
 
 
+@pytest.mark.exhaustive
 def test_the_picture_follows_each_key_and_the_page_follows_enter(page: Any, server: str) -> None:
     """Picture and answer change without a run of the page, text stays out of every address, and Enter shows the same picture."""
     field, questions = opened(page, server)

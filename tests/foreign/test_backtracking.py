@@ -99,7 +99,7 @@ def answer_of(address: str, run: str, text: str) -> tuple[int, dict[str, Any]]:
         return refused.code, json.load(refused)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nobody_hangs_if_everybody_asks_the_tokenizer_that_panics(address: str) -> None:
     """Each of 66 visitors gets a sentence or a refusal, and a visitor of another model gets an answer beside them and after them."""
     with ThreadPoolExecutor(70) as pool:
