@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from sentviz.data.examples import EXAMPLES
 from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.studies.claims import claims_of
@@ -108,3 +110,14 @@ def test_what_is_missing_is_said_with_its_command(page: Opened, tmp_path: Path) 
     for dataset, title in DATASETS.items():
         assert f"No run on {title} is installed: `sentviz study sentiformer --dataset {dataset}` trains them." in notes
     assert "sentviz gates sst5_trees/sentiformer" in "".join(note.value for note in page(tmp_path, "gates").info)
+
+
+@pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints/sst5_trees/sentiformer").is_dir(), reason="checkpoints/ is not here")
+def test_the_paper_s_sentences_are_offered_to_its_models_alone() -> None:
+    """Each of them is a button on Explore, and the items of the list open on them."""
+    own = [example for example in EXAMPLES if example.paper == "sentiformer"]
+    offered = {button.label for button in opened("explore", run="sst5_trees/sentiformer").button}
+    assert len(own) == 3 and {example.kind for example in own} <= offered
+    assert not {example.kind for example in own} & {button.label for button in opened("explore", run="sst2/ndt-unit-2").button}
+    opens = [parse_qs(item.place.partition("?")[2]).get("text", [""])[0] for item in PAPER.items()]
+    assert set(filter(None, opens)) <= {example.text for example in own} and sum(map(bool, opens)) == 2

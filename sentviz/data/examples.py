@@ -1,8 +1,8 @@
-"""Example sentences and pairs of sentences written by us, each with the class that a person gives it."""
+"""Example sentences and pairs of sentences, each with the class that a person gives it: our own, and those that a paper discusses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -15,6 +15,7 @@ class Example:
     reading: str  # name of the class
     language: str = "en"
     pair: str | None = None  # the second sentence
+    paper: str = ""  # name of the paper that discusses it; it is offered to runs of this paper's models
 
 
 EXAMPLES = (
@@ -52,15 +53,24 @@ EXAMPLES = (
     Example("Entailed", "배우들이 모두 무대에 올라와 인사했다.", "entailment", "ko", "배우들이 무대에 있었다."),
     Example("Open", "그 영화는 밤늦게 끝났다.", "neutral", "ko", "관객들은 그 영화를 좋아했다."),
     Example("Contradicted", "그 극장은 지난달에 문을 닫았다.", "contradiction", "ko", "그 극장은 지금도 영업하고 있다."),
+    Example("Paper: sarcasm", "Great, the Wi-Fi is broken again.", "negative", paper="sentiformer"),  # section V-E
+    Example(
+        "Paper: praise, then no", "The acting is absolutely brilliant but I still cannot recommend it.", "negative", paper="sentiformer"
+    ),  # section I
+    Example(
+        "Paper: not, far away", "I do not like, despite what many reviewers claim, this product.", "negative", paper="sentiformer"
+    ),  # section II
 )
 
 
-def examples_for(labels: Sequence[str], language: str = "en", *, pairs: bool = False) -> dict[str, Example]:
+def examples_for(labels: Sequence[str], language: str = "en", *, pairs: bool = False, papers: Collection[str] = ()) -> dict[str, Example]:
     """Return the examples in a language whose class is one of `labels`, by kind; all examples in the language if no class fits.
 
     Args:
         pairs: return pairs of sentences instead of single ones.
+        papers: names of papers whose own sentences are returned too.
     """
-    spoken = [example for example in EXAMPLES if example.language == language and (example.pair is not None) == pairs]
+    offered = [example for example in EXAMPLES if not example.paper or example.paper in papers]
+    spoken = [example for example in offered if example.language == language and (example.pair is not None) == pairs]
     fitting = {example.kind: example for example in spoken if example.reading in labels}
     return fitting or {example.kind: example for example in spoken}

@@ -58,7 +58,6 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     plot.update_yaxes(title="share of words", tickformat=".0%", rangemode="tozero", automargin=False)
     caption = (
         "Lines: the share of words at a leader that half of the reviews reach, that 19 of 20 reviews reach, and the mean. Dotted: the"
-        " paper's"
-        f" claim, {wanted:.0%} of the words within {near:.0%}; n = {int(rows['n'].max()):,}."
+        f" limits of our test, {wanted:.0%} of the words within {near:.0%} (the poster names no number); n = {int(rows['n'].max()):,}."
     )
     return Figure("nearness", plot, rows, caption)

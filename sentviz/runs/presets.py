@@ -81,6 +81,12 @@ def without_training(configuration: str) -> str:
     return next((configuration.removesuffix(ending) for ending in TRAINING_ENDINGS if configuration.endswith(ending)), configuration)
 
 
+def papers_of(configuration: str) -> list[str]:
+    """Return the names of the papers that have the model of a configuration; empty for a model of your own."""
+    model = without_training(configuration)
+    return [name for name, paper in papers().items() if any(paper.preset(part) for part in (model, _parsed(model)[0]))]
+
+
 def find_preset(name: str) -> Preset:
     """Return the preset of a name, with the settings of all its endings.
 

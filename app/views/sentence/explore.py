@@ -20,12 +20,13 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.models.budget import Spent
 from sentviz.runs.catalog import language, reads_pairs
+from sentviz.runs.presets import papers_of
 
 ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
 
 focus = visit.focus()
 run = run_with_weights()
-kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run))
+kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run), papers=papers_of(run.configuration))
 
 
 text, pair = texts_in_focus(run)

@@ -6,10 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sentviz.data.examples import EXAMPLES
+
 if TYPE_CHECKING:
     import pandas as pd
 
-SARCASTIC = "Great, the Wi-Fi is broken again."  # section V-E
+SARCASTIC = next(example.text for example in EXAMPLES if example.paper == "sentiformer")  # section V-E
 FOLDER = Path(__file__).parent / "printed"
 MODELS = {  # name in the paper -> our preset
     "SentiFormer": "sentiformer",
