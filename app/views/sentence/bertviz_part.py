@@ -1,4 +1,4 @@
-"""BertViz: its head view and model view of the trace on the page. No request leaves the machine."""
+"""BertViz: its head view, model view and neuron view of the trace on the page. No request leaves the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sentviz.figures import Theme, component_name, file_safe
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-TITLES: dict[View, str] = {"head": "Head view", "model": "Model view"}
+TITLES: dict[View, str] = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
 TALLEST = 900  # pixels; a taller page scrolls
 
 
