@@ -51,16 +51,19 @@ class Vectors:
 
 def why_no_vectors(trace: Trace, component: int | str = "effective") -> str:
     """Return a sentence on why the neuron view cannot show a map of a trace; "" if it can."""
-    if trace.queries is None or trace.keys is None:
-        return f"The neuron view needs queries and keys, but {trace.run} does not give them: it has no dot product of a query and a key."
-    if not trace.terms:
+    if trace.queries is None or trace.keys is None or not trace.terms:
         return (
-            f"The neuron view needs the model of {trace.run}: a stored sentence does not know what its queries and keys are multiplied by."
+            f"The neuron view needs queries and keys, and this sentence of {trace.run} has none: a stored sentence lacks them, and a model"
+            " keeps them if it is asked for projections."
         )
+    from sentviz.models.terms import AttentionTerms
+
+    if any(type(terms) is not AttentionTerms for terms in trace.terms):
+        return f"{trace.run} has no neuron view: its maps are not the softmax of a dot product of queries and keys."
     if component == "effective" and len(trace.component_ids) > 1:
         return (
-            f"The neuron view shows one map: choose one of the {len(trace.component_ids)} components. The effective attention mixes them, so"
-            " it is not the softmax of one dot product."
+            f"The neuron view shows one map: choose one of the {len(trace.component_ids)} components. The effective attention mixes"
+            " them, so it is not the softmax of one dot product."
         )
     return ""
 
