@@ -54,6 +54,6 @@ def test_the_shipped_tables_have_expectations() -> None:
     assert (first.groupby("run")["random"].nunique() == 1).all()
     assert first.set_index("run")["random"]["english/mpnet"].iloc[0] == pytest.approx(0.1363, abs=1e-3)
     own = table[(table["method"] == "random") & table["metric"].isin(["ranks", "size", "signs", "first"])]
-    assert (own["value"] == own["random"]).all()
+    assert own["value"].to_numpy() == pytest.approx(own["random"].to_numpy(), abs=1.5e-4)
     patched = read_measured(PATCHED)
     assert (patched["random"] == 0).all()
