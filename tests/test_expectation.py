@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain import referee
+from sentviz.analysis.explain.curves import deletion, insertion, limits, probabilities
 from sentviz.analysis.explain.exact import shapley_values
 from sentviz.analysis.explain.refereed import PATCHED, TABLE
 from sentviz.analysis.explain.stored import read_measured
@@ -30,8 +31,8 @@ def test_all_orders_and_signs(table: np.ndarray) -> None:
         for order in permutations(range(n))
         for signs in product((-1, 1), repeat=n)
     }
-    chances = referee.probabilities(table)
-    lines = [referee._measures(values, chances, referee.limits(chances), line, signed=True) for line in scores.values()]
+    chances = probabilities(table)
+    lines = [referee._measures(values, chances, limits(chances), line, signed=True) for line in scores.values()]
     frame, curves = referee.of_text(table, {"removal": values}, 0)
     random = frame[frame["method"] == "removal"].set_index("metric")["random"]
     for metric, mean in zip(referee.MEASURES, np.mean(lines, axis=0), strict=True):
@@ -39,7 +40,7 @@ def test_all_orders_and_signs(table: np.ndarray) -> None:
             assert np.isnan(random[metric])
         else:
             assert random[metric] == pytest.approx(mean, abs=1e-12, nan_ok=True), metric
-    for curve, of in (("deletion", referee.deletion), ("insertion", referee.insertion)):
+    for curve, of in (("deletion", deletion), ("insertion", insertion)):
         every = [referee._at_points(of(chances, np.array(order))) for order in permutations(range(n))]
         assert curves["expected", curve] == pytest.approx(np.mean(every, axis=0), abs=1e-12)
 

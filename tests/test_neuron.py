@@ -51,18 +51,19 @@ def test_queries_and_keys_give_the_attention(family: Model) -> None:
         page = bertviz_html(trace, "neuron", component)
         part = bertviz_data(page)["attention"][0]
         for layer, head in np.ndindex(len(trace.layer_ids), len(trace.head_ids)):
-            made = slow(part["queries"][layer][head], part["keys"][layer][head])
-            np.testing.assert_allclose(made, stored.components[layer, component, head], atol=1e-3)
+            softmax = slow(part["queries"][layer][head], part["keys"][layer][head])
+            np.testing.assert_allclose(softmax, stored.components[layer, component, head], atol=1e-3)
             np.testing.assert_allclose(part["attn"][layer][head], stored.components[layer, component, head], atol=1e-4)
         assert part["left_text"] == part["right_text"] == list(trace.tokens)
         assert "q · k / √" in note(page) and "Not in q · k" not in note(page)
-        assert ("rotated" in note(page)) == ("learned temperature" in note(page)) == bool(family.config.qk_norm)
+        assert ("rotated" in note(page)) == ("learned temperature" in note(page)) == trace.terms[0].cosine  # type: ignore[attr-defined]
 
 
 def test_one_layer_and_head(family: Model) -> None:
     """A chosen layer and head are those of the page, with their own numbers counted from 1."""
     trace = family.trace(TEXT, projections=True)
-    data, whole = (bertviz_data(bertviz_html(trace, "neuron", 0, **ids)) for ids in ({"layers": [1], "heads": [1]}, {}))
+    data = bertviz_data(bertviz_html(trace, "neuron", 0, layers=[1], heads=[1]))
+    whole = bertviz_data(bertviz_html(trace, "neuron", 0))
     assert (data["include_layers"], data["include_heads"], data["layer"]) == ([2], [2], 0)
     assert data["attention"][0]["queries"][0][0] == whole["attention"][0]["queries"][1][1]
 
@@ -76,7 +77,7 @@ def test_one_layer_and_head(family: Model) -> None:
     ],
 )
 def test_a_term_that_the_product_lacks_is_named(changes: dict[str, Any], named: str) -> None:
-    """The page says in one sentence what is not in the dot product; its softmax is the model's."""
+    """The page names each term that the dot product lacks, and its map is that of the model."""
     trace = small_model(**changes).trace(TEXT, projections=True)
     page = bertviz_html(trace, "neuron")
     assert named in note(page)

@@ -78,18 +78,18 @@ def network(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("samples", "draws"), [(30, 2), (58, 4), (100, 7), (200, 14)])
 @pytest.mark.parametrize("game", [sparse, network])
 def test_intervals_cover_the_exact_values(game: Callable[..., np.ndarray], samples: int, draws: int) -> None:
-    """In 200 random games of eight players, 93 % or more of the intervals hold the exact value; of few draws, normal ones hold fewer."""
-    n, held, narrow = 8, [], []
+    """The intervals hold the exact value in 93 % or more of 200 random games; normal ones of few draws do so less often."""
+    n, hits, normal = 8, [], []
     rng, rows, bits = np.random.default_rng(draws), subsets(8).astype(float), 1 << np.arange(8)
     for seed in range(200):
         table = game(rng, rows)
         values, errors, drawn, _ = sampled_values(lambda present, table=table: table[present @ bits], n, samples, seed)  # type: ignore[misc]
         assert drawn == draws
         off = np.abs(values - shapley_values(table))
-        held.append(off <= interval_of_draws(errors, draws) + 1e-9)
-        narrow.append(off <= 1.96 * errors + 1e-9)
-    assert np.mean(held) >= 0.93
-    assert draws > 7 or np.mean(narrow) < 0.92
+        hits.append(off <= interval_of_draws(errors, draws) + 1e-9)
+        normal.append(off <= 1.96 * errors + 1e-9)
+    assert np.mean(hits) >= 0.93
+    assert draws > 7 or np.mean(normal) < 0.92
 
 
 @pytest.fixture(scope="module", autouse=True)

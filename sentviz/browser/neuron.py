@@ -38,15 +38,15 @@ class Vectors:
 
     @property
     def words(self) -> str:
-        """What the dot product holds, and which term it lacks."""
-        made = ["rotated to their places"] if self.rotary else []
-        made += ["divided by their lengths; the queries are then multiplied by the learned temperature"] if self.cosine else []
-        start = f"Queries and keys are {' and '.join(made)}. " if made else ""
+        """Return in words what the dot product holds, and which term it lacks."""
+        changes = ["rotated to their places"] if self.rotary else []
+        changes += ["divided by their lengths; the queries are then multiplied by the learned temperature"] if self.cosine else []
+        start = f"Queries and keys are {' and '.join(changes)}. " if changes else ""
         if not self.left_out:
             return f"{start}The softmax of q · k / √{self.queries.shape[-1]} is the map."
-        one = len(self.left_out) == 1
-        named = self.left_out[0] if one else f"{', '.join(self.left_out[:-1])} and {self.left_out[-1]}"
-        return f"{start}Not in q · k: {named}. The softmax at the right has {'it' if one else 'them'}."
+        several = len(self.left_out) > 1
+        named = f"{', '.join(self.left_out[:-1])} and {self.left_out[-1]}" if several else self.left_out[0]
+        return f"{start}Not in q · k: {named}. The softmax at the right has {'them' if several else 'it'}."
 
 
 def why_no_vectors(trace: Trace, component: int | str = "effective") -> str:

@@ -369,7 +369,7 @@ _WAYS: Mapping[str, Callable[[Floats, Any, int], Floats]] = {
 
 
 def too_few_for_leace(rows: int, width: int) -> str:
-    """Return a sentence on why LEACE is not shown for so many rows and dimensions; "" if there are enough rows."""
+    """Return in a sentence why this number of rows is too small for LEACE; "" if it is large enough."""
     if rows >= ROWS_OF_LEACE * width:
         return ""
     return (

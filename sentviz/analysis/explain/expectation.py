@@ -1,4 +1,4 @@
-"""What an explanation drawn at random reaches on average: its exact expectation over all orders of a text's words.
+"""Compute what an explanation drawn at random reaches on average: the exact expectation over all orders of a text's words.
 
 Random scores are independent and symmetric around 0, so that every order of the words, and of their sizes, is equally likely:
 

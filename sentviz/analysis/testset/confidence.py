@@ -28,7 +28,7 @@ def leaning(confidence: float, accuracy: float) -> str:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure a model is of some rows, and how often it is right; all shares are from 0 to 1."""
+    """Mean confidence of a model on some rows beside its accuracy; all shares are from 0 to 1."""
 
     n: int
     error: float  # expected calibration error
@@ -43,7 +43,7 @@ class Confidence:
 
     @property
     def words(self) -> str:
-        """Whether the model is too sure, with the distance in points."""
+        """Return whether the model is too sure, with the distance in points."""
         return leaning(self.confidence, self.accuracy)
 
     def __str__(self) -> str:
