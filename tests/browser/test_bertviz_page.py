@@ -186,3 +186,12 @@ def test_every_control_of_the_neuron_view(show: Callable[..., Any], theme: str) 
     query, keys = trace.queries[1, 0, 1, 2], trace.keys[1, 0, 1]
     np.testing.assert_allclose(numbers("queries"), trace.queries[1, 0, 1].ravel(), atol=6e-5)
     np.testing.assert_allclose(numbers("product"), (query * keys).ravel(), atol=1e-3)
+
+
+def test_hostile_tokens_are_inert_in_the_neuron_view(show: Callable[..., Any]) -> None:
+    """Hostile tokens are text beside their queries and keys: no script runs, no element is added."""
+    trace = small_model().trace("song " * len(HOSTILE), projections=True).replace(tokens=HOSTILE)
+    tab = show(trace, "neuron")
+    texts = tab.locator("#vis text").all_text_contents()
+    assert any(text.startswith("</script>") for text in texts) and any(text.startswith("<img src") for text in texts)
+    assert tab.locator("img, #vis b, #vis svg svg").count() == 0 and tab.evaluate("window.hacked") is None
