@@ -189,8 +189,8 @@ def test_the_height_grows_with_the_tokens() -> None:
 
 def test_a_view_that_bertviz_lacks() -> None:
     """An unknown view is refused in one sentence."""
-    with pytest.raises(InputError, match="head view and a model view"):
-        bertviz_html(fake_trace(4), "neuron")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="head view, a model view and a neuron view"):
+        bertviz_html(fake_trace(4), "matrix")  # type: ignore[arg-type]
 
 
 def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

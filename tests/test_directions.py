@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sentviz.analysis.causal.direction_words import along, correlations
-from sentviz.analysis.causal.directions import EVERY, WAYS, Directions, directions, leace
+from sentviz.analysis.causal.directions import EVERY, WAYS, Directions, directions, leace, too_few_for_leace
 from sentviz.analysis.causal.probes import _classes, _measured, _random_classes, _scopes, probe
 from sentviz.analysis.causal.states import Texts, halves, moved_sides, places, poles, states
 from sentviz.errors import InputError
@@ -111,6 +111,17 @@ def test_removal_falls_to_chance_and_random_directions_do_nothing() -> None:
         assert table.loc[("accuracy", depth, "random", "all"), "low"] > 0.95
         assert table.loc[("accuracy", depth, "difference", "punctuation"), "value"] > 0.95
     assert table.loc[("accuracy", EVERY, "unchanged", "all"), "value"] == 1
+
+
+def test_leace_needs_ten_rows_per_dimension() -> None:
+    """With a row less, LEACE is refused in one sentence and left out of the table; the other ways stay."""
+    texts = Texts.of(MADE_UP, drawn_texts(159), drawn_texts(159)["label"].to_numpy())
+    few = Directions(MADE_UP, texts, FOUND.measured, FOUND.rows[:, :159], FOUND.measured_rows, 0)
+    assert too_few_for_leace(160, 16) == "" and "at least 10 rows for each of the 16 dimensions" in too_few_for_leace(159, 16)
+    with pytest.raises(InputError, match="found on 159 rows"):
+        few.erase("leace", 1)
+    table = few.removal([2], ("leace", "random"), ("all",), random=2)
+    assert set(table["name"]) == {"unchanged", "random"}
 
 
 def test_no_component_is_left_at_moved_tokens_and_others_are_unchanged() -> None:

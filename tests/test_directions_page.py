@@ -10,7 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.analysis.causal.claims import CLAIMS, EPOCH_RUNS, NDT_RUNS, RUNS, more_than
-from sentviz.analysis.causal.direction_tables import PRINTED, board, has_directions, headline, lost_everywhere, strongest, table_of
+from sentviz.analysis.causal.direction_tables import (
+    PRINTED,
+    board,
+    has_directions,
+    headline,
+    lost_everywhere,
+    strongest,
+    table_of,
+    why_no_leace,
+)
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
@@ -57,6 +66,7 @@ def test_words_and_claims_follow_the_stored_table() -> None:
     before = float(table.query("name == 'unchanged'")["value"].iloc[0])
     after = float(table.query("measure == 'accuracy' and name == 'difference' and place == 'all' and depth == -1")["value"].iloc[0])
     assert lost["value"] == pytest.approx((before - after) / (before - 0.5), abs=1e-3) and PRINTED["all"] == 0.76
+    assert "leace" not in set(table["name"]) and "LEACE" not in lines and "10 rows for each of the 128 dimensions" in why_no_leace(run)
     for least, verdict in ((lost["low"] - 0.01, "holds"), (lost["high"] + 0.01, "fails"), (lost["value"], "open")):
         assert more_than(run, place="all", least=least).verdict == verdict
     for claim in CLAIMS:

@@ -1,4 +1,4 @@
-"""BertViz's head view and model view of a trace, as one page that works without a network.
+"""BertViz's head view, model view and neuron view of a trace, as one page that works without a network.
 
 The scripts are those of the installed packages, unchanged: BertViz, d3 from mpld3, jQuery from XStatic-jQuery. Their files are read and
 nothing is imported, since `import bertviz` loads torch. BertViz's template marker is a variable here; a few lines stand in for require.js.
@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.browser import neuron
 from sentviz.browser.page import page
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.colours import Theme, palette
@@ -24,10 +25,11 @@ from sentviz.figures.maps import component_name
 from sentviz.figures.text import as_text
 from sentviz.runs.trace import Trace
 
-View = Literal["head", "model"]
+View = Literal["head", "model", "neuron"]
 
-LINES = {"head": 70_000, "model": 150_000}
-"""Lines a view may draw, one a weight: the head view draws one layer, the model view all of them.
+LINES = {"head": 70_000, "model": 150_000, "neuron": 70_000}
+"""Lines a view may draw, one a weight: the head view draws one layer, the model view all of them. The neuron view draws one head: four
+lines or frames a weight, and a box for each number of a query, a key and their product.
 
 Measured in Chromium without a GPU on two busy cores, from opening the file to the picture. Head view: 16,384 lines 0.8 s, 65,536 lines
 1.6 s with 0.3 s a click, 262,144 lines 4 s with 1.3 s a click. Model view: 32,768 lines 0.9 s, 131,072 to 147,456 lines 2.5 to 3.2 s with
@@ -38,8 +40,14 @@ WEIGHTS = 600_000
 
 _SHIM = """
 var PYTHON_PARAMS = JSON.parse(document.getElementById("maps").textContent);
+window.bertviz_params = PYTHON_PARAMS;
 var require = { config: function () {} };
 var requirejs = function (names, draw) { draw.apply(null, names.map(function (name) { return { jquery: jQuery, d3: d3 }[name]; })); };
+"""
+_NUMBERED = """
+[["#layer", "include_layers"], ["#att_head", "include_heads"]].forEach(function (names) {
+  document.querySelectorAll(names[0] + " option").forEach(function (option, i) { option.textContent = PYTHON_PARAMS[names[1]][i]; });
+});
 """
 _STYLE = """
 body { margin: 0; padding: 4px 2px; }
@@ -54,9 +62,11 @@ select { font: inherit; color: var(--ink); background: var(--faint); border: 1px
 #vis svg > g:last-child > rect[fill] { cursor: pointer; }
 #vis svg > g:last-child > rect[fill^="rgb"] { opacity: .3; }
 """
+_NEURON_STYLE = "#bertviz { background: var(--paper) !important; } #vis svg { min-width: 1010px; }\n"
 _D3 = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")  # d3's schemeCategory10
 _HELP = {
     "head": "Each square is a head: click to switch it on or off, double-click to show it alone. Point at a token to see only its lines.",
+    "neuron": neuron.HELP,
     "model": "Click a cell to enlarge it, click again to close it. There, point at a token on the left to see only its lines.",
 }
 
@@ -77,45 +87,53 @@ def bertviz_html(
 
     Args:
         trace: with attention maps.
-        view: all heads of one layer with their tokens, or every head of every layer.
+        view: all heads of one layer with their tokens, every head of every layer, or the queries and keys of one head.
         component: ``"effective"``, or a component counted from 0.
         layers, heads: layers and heads to show, counted from 0; by default all of the trace.
     Raises:
         MissingMapError: the trace does not have those maps.
-        InputError: there is no layer or head, or there are more lines or weights than `LINES` and `WEIGHTS` allow.
+        InputError: the neuron view cannot show the map (`sentviz.browser.neuron`); there is no layer or head; or there are more lines or
+            numbers than `LINES` and `WEIGHTS` allow.
         SentvizError: the packages are not installed.
     """
     if view not in _HELP:
-        raise InputError(f"BertViz has a head view and a model view, not {view!r}.")
+        raise InputError(f"BertViz has a head view, a model view and a neuron view, not {view!r}.")
     layers = trace.layer_ids if layers is None else tuple(layers)
     heads = trace.head_ids if heads is None else tuple(heads)
     if not layers or not heads:
         raise InputError("At least one layer and one head must be shown.")
     _check(trace, view, len(layers), len(heads))
-    maps = np.stack([[trace.map(layer, head, component) for head in heads] for layer in layers]).astype(float)
+    of = neuron.vectors(trace, component, layers, heads) if view == "neuron" else None
+    maps = of.maps if of else np.stack([[trace.map(layer, head, component) for head in heads] for layer in layers]).astype(float)
     largest = max(1.0, float(maps.max()))
-    parts = _parts(trace, np.round(maps.clip(0) / largest, 4), 13 if view == "head" else 11)
+    parts = _parts(trace, np.round(maps.clip(0) / largest, 4), 13 if view == "head" else 11, of)
     params = {
         "attention": parts,
         "default_filter": "0",
         "root_div_id": "bertviz",
         "display_mode": theme,
-        "layer": layers[0] + 1,
+        "layer": 0 if of else layers[0] + 1,
+        "head": 0,
+        "bidirectional": True,
         "heads": None,
         "include_layers": [layer + 1 for layer in layers],
         "include_heads": [head + 1 for head in heads],
         "total_heads": _columns(len(trace.tokens), len(layers), len(heads)),
     }
     what = "effective attention, what multiplies V" if component == "effective" else f"{component_name(component)}, before mixing"
-    note = f"{trace.run}: {what}. {_drawn(view, maps, largest)} {_HELP[view]}"
+    about = of.words if of else _drawn(view, maps, largest)
+    note = f"{trace.run}: {what}. {about} {_HELP[view]}"
     chosen = "".join(f'<option value="{i}">{html.escape(part["name"])}</option>' for i, part in enumerate(parts))
-    controls = ['<label>Layer <select id="layer"></select></label>'] if view == "head" else []
+    controls = [] if view == "model" else ['<label>Layer <select id="layer"></select></label>']
+    controls += ['<label>Head <select id="att_head"></select></label>'] if of else []
     controls += [f'<label>Attention <select id="filter">{chosen}</select></label>'] if len(parts) > 1 else []
     colours = palette(theme)
     heads_of = (*colours.lines, colours.accent, colours.wrong, colours.plus)
     style = _STYLE.replace("MONOSPACE", MONOSPACE) + "#vis text { font-size: 13px; }\n" * (
         view == "head"
     )  # 13 letters fit into BertViz's 110 pixels
+    if of:
+        style += _NEURON_STYLE
     style += "".join(
         f'[fill="#{old}"] {{ fill: {new}; }} [stroke="#{old}"] {{ stroke: {new}; }}\n' for old, new in zip(_D3, heads_of, strict=True)
     )
@@ -125,7 +143,7 @@ def bertviz_html(
         body,
         theme=theme,
         style=style,
-        scripts=(*_libraries(), _SHIM, _file("bertviz", f"bertviz/{view}_view.js")),
+        scripts=(*_libraries(), _SHIM, _file("bertviz", f"bertviz/{view}_view.js"), *([_NUMBERED] if of else [])),
         data={"maps": params},
     )
 
@@ -135,24 +153,31 @@ def bertviz_height(trace: Trace, view: View, layers: int, heads: int) -> int:
     tokens = max(len(trace.query_ids), len(trace.tokens))
     if view == "head":
         return 160 + int(22.5 * tokens)
+    if view == "neuron":
+        return 250 + 26 * tokens
     cells = layers * (84 * tokens // _columns(tokens, layers, heads) + 10) + 38
     return 75 + max(cells, 18 * tokens + 55)
 
 
 def _check(trace: Trace, view: View, layers: int, heads: int) -> None:
-    weights = layers * heads * len(trace.query_ids) * len(trace.tokens)
+    each = len(trace.query_ids) * len(trace.tokens)
+    weights = layers * heads * each
     lines = weights if view == "model" else weights // layers
+    if view == "neuron" and trace.keys is not None:
+        numbers = len(trace.tokens) * trace.keys.shape[-1]
+        lines, weights = 4 * each + 3 * numbers, layers * heads * (each + 2 * numbers)
     stored = weights * (1 if trace.text_pair is None else 2)
     what = f"BertViz's {view} view of {len(trace.tokens):,} tokens, {layers} layers and {heads} heads"
+    kind = "numbers" if view == "neuron" else "weights"
     choice = "choose fewer tokens, layers or heads, or the heatmap, which has no such limit"
     if lines > LINES[view]:
         raise InputError(f"{what} is {lines:,} lines, more than the {LINES[view]:,} that a browser draws smoothly: {choice}.")
     if stored > WEIGHTS:
-        raise InputError(f"{what} holds {stored:,} weights, more than the {WEIGHTS:,} that a browser draws smoothly: {choice}.")
+        raise InputError(f"{what} holds {stored:,} {kind}, more than the {WEIGHTS:,} that a browser draws smoothly: {choice}.")
 
 
-def _parts(trace: Trace, maps: npt.NDArray[np.float64], width: int) -> list[dict[str, Any]]:
-    """Return the choices of BertViz's filter: all tokens, and for a pair of texts each text to each text."""
+def _parts(trace: Trace, maps: npt.NDArray[np.float64], width: int, of: neuron.Vectors | None) -> list[dict[str, Any]]:
+    """Return the choices of BertViz's filter: all tokens, and for a pair of texts each text to each text; with vectors, if given."""
     tokens = [html.unescape(as_text(token, width)) for token in trace.tokens]
     queries, sides = np.array(trace.query_ids, dtype=np.int64), trace.segments
     everything = (np.arange(len(queries)), np.arange(len(tokens)))
@@ -166,10 +191,16 @@ def _parts(trace: Trace, maps: npt.NDArray[np.float64], width: int) -> list[dict
             "attn": maps[:, :, rows[:, None], cols].tolist(),
             "left_text": [tokens[queries[i]] for i in rows],
             "right_text": [tokens[j] for j in cols],
+            **({"queries": _short(of.queries[:, :, rows]), "keys": _short(of.keys[:, :, cols])} if of else {}),
         }
         for name, (rows, cols) in chosen.items()
         if len(rows) and len(cols)
     ]
+
+
+def _short(values: npt.NDArray[np.float64]) -> list[Any]:
+    rounded: list[Any] = np.round(values, 4).tolist()
+    return rounded
 
 
 def _columns(tokens: int, layers: int, heads: int) -> int:

@@ -107,6 +107,7 @@ def explain(
         ends,
         explained,
         headline,
+        margins,
         supported,
         uncertainty,
     )
@@ -157,7 +158,7 @@ def explain(
     click.echo(f"\n{method.title} (+ {high}, - {low}):")
     top = max(float(abs(deviations).max()), 1e-9)
     width = max(len(token) for token in trace.tokens)
-    errors = trace.errors.get(score, np.zeros(len(trace.tokens)))
+    errors = margins(trace, score)
     for token, value, error, unknown in zip(trace.tokens, deviations, errors, trace.unknown, strict=True):
         bar = "█" * round(20 * abs(float(value)) / top)
         left, right = (bar.rjust(20), "") if value < 0 else ("", bar)

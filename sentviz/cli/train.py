@@ -199,6 +199,7 @@ def _recipe(source: str, **changes: Any) -> Recipe:
 @command
 def calibrate(run: str, intercept: bool) -> None:
     """Fit the calibration of RUN on its validation rows again, evaluate RUN again, and store both. Measured tables of RUN are removed."""
+    from sentviz.analysis.testset.confidence import calibration_line
     from sentviz.runs.store import find
     from sentviz.training.finishing import calibrate as fit_again
 
@@ -209,6 +210,7 @@ def calibrate(run: str, intercept: bool) -> None:
     click.echo(
         f"Calibration error on {report['n']:,} validation rows: {report['error_before']:.4f} before, {report['error_after']:.4f} after"
     )
+    click.echo(calibration_line(calibrated))
 
 
 @main.command()

@@ -155,6 +155,8 @@ def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
 
 
 def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
+    from sentviz.analysis.testset.confidence import calibration_line
+
     config, shape, has = run.config, run.shape, run.capabilities
     yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
     attention = f"{has.heads} heads, {has.components} components, " if has.maps else ""
@@ -168,6 +170,7 @@ def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
         test = run.metrics()["test"]
         accuracy = test["accuracy"]
         yield "Test", f"accuracy {accuracy['value']:.2%} [{accuracy['low']:.2%}, {accuracy['high']:.2%}], n = {test['n']:,}"
+        yield "Calibration", calibration_line(run)
     yield "Trained", f"{config.get('created', 'at an unknown date')} with {_versions(config)}"
     yield "Tokens", f"{len(trace.tokens):,}, {int(trace.unknown.sum()):,} of them not in the vocabulary"
     yield "Report", f"{datetime.now(UTC):%Y-%m-%d} with sentviz {version()}"

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from sentviz.analysis.testset.behaviour import stored_card, why_not_tested
-from sentviz.analysis.testset.operating import expected_error
+from sentviz.analysis.testset.confidence import on_test_rows
 from sentviz.data import datasets, demo
 from sentviz.data.behaviour import digest
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import Card, find_base
-from sentviz.runs.calibration import tempered
 from sentviz.runs.registry import papers, printed
 from sentviz.runs.store import WITHOUT_ROWS, Run
 
@@ -216,13 +215,13 @@ def _calibration(run: Run) -> Iterator[str]:
     if not run.has_rows:
         yield "Not calibrated, because there are no validation rows."
         return
-    frame = run.frame("test.parquet")
-    frame = frame[frame["split"] == "test"]
-    probabilities, labels = frame[list(run.labels)].to_numpy(np.float64), frame["label"].to_numpy(np.int64)
-    errors = [expected_error(labels, shares) for shares in (probabilities, tempered(probabilities, run.calibration))]
+    raw, own = on_test_rows(run, 1.0), on_test_rows(run)
+    if "error_after" in (report := run.config.get("calibration", {})):
+        yield f"Expected calibration error on the {report['n']:,} validation rows that fitted T: {report['error_after']:.4f}."
     yield (
         f"Softmax(logits / T) with T = {run.calibration:g}, fitted on validation. Expected calibration error on the test split"
-        f" (n = {len(frame):,}): {errors[0]:.4f} without T, {errors[1]:.4f} with T."
+        f" (n = {own.n:,}): {raw.error:.4f} without T, {own.error:.4f} with T. With T, the model is {own.words}: its mean confidence is"
+        f" {own.confidence:.1%}, its accuracy {own.accuracy:.1%}."
     )
 
 

@@ -113,6 +113,7 @@ class Trace:
     scores: Floats | None = None  # (L, C, H, n, m) before softmax
     token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.analysis.explain
     errors: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,) standard errors of its sampled scores
+    draws: Mapping[str, int] = field(default_factory=dict)  # explanation -> draws behind its errors; 0 if its scores are exact
     rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> known sum of its scores (log-odds)
     units: Mapping[str, Ints] = field(default_factory=dict)  # explanation of units -> (m,) the unit of each token, counted from 0
     biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
@@ -168,7 +169,9 @@ class Trace:
         if not self.labels and target != PREDICTED:
             raise InputError(f"{self.run} has no classification head, so it has no class {target.label or target.against!r}.")
         short = target.resolved(self.labels, int(self.probabilities.argmax())) if self.labels else target
-        return self if short == self.target else replace(self, target=short, token_scores={}, errors={}, rises={}, units={}, evidence=None)
+        if short == self.target:
+            return self
+        return replace(self, target=short, token_scores={}, errors={}, draws={}, rises={}, units={}, evidence=None)
 
     def value_of(self, logits: Floats) -> npt.NDArray[np.float64]:
         """Return the log-odds of the target for logits (.., K), before calibration."""
@@ -353,6 +356,7 @@ class Trace:
             "components": components,
             "token_scores": {},
             "errors": {},
+            "draws": {},
             "rises": {},
             "units": {},
             "evidence": None,
@@ -372,6 +376,8 @@ class Trace:
         for item in fields(self):
             value = getattr(raw, item.name)
             if item.name in ("terms", "evidence", "calibration"):  # a stored trace needs no model: it holds its maps
+                continue
+            if item.name == "draws" and not value:  # earlier versions can read a trace without this entry
                 continue
             if isinstance(value, Target):
                 meta |= {item.name: [value.label, value.against]} if value != PREDICTED else {}

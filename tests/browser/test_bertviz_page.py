@@ -13,6 +13,7 @@ from sentviz.browser.bertviz import bertviz_html
 from sentviz.runs.trace import Trace
 from tests.browser.conftest import offline
 from tests.fakes import fake_trace
+from tests.makers import small_model
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
@@ -162,3 +163,35 @@ def test_a_page_runs_no_script_but_its_own(show: Callable[..., Any]) -> None:
         tab.evaluate("s => document.body.append(Object.assign(document.createElement('script'), s))", {"textContent": "window.hacked = 1"})
     assert "Content Security Policy" in console.value.text and tab.evaluate("window.hacked") is None
     tab.wrong.clear()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_control_of_the_neuron_view(show: Callable[..., Any], theme: str) -> None:
+    """The plus sign opens the numbers of a query and all keys; layer and head are counted from 1, and a choice draws its own numbers."""
+    trace = small_model(layers=2).trace("what a warm clever song", projections=True)
+    assert trace.queries is not None
+    tab = show(trace, "neuron", theme=theme)
+    assert tab.locator("#layer option").all_inner_texts() == ["1", "2"] and tab.locator("#att_head option").all_inner_texts() == ["1", "2"]
+    tab.locator("#layer").select_option(label="2")
+    tab.locator("#att_head").select_option(label="2")
+    tab.locator("#collapsed #leftText > g").nth(2).hover()
+    tab.locator("#collapsed #leftText > g").nth(2).locator("rect").last.click()
+    assert tab.locator("#expanded").get_attribute("visibility") == "visible"
+    tab.locator("#expanded #leftText > g").nth(2).hover()
+
+    def numbers(name: str) -> Any:
+        return tab.evaluate(f"[...document.querySelectorAll('#{name} .element')].map(e => +e.getAttribute('data-value'))")
+
+    assert trace.keys is not None
+    query, keys = trace.queries[1, 0, 1, 2], trace.keys[1, 0, 1]
+    np.testing.assert_allclose(numbers("queries"), trace.queries[1, 0, 1].ravel(), atol=6e-5)
+    np.testing.assert_allclose(numbers("product"), (query * keys).ravel(), atol=1e-3)
+
+
+def test_hostile_tokens_are_inert_in_the_neuron_view(show: Callable[..., Any]) -> None:
+    """Hostile tokens are text beside their queries and keys: no script runs, no element is added."""
+    trace = small_model().trace("song " * len(HOSTILE), projections=True).replace(tokens=HOSTILE)
+    tab = show(trace, "neuron")
+    texts = tab.locator("#vis text").all_text_contents()
+    assert any(text.startswith("</script>") for text in texts) and any(text.startswith("<img src") for text in texts)
+    assert tab.locator("img, #vis b, #vis svg svg").count() == 0 and tab.evaluate("window.hacked") is None

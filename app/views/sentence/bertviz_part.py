@@ -1,4 +1,4 @@
-"""BertViz: its head view and model view of the trace on the page. No request leaves the machine."""
+"""BertViz: its head view, model view and neuron view of the trace on the page. No request leaves the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import visit
+from app import answers, visit
 from app.blocks.sentence import place
 from app.text import md, page_theme
 from sentviz.browser.bertviz import View, bertviz_height, bertviz_html
@@ -15,28 +15,38 @@ from sentviz.figures import Theme, component_name, file_safe
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-TITLES: dict[View, str] = {"head": "Head view", "model": "Model view"}
+TITLES: dict[View, str] = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
 TALLEST = 900  # pixels; a taller page scrolls
 
 
 def show(trace: Trace, run: Run) -> None:
     """Draw the controls, BertViz's page, and its download; show an error instead if the maps are too large for it."""
     focused = visit.focus().component
-    components = ["effective", *(str(c + 1) for c in trace.component_ids if len(trace.component_ids) > 1)]
+    views = [view for view in TITLES if view != "neuron" or run.capabilities.softmax]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="bertviz-controls"):
         view = st.segmented_control(
-            "View", list(TITLES), default="head", required=True, format_func=lambda name: TITLES[name], key="bertviz-view"
+            "View", views, default="head", required=True, format_func=lambda name: TITLES[name], key=f"bertviz-view-{len(views)}"
         )
+        several = len(trace.component_ids) > 1
+        components = ["effective"] * (view != "neuron" or not several) + [str(c + 1) for c in trace.component_ids if several]
         component = st.segmented_control(
             "Map",
             components,
-            default=focused if focused in components else "effective",
+            default=focused if focused in components else components[0],
             required=True,
             format_func=lambda name: component_name(place(name)),
-            key=f"bertviz-component-{focused}",  # moves with the focus
+            key=f"bertviz-component-{focused}-{len(components)}",  # moves with the focus
         )
         layers = _some("Layers", trace.layer_ids)
         heads = _some("Heads", trace.head_ids)
+    if "neuron" not in views:
+        st.caption(f"{md(run.name)} has no neuron view: its maps are not the softmax of a dot product of queries and keys.")
+    if view == "neuron" and not trace.terms:
+        try:
+            trace = answers.trace(visit.focus(), scored=False, exact=True)  # a stored example has no queries and keys
+        except SentvizError as error:
+            st.warning(md(str(error)), icon=":material/block:")
+            return
     make = partial(bertviz_html, trace, view, place(component), layers=layers, heads=heads)
     try:
         page = make(theme=page_theme())

@@ -18,7 +18,7 @@ from app.server.queue import turn
 from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.causal.claims import CLAIMS
-from sentviz.analysis.causal.direction_tables import board, depth_name, has_directions, headline, table_of
+from sentviz.analysis.causal.direction_tables import board, depth_name, has_directions, headline, table_of, why_no_leace
 from sentviz.analysis.causal.directions import Directions
 from sentviz.errors import SentvizError
 from sentviz.gallery.directions import directions_of
@@ -45,6 +45,8 @@ def removed(run: Run) -> tuple[int, Any, Any]:
     with left:
         by = visit.setting(st.segmented_control, "Lines", "by", list(BY), format_func=BY.get, label_visibility="collapsed")
         show_figure("direction-removal", Runs(run), by=by)
+        if by == "way" and (why := why_no_leace(run)):
+            st.caption(why)
     with right:
         depth = depth_choice(run)
         show_figure("directions", Runs(run), depth=depth)
@@ -82,7 +84,7 @@ def live(run: Run, depth: int, below: Any) -> None:
         wanted_digests.add(run.digest)
     try:
         class_directions = shared_directions(run, run.digest)
-        trace = answers.trace(replace(visit.focus(), target="", against=""), scored=False, exact=True)
+        trace = answers.trace(replace(visit.focus(), run=run.name, target="", against=""), scored=False, exact=True)
         apart = class_directions.apart("difference", depth)
         steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)
         st.slider("Norm, in percent of the distance of the two means", -200, 200, step=5, **visit.bound("push", steps))

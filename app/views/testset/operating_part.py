@@ -14,6 +14,7 @@ from app.blocks.figure import show_figure
 from app.text import halves, md
 from app.views.testset import matrix_part
 from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.confidence import calibration_line, leaning
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.gallery.subjects import Answers
@@ -73,6 +74,8 @@ def calibration(runs: Sequence[Rows]) -> None:
         if factor is None:
             errors = errors[errors["state"] == "as it is"]
         st.markdown(_sentence(md(name), factor, errors), help=tip("calibration"))
+        if (run := rows.source.run) is not None and run.has_rows:
+            st.markdown(md(calibration_line(run)))
         for column, by in zip(halves(f"reliability-{place}"), STEPS, strict=True):
             with column:
                 show_figure("reliability", Answers.of(rows), f"reliability-{place}-{by}", by=by)
@@ -94,14 +97,16 @@ def calibration(runs: Sequence[Rows]) -> None:
 
 def _sentence(run: str, factor: float | None, errors: pd.DataFrame) -> str:
     before, *after = errors[errors["by"] == "width"].to_dict("records")
-    gap = before["confidence"] - before["accuracy"]
-    words = "overconfident" if gap > 0.005 else "underconfident" if gap < -0.005 else "well calibrated on average"
-    text = f"{run} has a mean confidence of {before['confidence']:.1%} and is right on {before['accuracy']:.1%} of the rows: it is {words}."
+    text = (
+        f"{run} has a mean confidence of {before['confidence']:.1%} and is right on {before['accuracy']:.1%} of the rows: it is"
+        f" {leaning(before['confidence'], before['accuracy'])}."
+    )
     values = [f"{error['value']:.3f} [{error['low']:.3f}, {error['high']:.3f}]" for error in (before, *after)]
     if factor is None:
         return f"{text} The calibration error is {values[0]}; these predictions have no fitted temperature."
     moved = f"change the calibration error from {values[0]} to {values[1]}"
-    return f"{text} Its logits divided by {factor:.2f}, a temperature fitted on validation rows, {moved}."
+    then = leaning(after[0]["confidence"], after[0]["accuracy"])
+    return f"{text} Its logits divided by {factor:.2f}, a temperature fitted on validation rows, {moved}; it is then {then}."
 
 
 def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:

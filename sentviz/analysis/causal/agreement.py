@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.causal.states import Texts, states
 from sentviz.analysis.explain import SCORES, available, explained
+from sentviz.analysis.explain.expectation import expected_ranks
 from sentviz.analysis.explain.faithfulness import MIN_WORDS, summary
 from sentviz.analysis.explain.judge import Agreement
 from sentviz.analysis.explain.leave_out import words
@@ -40,7 +41,6 @@ Floats = npt.NDArray[np.float64]
 
 POOL = 400  # texts whose states are averaged
 LONGEST = 30  # parts of a text between white space
-RANDOM = 20  # random explanations of each text
 METRICS = ("patched-word", "patched-state")
 
 
@@ -48,7 +48,7 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = 200, seed: int 
     """Measure how well the scores of every quick method agree with patching, on a seeded sample of texts of at most LONGEST parts.
 
     Args:
-        sample: number of texts. seed: of the sample and of the random explanations.
+        sample: number of texts. seed: of the sample.
         progress: called with (done, sample) after each text.
     Frame:
         as `sentviz.analysis.explain.referee.measure`. Metrics: METRICS, Spearman's rank correlation of the sizes of scores and effects;
@@ -69,7 +69,7 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = 200, seed: int 
         if len(rows) == sample or len(players) < MIN_WORDS or trace.dropped or trace.label not in means:
             continue
         effects = effects_of(uncalibrated, trace, means[trace.label], players)
-        rows.append(_of_text(effects, _scores(uncalibrated, trace, players), seed + len(rows)).assign(text=len(rows)))
+        rows.append(_of_text(effects, _scores(uncalibrated, trace, players)).assign(text=len(rows)))
         if progress is not None:
             progress(len(rows), sample)
     if not rows:
@@ -129,22 +129,21 @@ def _scores(model: Model, trace: Trace, players: Sequence[Word]) -> dict[str, Fl
     return scores
 
 
-def _of_text(effects: Floats, scores: Mapping[str, Floats], seed: int) -> pd.DataFrame:
-    """Return both correlations of every method for one text, as `summary` reads them.
+def _of_text(effects: Floats, scores: Mapping[str, Floats]) -> pd.DataFrame:
+    """Return both correlations of every method for one text, as `summary` reads them; that of random scores is 0 on average.
 
     Args:
         effects: (2, words). scores: method -> (words,).
     """
     import pandas as pd
 
-    drawn = np.random.default_rng(seed).standard_normal((RANDOM, effects.shape[1]))
     rows = []
     for metric, effect in zip(METRICS, effects, strict=True):
-        by_size, by_sign = (np.mean([_ranks(of(line), of(effect)) for line in drawn]) for of in (np.abs, np.asarray))
         for name, line in scores.items():
-            rows.append((name, metric, _ranks(np.abs(line) if SCORES[name].signed else line, np.abs(effect)), by_size))
+            size = _ranks(np.abs(line) if SCORES[name].signed else line, np.abs(effect))
+            rows.append((name, metric, size, expected_ranks(np.abs(effect))))
             if SCORES[name].signed:
-                rows.append((name, f"{metric}-ranks", _ranks(line, effect), by_sign))
+                rows.append((name, f"{metric}-ranks", _ranks(line, effect), expected_ranks(effect)))
     return pd.DataFrame(rows, columns=["method", "metric", "value", "random"])
 
 

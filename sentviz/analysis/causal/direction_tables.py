@@ -23,6 +23,8 @@ PRINTED = {"all": 0.76, "punctuation": 0.36}  # Tigges et al. 2024: share of the
 def table_of(run: Run) -> pd.DataFrame:
     """Return the measurements of a run: its own table, or the shipped rows; empty if there are neither.
 
+    Rows of LEACE are left out if the directions were found on too few rows (`why_no_leace`).
+
     Frame:
         measure, depth, name, place, value, low, high, n:
         accuracy, lost     of `Directions.removal`
@@ -31,7 +33,21 @@ def table_of(run: Run) -> pd.DataFrame:
         probe              of `sentviz.analysis.causal.probes.probe`
         words              of `sentviz.analysis.causal.direction_words.correlations`
     """
+    table = _stored(run)
+    return table[table["name"] != "leace"].reset_index(drop=True) if why_no_leace(run) else table
+
+
+def _stored(run: Run) -> pd.DataFrame:
     return run.frame(FILE) if FILE in run.files else rows_of(TABLE, run)
+
+
+def why_no_leace(run: Run) -> str:
+    """Return a sentence on why the measurement of a run does not show LEACE; "" if it does, and if there is no measurement."""
+    from sentviz.analysis.causal.directions import too_few_for_leace
+
+    table = _stored(run)
+    fitted = table.loc[table["measure"] == "cosine", "n"]
+    return "" if fitted.empty else too_few_for_leace(int(fitted.max()), run.shape.width)
 
 
 def has_directions(run: Run) -> bool:
@@ -101,7 +117,8 @@ def board(runs: Sequence[Run]) -> pd.DataFrame:
 
     Frame:
         run, n, unchanged, then the accuracy without the difference of means at every depth: all tokens, function words, punctuation, first
-        token, without LEACE and without random directions (mean) at all tokens, and the share of the accuracy above 50 % that is lost.
+        token; without random directions (mean) and, if it is shown for a run, without LEACE at all tokens; and the share of the accuracy
+        above 50 % that is lost.
         The last row has the numbers of Tigges et al. 2024.
     """
     import pandas as pd
@@ -118,6 +135,8 @@ def board(runs: Sequence[Run]) -> pd.DataFrame:
         )
     rows.append({"run": "Tigges et al. 2024", "unchanged": 1.0, "all tokens": 0.62, "punctuation": 0.82, "lost": PRINTED["all"]})
     frame = pd.DataFrame(rows).astype({"n": "Int64"}) if len(rows) > 1 else pd.DataFrame(rows)
+    if "LEACE" in frame and frame["LEACE"].isna().all():
+        frame = frame.drop(columns="LEACE")
     for name in set(frame) - {"run", "n"}:
         frame[name] = (100 * frame[name].astype(float)).round(1)
     return frame
@@ -140,8 +159,11 @@ def headline(run: Run) -> str:
 
 def removal_text(table: pd.DataFrame) -> str:
     """Return the accuracies without a direction as a table of text: a row per depth and place, a column per way."""
+    from sentviz.analysis.causal.directions import ROWS_OF_LEACE
+
     rows = table[table["measure"] == "accuracy"]
     unchanged = float(rows[rows["name"] == "unchanged"]["value"].iloc[0])
     wide = rows[rows["name"] != "unchanged"].pivot(index=["depth", "place"], columns="name", values="value")
     wide.index = [f"{depth_name(int(depth))}, {place}" for depth, place in wide.index]
-    return f"unchanged: {unchanged:.3f}\n" + wide.to_string(float_format="{:.3f}".format, na_rep="")
+    note = "" if "leace" in wide else f"\nLEACE needs {ROWS_OF_LEACE} rows for each dimension, so it is not shown."
+    return f"unchanged: {unchanged:.3f}\n" + wide.to_string(float_format="{:.3f}".format, na_rep="") + note

@@ -13,6 +13,9 @@ Taking a direction away sets the component of each state to the mean of the rows
 
     x - s (w . (x - m)) / (w . s),     s = difference of means, w = C^-1 s, C = covariance of all rows
 
+C needs many rows: with about one row per dimension, the accuracy that is left depends on how C is shrunk. LEACE is left out of a
+measurement with fewer than `ROWS_OF_LEACE` rows per dimension.
+
 Adding is called steering: x + t u, of which the norm t is stated.
 """
 
@@ -47,6 +50,7 @@ DEEP = 4  # layers above which a model is measured at three depths and on fewer 
 ROWS = {False: (600, 300), True: (400, 200)}  # rows for directions and rows for measurements, of shallow and of deep models
 SHORT = 30  # words of a text for deep models at most, if there are enough such texts
 RANDOM = 20  # random directions
+ROWS_OF_LEACE = 10  # rows per dimension that LEACE needs, since it inverts a covariance
 ELSEWHERE = ("difference", "leace")  # directions that are taken away at some tokens only
 FEW = 5  # random directions at every depth of a deep model, for which all its layers are run again
 RESAMPLES = 2_000
@@ -175,6 +179,8 @@ class Directions:
         self._check_depth(depth)
         x, side = self.rows[depth], self.fitted.side
         if way == "leace":
+            if why := too_few_for_leace(*x.shape):
+                raise InputError(why)
             by, along = leace(x, side)
         elif way == "random":
             assert rng is not None
@@ -199,7 +205,7 @@ class Directions:
 
         Args:
             depths: by default `some_depths` and `EVERY`, which takes away the direction of each depth at this depth.
-            ways: of `ERASED`. where: of `PLACES`; places that no text has are left out.
+            ways: of `ERASED`; LEACE is left out if `too_few_for_leace`. where: of `PLACES`; places that no text has are left out.
             random: random directions, at all tokens only. elsewhere: ways at other places and, of a deep model, at `EVERY`.
             progress: called with finished and total rows.
         Frame:
@@ -212,6 +218,8 @@ class Directions:
         for kind, wanted, known in (("direction", ways, ERASED), ("place", where, PLACES)):
             if unknown := [name for name in wanted if name not in known]:
                 raise InputError(f"There is no {kind} {unknown[0]!r}; there are {', '.join(known)}.")
+        if too_few_for_leace(*self.rows.shape[1:]):
+            ways = [way for way in ways if way != "leace"]
         masks_of = places(self.measured)
         rng = np.random.default_rng(self.seed)
         moves: dict[str, Mapping[int, Shift]] = {"unchanged": {}}
@@ -358,6 +366,16 @@ _WAYS: Mapping[str, Callable[[Floats, Any, int], Floats]] = {
     "kmeans": _kmeans,
     "lda": _lda,
 }
+
+
+def too_few_for_leace(rows: int, width: int) -> str:
+    """Return in a sentence why this number of rows is too small for LEACE; "" if it is large enough."""
+    if rows >= ROWS_OF_LEACE * width:
+        return ""
+    return (
+        f"LEACE is not shown: it inverts a covariance, which needs at least {ROWS_OF_LEACE} rows for each of the {width:,} dimensions, but"
+        f" the directions were found on {rows:,} rows."
+    )
 
 
 def leace(x: Floats, side: Any) -> tuple[Floats, Floats]:

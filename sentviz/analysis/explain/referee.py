@@ -29,6 +29,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain import SCORES, available, explained, score
 from sentviz.analysis.explain.curves import area, deletion, insertion, limits, mean_fall, probabilities
 from sentviz.analysis.explain.exact import Exact, exact, shapley_values, subsets
+from sentviz.analysis.explain.expectation import expected_curves, expected_first, expected_ranks, expected_signs
 from sentviz.analysis.explain.faithfulness import PERCENTS, summary
 from sentviz.analysis.explain.game import Doubles, Valued
 from sentviz.analysis.explain.judge import Agreement
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 LEAST, MOST = 4, 10  # words of a text
-RANDOM = 20  # random explanations of each text
+RANDOM = 20  # orders of each text that are drawn for the band of its curves
 COLUMNS = ["method", "metric", "value", "low", "high", "random", "n", "seed"]
 POINTS = 11  # points of a stored curve, from no word to all words
 MEASURES = ("ranks", "size", "signs", "first", "error", "reached", "comprehensiveness", "sufficiency", "deletion", "insertion")
@@ -81,12 +82,13 @@ def measure(
         negated: which texts have a negation, (len(texts),).
         sample: number of texts.
         negations: least number of negated texts for `turning`: after the sample, only its exact values are computed for more of them.
-        seed: seed of the sample and of the random explanations.
+        seed: seed of the sample and of the drawn orders.
         progress: called with (done, sample) after each text.
     Frame:
-        as `sentviz.analysis.explain.faithfulness.over_split`; the metrics are MEASURES, and for BEHIND the difference to word removal.
+        as `sentviz.analysis.explain.faithfulness.over_split`, with exact expectations in the column random. The metrics
+        are MEASURES, and for BEHIND the difference to word removal.
         The points of mean curves are metrics, too: "deletion-00" .. "insertion-10" at POINTS even shares of the words; their interval
-        is that of the means of random explanations. The method "exact" also has the share of texts in which `turning` is true, with
+        is that of the means of RANDOM drawn orders. The method "exact" also has the share of texts in which `turning` is true, with
         Wilson's interval: NEGATED and OTHERS.
     Raises:
         InputError: no text has as many words.
@@ -164,13 +166,15 @@ def word_scores(trace: Trace, name: str, players: Sequence[Word]) -> Doubles:
 
 
 def of_text(table: Doubles, scores: Mapping[str, Doubles], seed: int) -> tuple[pd.DataFrame, dict[tuple[str, str], Doubles]]:
-    """Return every measure of every method for one text, and the curves, (POINTS,) or (RANDOM, POINTS), by method and curve.
+    """Return every measure of every method for one text, and the curves, (POINTS,), by method and curve.
+
+    The method "expected" has the expectation of a random order, "random" the curves of RANDOM drawn ones, (RANDOM, POINTS).
 
     Args:
         table: (2^n,) log-odds of each subset of the words. scores: method -> (n,), with "removal".
-        seed: seed of the random explanations.
+        seed: seed of the drawn orders.
     Frame:
-        method, metric, value, random (mean of RANDOM explanations whose scores are standard normal). The exact values are a method, too.
+        method, metric, value, random (the exact expectation, `sentviz.analysis.explain.expectation`). The exact values are a method, too.
     """
     import pandas as pd
 
@@ -179,8 +183,15 @@ def of_text(table: Doubles, scores: Mapping[str, Doubles], seed: int) -> tuple[p
     drawn = np.random.default_rng(seed).standard_normal((RANDOM, n))
     scores = {**scores, "exact": values}
     lines = {name: _measures(values, chances, ends, line, signed=SCORES[name].signed) for name, line in scores.items()}
-    by_chance = np.mean([_measures(values, chances, ends, line, signed=True) for line in drawn], axis=0)
-    by_chance[MEASURES.index("error")] = np.nan  # the length of random scores has no meaning
+    without, alone = expected_curves(chances)
+    by_chance = [
+        expected_ranks(values),
+        expected_ranks(np.abs(values)),
+        expected_signs(values),
+        expected_first(values),
+        np.nan,
+        *_of_curves(without, alone, ends),
+    ]
     rows = [
         (name, metric, value, random)
         for name, line in lines.items()
@@ -193,26 +204,33 @@ def of_text(table: Doubles, scores: Mapping[str, Doubles], seed: int) -> tuple[p
     for curve, of in (("deletion", deletion), ("insertion", insertion)):
         curves |= {(name, curve): _at_points(of(chances, _order(line))) for name, line in scores.items()}
         curves["random", curve] = np.stack([_at_points(of(chances, _order(line))) for line in drawn])
+    curves |= {("expected", "deletion"): _at_points(without), ("expected", "insertion"): _at_points(alone)}
     return pd.DataFrame(rows, columns=["method", "metric", "value", "random"]), curves
 
 
 def _measures(values: Doubles, chances: Doubles, ends: tuple[float, float], scores: Doubles, *, signed: bool) -> list[float]:
     """Return the MEASURES of the scores of one text's words, (n,)."""
-    n, order = len(scores), _order(scores)
+    order = _order(scores)
     agreement = Agreement.of(scores, values, signed=signed)
     size = agreement.ranks if not signed else Agreement.of(np.abs(scores), values, signed=False).ranks
-    without, alone = deletion(chances, order), insertion(chances, order)
-    tops = [-(-percent * n // 100) for percent in PERCENTS]
-    low, high = ends
     return [
         agreement.ranks if signed else np.nan,
         size,
         agreement.signs,
         float(agreement.first),
         agreement.error,
+        *_of_curves(deletion(chances, order), insertion(chances, order), ends),
+    ]
+
+
+def _of_curves(without: Doubles, alone: Doubles, ends: tuple[float, float]) -> list[float]:
+    """Return the MEASURES from "reached" on of a deletion and an insertion curve, (n + 1,) each."""
+    tops = [-(-percent * (len(alone) - 1) // 100) for percent in PERCENTS]
+    low, high = ends
+    return [
         (mean_fall(without) - low) / (high - low) if high - low > 1e-9 else np.nan,
-        float(chances[-1] - without[tops].mean()),
-        float(chances[-1] - alone[tops].mean()),
+        float(alone[-1] - without[tops].mean()),
+        float(alone[-1] - alone[tops].mean()),
         area(without),
         area(alone),
     ]
@@ -263,14 +281,17 @@ def _at_points(curve: Doubles) -> Doubles:
 
 
 def _mean_curves(curves: Sequence[Mapping[tuple[str, str], Doubles]], seed: int) -> pd.DataFrame:
-    """Return the means over texts, a row per point; the interval of random explanations has 95 % of the means of RANDOM explanations."""
+    """Return the means over texts, a row per point; the row "random" has the expectation, and 95 % of the means of RANDOM drawn orders."""
     import pandas as pd
 
     rows: list[tuple[object, ...]] = []
-    for method, curve in dict.fromkeys(key for each in curves for key in each):
+    for method, curve in dict.fromkeys(key for each in curves for key in each if key[0] != "expected"):
         every = [each[method, curve] for each in curves if (method, curve) in each]
-        means = np.atleast_2d(np.mean(every, axis=0))
-        low, high = np.percentile(means, (2.5, 97.5), axis=0) if method == "random" else np.full((2, POINTS), np.nan)
-        points = zip(means.mean(axis=0), low, high, strict=True)
+        means = np.mean(every, axis=0)
+        low, high = np.full((2, POINTS), np.nan)
+        if method == "random":
+            low, high = np.percentile(means, (2.5, 97.5), axis=0)
+            means = np.mean([each["expected", curve] for each in curves], axis=0)
+        points = zip(means, low, high, strict=True)
         rows += [(method, f"{curve}-{i:02d}", *point, np.nan, len(every), seed) for i, point in enumerate(points)]
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -21,7 +21,7 @@ from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_x
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.others import is_installed, kernel_shap, lime
 from sentviz.analysis.explain.parts import Cut, part_removal, parts
-from sentviz.analysis.explain.permutation import permutation_shap
+from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap
 from sentviz.analysis.explain.smoothgrad import smooth_gradient
 from sentviz.analysis.explain.units import MAX_WORDS, find_units
 from sentviz.errors import InputError, nearest
@@ -49,7 +49,7 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",)) -
 
 
 def with_scores(trace: Trace, results: Mapping[str, Any]) -> Trace:
-    """Return the trace with results of methods: arrays (m,), or objects with `scores` and perhaps `rise`, `places` and `errors`."""
+    """Return the trace with results of methods: arrays (m,), or objects with `scores` and perhaps `rise`, `places`, `errors`, `draws`."""
 
     def of(name: str) -> dict[str, Any]:
         return {method: value for method, result in results.items() if (value := getattr(result, name, None)) is not None}
@@ -60,6 +60,7 @@ def with_scores(trace: Trace, results: Mapping[str, Any]) -> Trace:
         rises={**trace.rises, **of("rise")},
         units={**trace.units, **of("places")},
         errors={**trace.errors, **of("errors")},
+        draws={**trace.draws, **of("draws")},
     )
 
 
@@ -427,15 +428,27 @@ def _sum(trace: Trace, name: str) -> float:
 
 
 def uncertainty(trace: Trace, name: str) -> str:
-    """Return a sentence about the standard errors of a sampled score; "" if the method has none."""
+    """Return a sentence about the sampling errors of a score; "" if the method has none."""
     if name not in trace.errors:
         return ""
-    largest = float(trace.errors[name].max(initial=0))
+    draws = trace.draws.get(name, 0)
+    if not trace.errors[name].any() and not draws:
+        return "All subsets of the words were predicted: no sampling error."
+    widest = float(margins(trace, name).max(initial=0))
     return (
-        f"The standard error of a word is at most {largest:.2f}."
-        if largest
-        else "All subsets of the words were predicted: no sampling error."
+        f"From {draws} draws: with 95% confidence, a word's value is off by at most {widest:.2f} (Student's t with"
+        f" {draws - 1} degree{'s' * (draws != 2)} of freedom)."
     )
+
+
+def margins(trace: Trace, name: str) -> Floats:
+    """Return half the width of each token's 95 % t interval, (m,), by `interval_of_draws`; 0 for a score without sampling errors."""
+    margin = np.zeros(len(trace.tokens), dtype=np.float32)
+    if draws := trace.draws.get(name, 0):
+        words = ~trace.specials
+        _, first, of = np.unique(trace.units[name][words], return_index=True, return_inverse=True)
+        margin[words] = interval_of_draws(trace.errors[name][words][first].astype(np.float64), draws)[of]
+    return margin
 
 
 def percent(p: float) -> str:

@@ -1,0 +1,60 @@
+"""The exact expectation of random explanations, against all orders of a few words, and the shipped tables."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from sentviz.analysis.explain import referee
+from sentviz.analysis.explain.curves import deletion, insertion, limits, probabilities
+from sentviz.analysis.explain.exact import shapley_values
+from sentviz.analysis.explain.refereed import PATCHED, TABLE
+from sentviz.analysis.explain.stored import read_measured
+
+
+def additive(weights: list[float]) -> np.ndarray:
+    return np.array([sum(weight for i, weight in enumerate(weights) if place >> i & 1) for place in range(1 << len(weights))])
+
+
+TABLES = [np.random.default_rng(n).normal(size=1 << n) for n in (3, 4, 5)] + [additive([1.0, -1.0, 0.5, 1.0]), additive([1.0, 2.0])]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=["3", "4", "5", "tie", "two"])
+def test_all_orders_and_signs(table: np.ndarray) -> None:
+    """Each measure's column `random` is its mean over all orders of sizes with all signs, which random scores have alike."""
+    values = shapley_values(table)
+    n = len(values)
+    scores = {
+        str((order, signs)): np.array(signs) * (np.array(order) + 1.0)
+        for order in permutations(range(n))
+        for signs in product((-1, 1), repeat=n)
+    }
+    chances = probabilities(table)
+    lines = [referee._measures(values, chances, limits(chances), line, signed=True) for line in scores.values()]
+    frame, curves = referee.of_text(table, {"removal": values}, 0)
+    random = frame[frame["method"] == "removal"].set_index("metric")["random"]
+    for metric, mean in zip(referee.MEASURES, np.mean(lines, axis=0), strict=True):
+        if metric == "error":
+            assert np.isnan(random[metric])
+        else:
+            assert random[metric] == pytest.approx(mean, abs=1e-12, nan_ok=True), metric
+    for curve, of in (("deletion", deletion), ("insertion", insertion)):
+        every = [referee._at_points(of(chances, np.array(order))) for order in permutations(range(n))]
+        assert curves["expected", curve] == pytest.approx(np.mean(every, axis=0), abs=1e-12)
+
+
+def test_the_shipped_tables_have_expectations() -> None:
+    """Rank correlations of random scores are 0, signs 1/2, and the first word is found as often as one word of 4 to 10 is."""
+    table = read_measured(TABLE)
+    for metric, expected in (("ranks", 0.0), ("size", 0.0), ("signs", 0.5)):
+        assert (table[table["metric"] == metric]["random"] == expected).all(), metric
+    first = table[table["metric"] == "first"]
+    assert first["random"].between(1 / referee.MOST, 1 / referee.LEAST).all()
+    assert (first.groupby("run")["random"].nunique() == 1).all()
+    assert first.set_index("run")["random"]["english/mpnet"].iloc[0] == pytest.approx(0.1363, abs=1e-3)
+    own = table[(table["method"] == "random") & table["metric"].isin(["ranks", "size", "signs", "first"])]
+    assert own["value"].to_numpy() == pytest.approx(own["random"].to_numpy(), abs=1.5e-4)
+    patched = read_measured(PATCHED)
+    assert (patched["random"] == 0).all()
