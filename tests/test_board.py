@@ -20,12 +20,44 @@ pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 
 
 def board_rows(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
-    """Claims of a row each, with these verdicts."""
+    """Claims of a row each, with these verdicts and no p."""
+    levels = float("nan"), float("nan")
     rows = [
-        (paper, paper.lower(), f"{paper}-{claim}", f"{claim} in full", claim, "Set", "section 1", "runs here", verdict, "n = 3", (), effect)
+        (
+            paper,
+            paper.lower(),
+            f"{paper}-{claim}",
+            f"{claim} in full",
+            claim,
+            "Set",
+            "section 1",
+            "runs here",
+            "tested",
+            verdict,
+            "n = 3",
+            (),
+            effect,
+            *levels,
+        )
         for claim, verdict in verdicts.items()
     ]
-    columns = ["paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect"]
+    columns = [
+        "paper",
+        "name",
+        "key",
+        "claim",
+        "row",
+        "on",
+        "where",
+        "against",
+        "kind",
+        "verdict",
+        "evidence",
+        "parts",
+        "effect",
+        "p",
+        "adjusted",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 

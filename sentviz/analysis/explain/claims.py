@@ -83,7 +83,7 @@ def _effect(row: Row) -> Effect:
 
 
 def _claim(name: str, statement: str, test: Callable[[Run], Finding], how: str) -> Claim:
-    return Claim(name, statement, "sentviz", "runs here", partial(_on_each, test), how=how)
+    return Claim(name, statement, "sentviz", "runs here", "tested", partial(_on_each, test), how=how)
 
 
 CLAIMS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.claim import Finding, Reference, Row, decide, not_testable, settled
+from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_testable, settled
 from sentviz.papers.sevenessxin import cloud_words, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
@@ -220,8 +220,10 @@ RUNS: Reference = "runs here"
 ON = prints.DATASET
 
 
-def _row(short: str, judge: Callable[..., Finding], against: Reference, name: str, place: str, shows: str, how: str = "") -> Row:
-    return Row(short, short, against, judge, {ON: (name, place)}, shows, how=how)
+def _row(
+    short: str, judge: Callable[..., Finding], against: Reference, kind: Kind, name: str, place: str, shows: str, how: str = ""
+) -> Row:
+    return Row(short, short, against, kind, judge, {ON: (name, place)}, shows, how=how)
 
 
 def _clouds_of(*cells: str) -> Callable[..., Finding]:
@@ -230,25 +232,26 @@ def _clouds_of(*cells: str) -> Callable[..., Finding]:
 
 BY_RANK = f"ranks by frequency in a cell of the matrix; prominent means the first {PROMINENT}"
 ROWS = (
-    _row("From scratch it passes 80%", judge_ceiling, TABLES, "c7a1e0", "section I, table II", "results"),
-    _row("V4 is the most robust light version", judge_robust, TABLES, "5b90f4", "section III-C4, table II", "results"),
-    _row("V2 and V7 gain a little over V1", judge_modest_gains, TABLES, "e13d68", "section IV-A, table II", "results"),
-    _row("V3 is behind V1 and then recovers", judge_wider, TABLES, "08f6ab", "section IV-A, table II", "results"),
-    _row("V7 to V10 add little to V6", judge_beyond, TABLES, "d46c21", "section IV-A, table II", "results"),
-    _row("The second phase hardly changes V5", judge_few_rope, TABLES, "9a25be", "section IV-C1, table II", "phases"),
-    _row("From scratch it passes 80%", judge_ceiling_here, RUNS, "2f81d7", "section I", "results"),
-    _row("The second phase adds no parameters", judge_parameters, RUNS, "b603c5", "abstract", "phases"),
-    _row("V3 has the higher validation loss", judge_loss_of_wider, RUNS, "74ed19", "section IV-C, figure 3", "training"),
-    _row("After epoch 12 V6 overfits", judge_overfitting, RUNS, "a0c352", "section IV-C, figures 3, 4", "training"),
-    _row("True positives: love, thank, lol", _clouds_of("TP"), RUNS, "3d7b96", "section IV-D2, figure 8", "clouds", BY_RANK),
+    _row("From scratch it passes 80%", judge_ceiling, TABLES, "printed", "c7a1e0", "section I, table II", "results"),
+    _row("V4 is the most robust light version", judge_robust, TABLES, "printed", "5b90f4", "section III-C4, table II", "results"),
+    _row("V2 and V7 gain a little over V1", judge_modest_gains, TABLES, "printed", "e13d68", "section IV-A, table II", "results"),
+    _row("V3 is behind V1 and then recovers", judge_wider, TABLES, "printed", "08f6ab", "section IV-A, table II", "results"),
+    _row("V7 to V10 add little to V6", judge_beyond, TABLES, "printed", "d46c21", "section IV-A, table II", "results"),
+    _row("The second phase hardly changes V5", judge_few_rope, TABLES, "printed", "9a25be", "section IV-C1, table II", "phases"),
+    _row("From scratch it passes 80%", judge_ceiling_here, RUNS, "counted", "2f81d7", "section I", "results"),
+    _row("The second phase adds no parameters", judge_parameters, RUNS, "counted", "b603c5", "abstract", "phases"),
+    _row("V3 has the higher validation loss", judge_loss_of_wider, RUNS, "counted", "74ed19", "section IV-C, figure 3", "training"),
+    _row("After epoch 12 V6 overfits", judge_overfitting, RUNS, "counted", "a0c352", "section IV-C, figures 3, 4", "training"),
+    _row("True positives: love, thank, lol", _clouds_of("TP"), RUNS, "counted", "3d7b96", "section IV-D2, figure 8", "clouds", BY_RANK),
     _row(
         "Negative answers: sad, miss, work, now, going",
         _clouds_of("TN", "FN"),
         RUNS,
+        "counted",
         "f8294e",
         "section IV-D2, figure 8",
         "clouds",
         BY_RANK,
     ),
-    _row("But and happy, happy and kidding peak", judge_peaks, RUNS, "61be0d", "section IV-D3, figures 6, 7", "importance"),
+    _row("But and happy, happy and kidding peak", judge_peaks, RUNS, "counted", "61be0d", "section IV-D3, figures 6, 7", "importance"),
 )
