@@ -1,5 +1,5 @@
 """Claims with their verdicts as one figure: a row for each claim, a column for each data set, and a coloured cell with a sign and the
-effect, if there is one.
+effect, if there is one. A claim with several parts has a cell for each part, side by side.
 
 One paper is one panel; several papers make a poster. In a narrow figure, each claim of the poster is a tile. Colours and signs of verdicts
 are those of `sentviz.figures.verdicts`.
@@ -155,22 +155,31 @@ class _Panel:
 
     @property
     def cells(self) -> list[_Cell]:
-        """All claims with their positions; claims of one row and column share the cell side by side."""
+        """All claims with their positions. Claims of one row and column, and the parts of a claim, share the cell side by side."""
         cells = []
         for at, _, row in self.rows:
-            reach = max((_reach(claim["effect"]) for claim in row if claim["effect"] is not None), default=0.0) or 1.0
+            parts = [part for claim in row for part in _parts(claim)]
+            reach = max((_reach(part["effect"]) for part in parts if part["effect"] is not None), default=0.0) or 1.0
             for name in self.columns:
-                claims = [claim for claim in row if claim["on"] == name]
-                cells += [
-                    _Cell(claim, at, self.columns.index(name), i, len(claims), reach, self.wide >= UPRIGHT)
-                    for i, claim in enumerate(claims)
-                ]
+                here = [part for part in parts if part["on"] == name]
+                roomy = self.wide >= UPRIGHT * max(1, len(here))
+                cells += [_Cell(part, at, self.columns.index(name), i, len(here), reach, roomy) for i, part in enumerate(here)]
         return cells
+
+
+def _parts(claim: dict[Any, Any]) -> list[dict[Any, Any]]:
+    """Return a claim's parts as claims, each with its own verdict and effect and the name of the part; a claim without parts is its own."""
+    if not claim["parts"]:
+        return [claim]
+    return [
+        claim | {"verdict": finding.verdict, "effect": finding.effect, "part": name, "whole": claim["verdict"]}
+        for name, finding in claim["parts"]
+    ]
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """The position of a claim: pixels below the panel's top, and its column or a part of the column."""
+    """The position of a claim or of one of its parts: pixels below the panel's top, and its column or a part of the column."""
 
     claim: dict[Any, Any]
     at: float
@@ -351,6 +360,8 @@ def _hover(claim: dict[Any, Any]) -> str:
     words = [] if effect is None else textwrap.wrap(effect_in_words(effect) + (f" ({effect.of})" if effect.of else ""), 56)
     level = textwrap.wrap(level_in_words(claim["p"], claim["adjusted"]), 56)
     lines = [*textwrap.wrap(claim["claim"], 56), *words, *textwrap.wrap(f"{claim['kind']}: {KINDS[claim['kind']]}", 56), *level]
+    if "part" in claim:
+        lines = [*textwrap.wrap(f"on {claim['part']}; the claim as a whole {VERDICT_WORDS[claim['whole']]}", 56), *lines]
     return "<br>".join([f"<b>{VERDICT_WORDS[claim['verdict']]}</b>", *(as_text(line, None) for line in lines)])
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Reference, Row, board, decide, not_testable
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
@@ -34,14 +35,9 @@ LEVEL = 0.05  # significance level
 
 
 def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Finding:
-    """Judge a claim on the runs of each encoder. The verdict is that of the first (`fused.encoders`) on which it can be judged."""
-    every = [(ENCODER_TITLES[encoder], judge(encoder)) for encoder in encoders]
-    findings = dict(sorted(every, key=lambda item: item[1].verdict == "unjudged"))
-    first = next(iter(findings.values()))
-    if len(findings) == 1:
-        return first
-    evidence = "; ".join(f"{title}, it {VERDICT_WORDS[part.verdict]}: {part.evidence}" for title, part in findings.items())
-    return Finding(first.verdict, evidence, tuple(findings.items()), first.effect)
+    """Judge a claim on the runs of each encoder: a part each, if there are several (`strictest_finding`)."""
+    findings = {ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
+    return strictest_finding(findings) if len(findings) > 1 else next(iter(findings.values()))
 
 
 def _presets(encoder: str, *settings: str) -> list[str]:
@@ -139,7 +135,8 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
     """Test whether a deviation about [CLS] changes, layer by layer over seeds (Welch's t test, Holm over layers).
 
     Args:
-        changes: whether the claim is that it changes; otherwise that it stays the same within a tenth.
+        changes: whether the claim is that it changes; otherwise that every layer stays the same within a tenth. It is
+            refuted by a layer whose change is more than a tenth (`equivalent`); a smaller significant change is no reason.
     """
     return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_deviation_of(dataset, runs, encoder, measure, changes))
 
@@ -161,13 +158,20 @@ def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure
     p_values, spans = welch(injected, base)
     adjusted = holm({str(layer): float(value) for layer, value in enumerate(p_values)})
     spans = spans / base.mean(axis=0)
+    wider = welch(injected, base, 1 - LEVEL / len(relative))[1] / base.mean(axis=0)  # hold for all layers at once (Bonferroni)
     most = int(np.abs(relative).argmax())
     low, high = (100 * float(side) for side in spans[:, most])
     effect = Effect(100 * float(relative[most]), low, high, "%", of=f"largest change, in layer {most + 1}")
     evidence = f"{numbers}; smallest p after Holm over {len(adjusted)} layers {min(adjusted.values()):.2g}; {seeds}"
-    same = bool((np.abs(spans) <= SAME).all())
-    changed = min(adjusted.values()) <= LEVEL and not same
-    return Finding(decide(changed, same) if changes else decide(same, changed), evidence, effect=effect)
+    ends = [(float(change), float(low), float(high)) for change, low, high in zip(relative, *spans, strict=True)]
+    same = all(equivalent(low, high, SAME) for _, low, high in ends)
+    levels = [p_of_margin(change, low, high, SAME) for change, low, high in ends]
+    p_same = max(levels)
+    if changes:
+        verdict = decide(min(adjusted.values()) <= LEVEL and not same, same)
+        return Finding(verdict, evidence, effect=effect, p=p_same if same else min(adjusted.values()))
+    beyond = [len(ends) * p for p, low, high in zip(levels, *wider, strict=True) if equivalent(low, high, SAME) is False]
+    return Finding(decide(same, bool(beyond)), evidence, effect=effect, p=min(1.0, min(beyond)) if beyond else p_same)
 
 
 def judge_cause(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -193,11 +197,11 @@ def _judge_cause_of(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     return Finding(seeded(verdict, [gain["test"]]), evidence, effect=Effect.from_comparison(gain, SETTINGS[CHOSEN]), p=p)
 
 
-def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def welch(a: Floats, b: Floats, coverage: float = 0.95) -> tuple[Floats, Floats]:
     """Compare the means of (S, L) and (T, L) values over seeds by Welch's t test.
 
     Returns:
-        p (L,), and the 95 % intervals (2, L) of the differences of means.
+        p (L,), and the intervals (2, L) of the differences of means.
     """
     from scipy.stats import t
 
@@ -205,7 +209,7 @@ def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     error = np.maximum(np.sqrt(part[0] + part[1]), 1e-12)
     freedom = error**4 / np.maximum(part[0] ** 2 / (len(a) - 1) + part[1] ** 2 / (len(b) - 1), 1e-48)
     difference = a.mean(axis=0) - b.mean(axis=0)
-    half = t.ppf(0.975, freedom) * error
+    half = t.ppf((1 + coverage) / 2, freedom) * error
     return 2 * t.sf(np.abs(difference) / error, freedom), np.stack([difference - half, difference + half])
 
 

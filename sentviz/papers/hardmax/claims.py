@@ -29,7 +29,6 @@ MISSING = not_testable("the runs are not installed")
 DISTANCE = 2.0  # least distance of a leader from the decision line, in the embedding's unit
 CONFIDENCE = 0.95  # least confidence of the reviews whose leaders are counted
 TOP = 15  # leaders of each class
-OUTER = 0.1  # share of the leaders on one side that count as the furthest
 NO_LEXICON = "no English polarity lexicon is on this machine"
 
 
@@ -138,23 +137,24 @@ def judge_leaders(_: str, runs: Sequence[Run], *, distance: float) -> Finding:
 
 
 def judge_furthest(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether both words that the poster names are among the outer tenth of the leaders on their side of the line."""
+    """Return the places of both words that the poster names. The sentence is about its own training, so ours do not decide it."""
     from sentviz.analysis.testset.leaders import FILE, leading
     from sentviz.models.loading import load
 
     available = counted(runs, weights=True)
     if not available:
         return MISSING
-    verdicts, numbers = list[Verdict](), []
+    numbers = []
     for run in available:
         words = leading(run.frame(FILE), load(run).vocabulary)  # type: ignore[attr-defined]
         ranks = [ranked(words, word, sign) for word, sign in zip(NAMED, (1, -1), strict=True)]
-        far = [rank is not None and rank <= OUTER * total for rank, total in ranks]
-        verdicts.append(decide(all(far), not all(far)))
         places = [f"{word} {f'{rank:,} of {total:,}' if rank else 'not'}" for word, (rank, total) in zip(NAMED, ranks, strict=True)]
-        numbers.append(f"d = {run.shape.width}: {', '.join(places)}")
-    evidence = f"place among the leaders on its side, the furthest first: {'; '.join(numbers)}; {_trainings(available)}"
-    return Finding(_agreed(verdicts), evidence)
+        side = words[words["leads"] > 0].sort_values("score")["word"]
+        numbers.append(f"d = {run.shape.width}: {', '.join(places)} (our furthest: {side.iloc[-1]} and {side.iloc[0]})")
+    return not_testable(
+        "the sentence is about the poster's own training, and another training has other leaders. In ours, places among the leaders on"
+        f" their side, the furthest first: {'; '.join(numbers)}; {_trainings(available)}"
+    )
 
 
 def ranked(words: pd.DataFrame, word: str, sign: int) -> tuple[int | None, int]:
@@ -316,7 +316,7 @@ CLAIMS = board(
     Row("The furthest leaders are amazing and torture", "The leaders furthest from the decision line include amazing and torture", RUNS,
         "counted",
         judge_furthest, {DATASET: ("e03c9a", "training and results")}, "model", "hardmax-components",
-        "each word is in the outer tenth of the leaders on its side of the line"),
+        "the place of each word among the leaders on its side of the line"),
     Row("Accuracy grows with the dimension", "Accuracy grows with the dimension of the embedding", RUNS, "tested", judge_growth,
         {DATASET: ("992eaa", "public code")}, "pictures", "hardmax-accuracy",
         "each dimension against the one below it, p after Holm over these steps"),

@@ -209,18 +209,14 @@ def judge_example_heads(_: str, runs: Sequence[Run]) -> Finding:
 
 
 def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether every SentiFormer with weights predicts a negative class for the paper's sarcastic sentence. One seed is too few."""
+    """Return what every SentiFormer with weights predicts for the paper's sarcastic sentence. The paper speaks of its own model."""
     from sentviz.models.loading import load
 
     models = with_weights(runs)
     if not models:
         return _missing("a SentiFormer with weights")
     predictions = [(run.name, str(load(run).predict([prints.SARCASTIC])["label"].iloc[0])) for run in models]
-    numbers = ", ".join(f"{name} says {label}" for name, label in predictions)
-    if len({run.config["recipe"]["seed"] for run in models}) < 2:
-        return not_testable(f"{numbers}; one sentence and one seed, so the effect of the seed is unknown")
-    negative = ["negative" in label for _, label in predictions]
-    return Finding(decide(all(negative), not any(negative)), numbers)
+    return not_testable(f"the paper speaks of its own model; of ours, {', '.join(f'{name} says {label}' for name, label in predictions)}")
 
 
 COUNTED: Reference = "data sets"

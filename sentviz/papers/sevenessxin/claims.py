@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled, strictest_finding
+from sentviz.analysis.levels import LEVEL, equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
@@ -88,11 +90,12 @@ def judge_figure_5(*_: object) -> Finding:
 
 
 def judge_printed_scarcity(*_: object) -> Finding:
-    """Test whether V5, trained on a sixteenth of the tweets, is about five points behind V1."""
+    """Test whether V5, trained on a sixteenth of the tweets, is about five points behind V1, in each phase."""
     accuracies = _accuracies("results")
-    lags = {phase: accuracies[f"7ess-v1{phase}"] - accuracies[f"7ess-v5{phase}"] for phase in ("", f"-{ROPE}")}
-    numbers = ", ".join(f"{100 * lag:.1f} points with {'RoPE' if phase else 'sinusoids'}" for phase, lag in lags.items())
-    return settled(all(abs(lag - FEW) < LITTLE for lag in lags.values()), f"V5 behind V1: {numbers}")
+    lags = {words: accuracies[f"7ess-v1{phase}"] - accuracies[f"7ess-v5{phase}"] for phase, words in PHASES.items()}
+    return strictest_finding(
+        {words: settled(abs(lag - FEW) < LITTLE, f"V5 is {100 * lag:.1f} points behind V1") for words, lag in lags.items()}
+    )
 
 
 # ---- runs
@@ -230,18 +233,16 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
         }
     if not comparisons:
         return _missing()
-    verdicts = [
-        decide(
-            holds=pair.test == "over seeds" and pair.low > -LITTLE and pair.high < LITTLE,
-            fails=pair.test == "over seeds" and (pair.low > LITTLE or pair.high < -LITTLE),
-        )
-        for pair in comparisons.values()
-    ]
-    verdict = decide(holds=set(verdicts) == {"holds"}, fails="fails" in verdicts)
+    over_seeds = [pair for pair in comparisons.values() if pair.test == "over seeds"]
+    inside = [equivalent(pair.low, pair.high, LITTLE) for pair in over_seeds]
+    levels = [p_of_margin(pair.difference, pair.low, pair.high, LITTLE) for pair in over_seeds]
+    beyond = [len(levels) * p for p, little in zip(levels, inside, strict=True) if little is False]  # Bonferroni
+    verdict = decide(holds=len(inside) == len(comparisons) and all(inside), fails=bool(beyond) and min(beyond) <= LEVEL)
     numbers = "; ".join(f"{name} {pair.points}, {pair.compared}" for name, pair in comparisons.items())
     evidence = f"points: {numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
-    finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name))
+    p = min(1.0, min(beyond)) if beyond else max(levels, default=None)
+    finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name), p=p)
     return _with_rates(finding, runs, [], GROWN)
 
 
@@ -253,21 +254,20 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
     name = next((model for model in candidates if model in by_model and (model in several or not several)), "")
     if not name:
         return _missing()
-    verdicts, shares, gaps = set[Verdict](), list[str](), list[Effect]()
+    verdicts, shares, gaps = set[Verdict](), list[str](), list[dict[str, float]]()
     for run in by_model[name]:
         low, high = (rates([run])[label] for label in ("negative", "positive"))
         verdicts.add(decide(holds=high[1] > low[2], fails=high[2] < low[1]))
-        half = math.hypot(high[2] - high[1], low[2] - low[1]) / 2
-        gap = high[0] - low[0]
-        gaps.append(
-            Effect.from_share_difference(gap, gap - half, gap + half, of="share of positive minus negative tweets right, least seed")
-        )
+        gap, half = high[0] - low[0], math.hypot(high[2] - high[1], low[2] - low[1]) / 2
+        gaps.append({"difference": gap, "low": gap - half, "high": gap + half})
         shares.append(f"{in_percent(*high)} of positive and {in_percent(*low)} of negative tweets right")
     evidence = f"{prints.title(name)}: {'; '.join(shares)}. The weights were selected by F1 of the positive class, which favours that class"
     if len(shares) < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown")
-    least = min(gaps, key=lambda gap: abs(gap.value))
-    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", f"{evidence}; {len(shares)} seeds", effect=least)
+    least = min(gaps, key=lambda gap: abs(gap["difference"]))
+    evidence += f"; {len(shares)} seeds, the smallest difference is {in_points(least)} points"
+    effect = Effect.from_comparison(least, "share of positive minus negative tweets right, the smallest of the seeds")
+    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, effect=effect)
 
 
 def judge_neutral_tweets(*_: object) -> Finding:
