@@ -125,8 +125,8 @@ def test_ranks_leave_out_the_stop_words_of_the_package() -> None:
     assert {"but", "not", "no", "too", "just", "get", "like", "very"} <= wordcloud_stop_words() - stop_words(["en"])
 
 
-@pytest.mark.parametrize(("first", "ranks"), [((0.4, 0.4), ("1", "1")), ((0.0, 0.4), ("5", "1")), ((0.4,), ("1",))])
-def test_peaks_of_importance(first: tuple[float, ...], ranks: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first", "peak"), [((0.4, 0.4), (True, True)), ((0.0, 0.4), (False, True)), ((0.4,), (True,))])
+def test_peaks_of_importance(first: tuple[float, ...], peak: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The weight of both named words in every seed; the other words have 0.1. The figures are of the paper's own model."""
     runs: Any = [
         SimpleNamespace(
@@ -151,7 +151,7 @@ def test_peaks_of_importance(first: tuple[float, ...], ranks: tuple[str, ...], m
     monkeypatch.setattr("sentviz.models.loading.load", load)
     finding = observations.judge_peaks(ON, runs)
     assert finding.verdict == "unjudged" and finding.evidence.startswith("figures 6 and 7 are of the paper's own model")
-    assert re.findall(r"but” (\d)", finding.evidence) == list(ranks)
+    assert [rank in ("1", "2") for rank in re.findall(r"but” (\d+)", finding.evidence)] == list(peak)
 
 
 def test_the_longest_training_decides_nothing(tmp_path: Path) -> None:
