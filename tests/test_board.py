@@ -179,7 +179,7 @@ def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> No
 def test_each_part_of_a_claim_has_its_own_cell() -> None:
     """Two cells side by side, each with the colour of its part, a tooltip that names part and claim, and a click that opens the claim."""
     parts = (("phase 1", Finding("holds", "+0.4")), ("phase 2", Finding("fails", "-0.2")))
-    claims = board_rows({"a": "fails"}).assign(parts=[parts])
+    claims = board_rows({"a": "fails"}).assign(parts=pd.Series([parts]))
     bars = [bar for bar in board(claims, title="t", bare=True).plot.data if bar.type == "bar"]
     assert [bar.name for bar in bars] == ["holds", "does not hold"]
     assert [bar.customdata[0][0] for bar in bars] == ["One-a"] * 2
@@ -188,7 +188,7 @@ def test_each_part_of_a_claim_has_its_own_cell() -> None:
 
 
 def test_a_verdict_that_does_not_survive_the_board_is_marked() -> None:
-    """Its tooltip has both p and the mark, and its kind; the caption counts the decided claims by kind."""
+    """The tooltip has both p, the mark and the kind; the caption counts the decided claims by kind."""
     claims = board_rows({"a": "holds"}).assign(p=0.04, adjusted=0.2)
     figure = board(claims, title="t", bare=True)
     words = next(bar for bar in figure.plot.data if bar.type == "bar").customdata[0][1].replace("<br>", " ")

@@ -37,7 +37,7 @@ def test_claims_of_one_row_are_one_row_and_those_of_no_data_set_are_overall() ->
 def test_the_parts_of_a_claim_follow_it() -> None:
     """Each part has its own button with its verdict, below the claim's, which has the level; all open the claim."""
     parts = (("phase 1", Finding("holds", "+0.4", effect=Effect(0.4))), ("phase 2", Finding("fails", "-0.2")))
-    (row,) = content(board_rows({"a": "fails"}).assign(parts=[parts], p=0.03, adjusted=0.09), "", "light")["rows"]
+    (row,) = content(board_rows({"a": "fails"}).assign(parts=pd.Series([parts]), p=0.03, adjusted=0.09), "", "light")["rows"]
     whole, first, second = row["verdicts"]
     assert whole["on"] == "Set" and whole["words"].endswith(
         "p = 0.03, after Benjamini and Hochberg = 0.09: not significant over the paper's board"

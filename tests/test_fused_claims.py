@@ -33,7 +33,7 @@ def test_the_strictest_encoder_that_can_be_judged_decides() -> None:
     """An encoder whose runs lack the measurement is a part without a say; one that fails decides."""
     by_encoder = {"minilm": not_testable("not measured"), "e5": Finding("open", "a little"), "cls": Finding("fails", "none")}
     finding = _by_encoder(list(by_encoder), by_encoder.__getitem__)
-    assert finding.verdict == "fails" and [name for name, _ in finding.parts] == ["MiniLM", "multilingual E5", "from scratch"]
+    assert finding.verdict == "fails" and [name for name, _ in finding.parts] == ["MiniLM", "multilingual E5", "an encoder from scratch"]
     assert _by_encoder(["minilm", "e5"], by_encoder.__getitem__).verdict == "open"
     assert _by_encoder(["minilm"], by_encoder.__getitem__).verdict == "unjudged"
 
@@ -420,8 +420,10 @@ def test_a_base_is_a_part_once_its_baseline_is_installed(data: str, base: str, t
     for statement in (f"Every setting {words} on {DATASETS[data]}" for words in ("gains over the baseline", XIA)):
         alone, both = judge(statement, scratch), judge(statement, [*scratch, *on_base])
         assert alone.verdict == both.verdict == "fails" and both.effect == alone.effect
-        assert f"on {study.ENCODER_TITLES[base]} it holds" in both.evidence and "on from scratch it does not hold" in both.evidence
-        assert dict(both.parts)["from scratch"] == alone
+        assert (
+            f"on {study.ENCODER_TITLES[base]} it holds" in both.evidence and "on an encoder from scratch it does not hold" in both.evidence
+        )
+        assert dict(both.parts)["an encoder from scratch"] == alone
         assert judge(statement, [*scratch, *on_base[:-2]]) == alone
 
 

@@ -36,7 +36,7 @@ def test_the_adjusted_p_rejects_as_the_rule_does() -> None:
 
 def test_the_share_of_false_discoveries_is_at_most_five_percent() -> None:
     """1,000 boards of 30 tested claims, 6 of them with an effect; of the claims that survive, at most 6 % have none."""
-    rng, wrong, found = np.random.default_rng(1), list[float](), 0
+    rng, wrong, right = np.random.default_rng(1), list[float](), 0
     for _ in range(1_000):
         means = np.array([3.0] * 6 + [0.0] * 24)
         values = rng.normal(means)
@@ -47,9 +47,9 @@ def test_the_share_of_false_discoveries_is_at_most_five_percent() -> None:
             findings[str(i)] = "tested", Finding(decided, "", effect=effect)  # type: ignore[arg-type]
         survive = [int(key) for key, p in over_board(findings).items() if p <= 0.05]
         wrong.append(sum(i >= 6 for i in survive) / max(1, len(survive)))
-        found += sum(i < 6 for i in survive)
+        right += sum(i < 6 for i in survive)
     assert np.mean(wrong) <= 0.06
-    assert found / 6_000 > 0.5
+    assert right / 6_000 > 0.5
 
 
 def test_only_tested_claims_have_a_level() -> None:
@@ -119,7 +119,7 @@ def test_every_decided_tested_claim_has_a_level() -> None:
 
 
 def test_kinds_fit_what_a_test_reads() -> None:
-    """Printed claims read the paper's tables, theorems random cases; what is counted or tested on runs is no arithmetic on prints."""
+    """Printed claims read the paper's tables, and theorems are tested on random cases."""
     fits = {"printed": {"its own tables"}, "theorem": {"simulated runs"}}
     for name in BUILT_IN:
         for claim in claims_of(find_paper(name)):

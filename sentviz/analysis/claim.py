@@ -24,7 +24,7 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "unjudged": "cannot be judged here",
 }
 Kind = Literal["printed", "counted", "tested", "theorem"]
-KINDS: dict[Kind, str] = {  # what a verdict of this kind rests on
+KINDS: dict[Kind, str] = {  # words for what a verdict of each kind rests on
     "printed": "arithmetic on printed numbers, without a test",
     "counted": "counted or measured, without an error level",
     "tested": "a test or an interval that decides with 5 % risk",
@@ -188,8 +188,8 @@ def _left_open(finding: Finding, without: Finding, why: str) -> Finding:
 def over_board(findings: Mapping[str, tuple[Kind, Finding]]) -> dict[str, float]:
     """Return the adjusted p of each decided tested claim of a paper, by its key: the false discovery rate over the paper's board.
 
-    Benjamini and Hochberg's correction covers all claims that were tested. An open claim is no discovery and counts with a p of 1, and so
-    does a decided claim without any p.
+    Benjamini and Hochberg's correction covers all claims that were tested. An open claim counts with a p of 1, and so does a decided claim
+    without any p.
     """
     levels = {key: finding.level for key, (kind, finding) in findings.items() if kind == "tested" and finding.verdict != "unjudged"}
     adjusted = false_discovery({key: 1.0 if level is None else level for key, level in levels.items()})
@@ -248,8 +248,8 @@ class Claim:
     id: str  # unique within the paper, unchanged if the statement is reworded: links and stored verdicts rest on it
     statement: str
     where: str
-    against: Reference  # what the test reads
-    kind: Kind  # what the verdict rests on
+    against: Reference  # source that the test reads
+    kind: Kind  # one of `KINDS`
     test: Test
     short: str = ""  # words of its row on the board, shared by claims on several data sets; default: the statement
     on: str = ""  # column of the board: the data set as the paper calls it; empty for a claim on no data set, or on several

@@ -161,9 +161,9 @@ class _Panel:
             parts = [part for claim in row for part in _parts(claim)]
             reach = max((_reach(part["effect"]) for part in parts if part["effect"] is not None), default=0.0) or 1.0
             for name in self.columns:
-                here = [part for part in parts if part["on"] == name]
-                roomy = self.wide >= UPRIGHT * max(1, len(here))
-                cells += [_Cell(part, at, self.columns.index(name), i, len(here), reach, roomy) for i, part in enumerate(here)]
+                of_column = [part for part in parts if part["on"] == name]
+                roomy = self.wide >= UPRIGHT * max(1, len(of_column))
+                cells += [_Cell(part, at, self.columns.index(name), i, len(of_column), reach, roomy) for i, part in enumerate(of_column)]
         return cells
 
 
@@ -171,10 +171,8 @@ def _parts(claim: dict[Any, Any]) -> list[dict[Any, Any]]:
     """Return a claim's parts as claims, each with its own verdict and effect and the name of the part; a claim without parts is its own."""
     if not claim["parts"]:
         return [claim]
-    return [
-        claim | {"verdict": finding.verdict, "effect": finding.effect, "part": name, "whole": claim["verdict"]}
-        for name, finding in claim["parts"]
-    ]
+    whole = claim | {"whole": claim["verdict"]}
+    return [whole | {"verdict": finding.verdict, "effect": finding.effect, "part": name} for name, finding in claim["parts"]]
 
 
 @dataclass(frozen=True)

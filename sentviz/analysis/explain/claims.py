@@ -20,7 +20,7 @@ RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "s
 # Methods that need at most one pass through the model for each word.
 ONE_PASS = ("received", "first-layer", "difference", "rollout", "flow", "value-weighted", "value-zeroing", "gradient")
 THIRD = 1 / 3
-LITTLE = 0.1  # largest gain over random, in rank correlation and in the share of first words, that is no gain
+LITTLE = 0.1  # margin above random, in rank correlation and in the share of first words
 
 Row = Mapping[Any, Any]
 

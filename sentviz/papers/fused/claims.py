@@ -16,7 +16,7 @@ from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
 from sentviz.papers.fused import study as fused
-from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, INJECTED, SETTINGS, XIA, configurations
+from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, INJECTED, SCRATCH, SETTINGS, XIA, configurations
 from sentviz.papers.studies.against import compared, in_points, minus, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
@@ -36,7 +36,7 @@ LEVEL = 0.05  # significance level
 
 def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Finding:
     """Judge a claim on the runs of each encoder: a part each, if there are several (`strictest_finding`)."""
-    findings = {ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
+    findings = {"an encoder from scratch" if encoder == SCRATCH else ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
     return strictest_finding(findings) if len(findings) > 1 else next(iter(findings.values()))
 
 
@@ -136,7 +136,7 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
 
     Args:
         changes: whether the claim is that it changes; otherwise that every layer stays the same within a tenth. It is
-            refuted by a layer whose change is more than a tenth (`equivalent`); a smaller significant change is no reason.
+            refuted by a layer whose change is more than a tenth (`equivalent`), but not by a smaller significant change.
     """
     return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_deviation_of(dataset, runs, encoder, measure, changes))
 

@@ -83,7 +83,7 @@ def judge_printed_right_answers(*_: object) -> Finding:
 def _by_readings(judge: Callable[[fused.Reading], Finding]) -> Finding:
     """Judge a claim on table 1 under both names of its rows; if they give different verdicts, it is open.
 
-    A reading is no part of the claim: only one of them is right, and the paper does not say which.
+    Readings are not parts of the claim: only one of them is right, and the paper does not say which.
     """
     findings = {words: judge(reading) for reading, words in fused.READINGS.items()}
     verdicts = {finding.verdict for finding in findings.values()}

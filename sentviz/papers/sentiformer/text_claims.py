@@ -69,7 +69,7 @@ def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
     )
     effect = Effect.from_share(own["value"], own["low"], own["high"], rival["value"], f"compared with {rival['tag']}")
     apart, half = own["value"] - rival["value"], (own["high"] - own["low"] + rival["high"] - rival["low"]) / 2
-    p = p_of_interval(apart, apart - half, apart + half, 0.0)  # as strict as intervals that do not overlap
+    p = p_of_interval(apart, apart - half, apart + half, 0.0)  # both intervals are added, because they must not overlap
     return Finding(decide(own["low"] > rival["high"], own["high"] < rival["low"]), evidence, effect=effect, p=p)
 
 

@@ -76,11 +76,11 @@ def judge_few_rope(*_: object) -> Finding:
     return _all_between({f"7ess-v5{SECOND}": "7ess-v5"}, -LITTLE / 2, LITTLE / 2, "V5 with sinusoids")
 
 
-def _in_each_phase(base: str, others: Sequence[str], low: float, high: float) -> Finding:
+def _in_each_phase(base: str, compared: Sequence[str], low: float, high: float) -> Finding:
     """Test whether versions differ from another one by `low` to `high`, in each phase of table II: a part each."""
     return strictest_finding(
         {
-            words: _all_between({f"{version}{phase}": f"{base}{phase}" for version in others}, low, high, prints.title(f"{base}{phase}"))
+            words: _all_between({f"{version}{phase}": f"{base}{phase}" for version in compared}, low, high, prints.title(f"{base}{phase}"))
             for phase, words in PHASES.items()
         }
     )

@@ -63,9 +63,9 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
     available = list(runs)
     rows: list[tuple[object, ...]] = []
     for paper in map(find_paper, papers() if names is None else names):
-        found = findings(paper, available, known)
-        adjusted = over_board({key: (claim.kind, finding) for key, claim, finding in found})
-        for key, claim, finding in found:
+        tested = findings(paper, available, known)
+        adjusted = over_board({key: (claim.kind, finding) for key, claim, finding in tested})
+        for key, claim, finding in tested:
             place = claim.statement, claim.row, claim.on, claim.where, claim.against, claim.kind
             levels = (finding.level, adjusted[key]) if key in adjusted else (math.nan, math.nan)
             rows.append((paper.short, paper.name, key, *place, finding.verdict, finding.evidence, finding.parts, finding.effect, *levels))

@@ -78,8 +78,8 @@ def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
     stored: dict[str, Any] = {}
     for name in BUILT_IN:
         paper = find_paper(name)
-        found = {key: _to_json(finding) for key, _, finding in findings(paper, runs)}
-        stored[name] = {"read": digest_of_sources(paper, runs), "found": found}
+        by_key = {key: _to_json(finding) for key, _, finding in findings(paper, runs)}
+        stored[name] = {"read": digest_of_sources(paper, runs), "found": by_key}
     with replacing(file) as part:
         part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
