@@ -7,12 +7,13 @@ from itertools import combinations
 import pandas as pd
 import pytest
 
-from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.board import board
 from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
 from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
 from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.papers.studies.claims import ledger as plain_ledger
 from sentviz.runs.registry import papers
 from tests.test_colours import apart
 
@@ -20,12 +21,44 @@ pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 
 
 def board_rows(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
-    """Claims of a row each, with these verdicts."""
+    """Claims of a row each, with these verdicts and no p."""
+    levels = float("nan"), float("nan")
     rows = [
-        (paper, paper.lower(), f"{paper}-{claim}", f"{claim} in full", claim, "Set", "section 1", "runs here", verdict, "n = 3", (), effect)
+        (
+            paper,
+            paper.lower(),
+            f"{paper}-{claim}",
+            f"{claim} in full",
+            claim,
+            "Set",
+            "section 1",
+            "runs here",
+            "tested",
+            verdict,
+            "n = 3",
+            (),
+            effect,
+            *levels,
+        )
         for claim, verdict in verdicts.items()
     ]
-    columns = ["paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect"]
+    columns = [
+        "paper",
+        "name",
+        "key",
+        "claim",
+        "row",
+        "on",
+        "where",
+        "against",
+        "kind",
+        "verdict",
+        "evidence",
+        "parts",
+        "effect",
+        "p",
+        "adjusted",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -40,19 +73,19 @@ def ledger() -> pd.DataFrame:
 
 @pytest.mark.exhaustive
 def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
-    """On the poster and on each paper's board, every claim has one cell at its own place, with its key, verdict colour and tooltip."""
+    """On the poster and on each paper's board, every claim, or each of its parts, has one cell with its key, verdict colour and tooltip."""
     for claims in (ledger, *(group for _, group in ledger.groupby("paper"))):
         figure = board(claims, title="All")
-        cells = {}
+        cells = dict[str, set[tuple[str, str]]]()
         places = set()
         for bar in (trace for trace in figure.plot.data if trace.type == "bar"):
             for (key, words), base, at in zip(bar.customdata, bar.base, bar.y, strict=True):
-                cells[key] = bar.marker.color, words
+                cells.setdefault(key, set()).add((bar.marker.color, words.partition("</b>")[0].removeprefix("<b>")))
                 places.add((bar.xaxis, round(base, 3), at))
-        assert len(places) == len(claims) == len(figure.frame)
+        assert len(places) == sum(max(1, len(parts)) for parts in claims["parts"]) and len(figure.frame) == len(claims)
         for row in claims.to_dict("records"):
-            colour, words = cells[row["key"]]
-            assert colour == verdict_colour(row["verdict"], "light") and VERDICT_WORDS[row["verdict"]] in words
+            verdicts = {part.verdict for _, part in row["parts"]} or {row["verdict"]}
+            assert cells[row["key"]] == {(verdict_colour(verdict, "light"), VERDICT_WORDS[verdict]) for verdict in verdicts}
         pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].map(VERDICT_WORDS).reset_index(drop=True))
 
 
@@ -141,6 +174,30 @@ def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> No
     assert narrow.layout.width == 387 and narrow.layout.height < 700
     assert sum(1 for _ in wide.select_xaxes()) == ledger["paper"].nunique()
     assert sum(1 for _ in board(board_rows(EACH), title="t", width=387).plot.select_xaxes()) == 1
+
+
+def test_each_part_of_a_claim_has_its_own_cell() -> None:
+    """Two cells side by side, each with the colour of its part, a tooltip that names part and claim, and a click that opens the claim."""
+    parts = (("phase 1", Finding("holds", "+0.4")), ("phase 2", Finding("fails", "-0.2")))
+    claims = board_rows({"a": "fails"}).assign(parts=pd.Series([parts]))
+    bars = [bar for bar in board(claims, title="t", bare=True).plot.data if bar.type == "bar"]
+    assert [bar.name for bar in bars] == ["holds", "does not hold"]
+    assert [bar.customdata[0][0] for bar in bars] == ["One-a"] * 2
+    assert "on phase 1; the claim as a whole does not hold" in bars[0].customdata[0][1]
+    assert bars[0].base[0] + bars[0].x[0] <= bars[1].base[0] < 0.46
+
+
+def test_a_verdict_that_does_not_survive_the_board_is_marked() -> None:
+    """The tooltip has both p, the mark and the kind; the caption counts the decided claims by kind."""
+    claims = board_rows({"a": "holds"}).assign(p=0.04, adjusted=0.2)
+    figure = board(claims, title="t", bare=True)
+    words = next(bar for bar in figure.plot.data if bar.type == "bar").customdata[0][1].replace("<br>", " ")
+    assert "p = 0.04, after Benjamini and Hochberg = 0.2: not significant over the paper's board" in words
+    assert "tested: a test or an interval that decides with 5 % risk" in words
+    assert "1 decided: 1 tested (5 % risk each)" in figure.caption
+    assert plain_ledger(claims)["over_board"].tolist() == ["not significant"] and figure.frame["kind"].tolist() == ["tested"]
+    sure = plain_ledger(claims.assign(adjusted=0.05))
+    assert sure["over_board"].tolist() == ["significant"] and plain_ledger(board_rows(EACH))["over_board"].tolist() == [""] * 4
 
 
 def test_the_claim_that_is_open_is_marked() -> None:

@@ -63,7 +63,7 @@ def test_a_verdict_by_two_conditions(holds: bool, fails: bool, verdict: Verdict)
 
 
 @pytest.mark.parametrize(
-    "value", [Effect(1.0), HOLDS, Answer("?", "holds", "yes", "", ""), Claim("a", "so", "here", "data sets", lambda _: HOLDS)]
+    "value", [Effect(1.0), HOLDS, Answer("?", "holds", "yes", "", ""), Claim("a", "so", "here", "data sets", "counted", lambda _: HOLDS)]
 )
 def test_values_cannot_be_changed(value: Any) -> None:
     """Setting a field raises FrozenInstanceError."""
@@ -72,7 +72,10 @@ def test_values_cannot_be_changed(value: Any) -> None:
 
 
 def test_the_strictest_verdict_wins() -> None:
-    """Of each pair the first one of `Verdict` wins in any order, with its own effect; of two equal verdicts the first finding."""
+    """Of each pair the first one of `Verdict` wins in any order, with its own effect; of two equal verdicts the first finding.
+
+    So a part that fails decides, an open part leaves the claim open, and a part that cannot be judged decides nothing.
+    """
     for stricter, milder in ((a, b) for i, a in enumerate(get_args(Verdict)) for b in get_args(Verdict)[i + 1 :]):
         first, second = Finding(stricter, "one", effect=Effect(1.0)), Finding(milder, "other", effect=Effect(2.0))
         for parts in ({"these": first, "those": second}, {"those": second, "these": first}):
@@ -92,11 +95,27 @@ def test_an_answer_is_one_line() -> None:
 
 def test_a_claim_has_a_row_and_a_key() -> None:
     """The row is the short form if there is one; the key is paper and id, whatever the words."""
-    claim = Claim("a-b", "A beats B on X", "table 1", "runs here", lambda _: HOLDS)
-    short = Claim("a-b", "A is better than B on X", "", "data sets", lambda _: HOLDS, "A beats B")
+    claim = Claim("a-b", "A beats B on X", "table 1", "runs here", "tested", lambda _: HOLDS)
+    short = Claim("a-b", "A is better than B on X", "", "data sets", "counted", lambda _: HOLDS, "A beats B")
     assert claim.row == "A beats B on X" and short.row == "A beats B"
     assert claim.key("ndt") == short.key("ndt") == "ndt-a-b"
     assert set(HOW) == set(get_args(Reference))
+
+
+def test_a_claim_needs_a_known_kind() -> None:
+    """One sentence names the claim and the kinds."""
+    with pytest.raises(InputError, match=r"The claim 'A beats B' has the kind 'sure'. Use one of printed, counted, tested, theorem"):
+        Claim("a", "A beats B", "", "runs here", "sure", lambda _: HOLDS)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="Use one of printed, counted, tested, theorem"):
+        Row("A", "A beats B", "runs here", "", lambda *_: HOLDS, {})  # type: ignore[arg-type]
+
+
+def test_the_p_of_several_parts() -> None:
+    """A claim that holds on every part is as sure as its least sure part; one that fails on some part pays for the number of parts."""
+    sure, less = Finding("holds", "", p=0.001), Finding("holds", "", p=0.03)
+    assert strictest_finding({"a": sure, "b": less, "c": not_testable("no runs")}).p == 0.03
+    assert strictest_finding({"a": Finding("fails", "", p=0.01), "b": less, "c": not_testable("no runs")}).p == 0.02
+    assert strictest_finding({"a": sure, "b": Finding("holds", "")}).p is None
 
 
 def test_a_row_becomes_a_claim_per_data_set() -> None:
@@ -107,8 +126,8 @@ def test_a_row_becomes_a_claim_per_data_set() -> None:
 
     where = {"x": ("one", "table 1"), "y": ("two", "table 2")}
     rows = (
-        Row("A beats B", "A beats B on {}", "runs here", judge, where, "results", "bars", "by counting"),
-        Row("A beats B", "A beats B everywhere", "runs here", judge, {"": ("three", "table 3")}, reads=("x", "y")),
+        Row("A beats B", "A beats B on {}", "runs here", "tested", judge, where, "results", "bars", "by counting"),
+        Row("A beats B", "A beats B everywhere", "runs here", "tested", judge, {"": ("three", "table 3")}, reads=("x", "y")),
     )
     of_x, of_y, of_all = board({"x": "X", "y": "Y News"}, *rows, names={"y": "Y"})
     assert (of_x.id, of_x.row, of_x.on, of_x.data, of_x.where, of_x.statement) == (

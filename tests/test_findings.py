@@ -83,7 +83,7 @@ def test_the_table_has_every_claim() -> None:
 
 
 def _claim(against: str = "runs here") -> Claim:
-    return Claim("000000", "It gains", "", against, lambda runs: not_testable(""))  # type: ignore[arg-type]
+    return Claim("000000", "It gains", "", against, "tested", lambda runs: not_testable(""))  # type: ignore[arg-type]
 
 
 def test_what_would_change_a_verdict() -> None:

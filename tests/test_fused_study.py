@@ -350,11 +350,11 @@ def test_a_base_leads_once_it_has_the_settings_and_seeds_of_the_encoder_from_scr
     based = [run for model in ("cls", "cls-xia", "cls-all", "cls-last") for run in on_base(model, 2, 20)]
     both = [*several, *based]
     assert fused.encoders(both, "nsmc") == ["cls", "e5"]  # cls-last-scaled is missing
-    assert evidence(CLAIM, both)[1].startswith("from scratch, ")
+    assert evidence(CLAIM, both)[1].startswith("on an encoder from scratch it ")
     chosen = on_base("cls-last-scaled", 2, 10)
     assert fused.encoders([*both, chosen[0]], "nsmc") == ["cls", "e5"]  # one seed against three
     assert fused.encoders([*both, *chosen], "nsmc") == ["e5", "cls"]
-    assert evidence(CLAIM, [*both, *chosen])[1].startswith("multilingual E5, ")
+    assert evidence(CLAIM, [*both, *chosen])[1].startswith("on multilingual E5 it ")
 
 
 # ---- coverage

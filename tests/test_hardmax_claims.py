@@ -168,25 +168,20 @@ def leading_words(amazing: float, torture: float, torture_leads: int = 1) -> pd.
 
 
 @pytest.mark.parametrize(
-    ("tables", "verdict"),
+    ("tables", "words"),
     [
-        ([(19.5, -19.5, 1)] * 2, "holds"),
-        ([(19.5, -0.5, 1), (19.5, 5.0, 1)], "fails"),
-        ([(19.5, -19.5, 0)] * 2, "fails"),
-        ([(19.5, -19.5, 1), (10.5, -19.5, 1)], "open"),
-        ([(19.5, -19.5, 1)], "unjudged"),
-        ([], "unjudged"),
+        ([(19.5, -19.5, 1)] * 2, "amazing 2 of 21, torture 2 of 21"),
+        ([(19.5, -0.5, 1), (19.5, 5.0, 1)], "torture not"),
+        ([(19.5, -19.5, 0)] * 2, "torture not"),
+        ([], "not installed"),
     ],
-    ids=["far", "near or on the other side", "does not lead", "trainings differ", "one training", "none"],
+    ids=["far", "near or on the other side", "does not lead", "none"],
 )
-def test_the_furthest_leaders(tables: list[tuple[float, float, int]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = planted(monkeypatch, *(leading_words(*table) for table in tables))
-    finding = judge(FURTHEST, runs)
-    assert finding.verdict == verdict
-    if verdict == "holds":
-        assert "amazing 2 of 21, torture 2 of 21" in finding.evidence
-    if verdict == "fails":
-        assert "torture not" in finding.evidence
+def test_the_furthest_leaders(tables: list[tuple[float, float, int]], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence is about the poster's own training: ours are named with the places of both words, and decide nothing."""
+    finding = judge(FURTHEST, planted(monkeypatch, *(leading_words(*table) for table in tables)))
+    assert finding.verdict == "unjudged" and words in finding.evidence
+    assert not tables or finding.evidence.startswith("the sentence is about the poster's own training")
 
 
 def meaningful(led: float, rest: float, shift: float = 0.0) -> pd.DataFrame:

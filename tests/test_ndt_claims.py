@@ -124,14 +124,14 @@ def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
         ("good", "same", "open"),
         ("same", "good", "open"),
         ("good", "bad", "fails"),
-        ("good", "none", "unjudged"),
+        ("good", "none", "holds"),
         ("none", "bad", "fails"),
     ],
 )
 def test_sst_2_is_judged_on_both_kinds_of_rows(
     statement: str, test: str, official: str, verdict: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stricter verdict is the headline, each stands beside it; a configuration is better, equal or worse than all others."""
+    """The strictest verdict of the rows that can be judged is the headline; a configuration is better, equal or worse than all others."""
     own = {"DT beats vanilla on SST-2": ("diff",), **dict.fromkeys(BEST_ON_SST_2, ("ndt-unit-3",))}.get(statement, NDTS)
     wrong = {"good": (10, 70), "same": (30, 30), "bad": (70, 10)}
     shelves = {
@@ -261,12 +261,12 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     judge, wrong, seeds = claim(statement, "runs here"), dict.fromkeys(models, 20), 6 // len(models)
     up, down = (shelf(data, wrong, seeds=seeds, drift=sign * way * 0.1) for sign in (1, -1))
     assert judge(up).verdict == "holds" and "6 of 6" in judge(up).evidence
-    assert judge(down).verdict == "fails" and "0 of 6" in judge(down).evidence
+    assert judge(down).verdict == "unjudged" and "ours go the other way" in judge(down).evidence and "0 of 6" in judge(down).evidence
     assert judge(up[:3] + down[3:]).verdict == "open"
     assert judge(up[:5]).verdict == judge(down[:5]).verdict == "unjudged"
     unrelated = shelf(data, {name: 20 for name in NDTS if name not in models}, drift=way * 0.1)
     assert judge(unrelated).verdict == judge([]).verdict == "unjudged"
-    assert judge([*down, *unrelated]).verdict == "fails"  # other constraints are not asked
+    assert "0 of 6" in judge([*down, *unrelated]).evidence  # other constraints are not asked
 
 
 @pytest.mark.parametrize("data", ["imdb", "sst2"])
@@ -280,7 +280,7 @@ def test_growth_is_compared_with_the_control_of_equal_starts(data: str, shelf: S
     assert judge([*down, *control]).evidence.endswith(words)
 
 
-@pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "fails"), (55, "open"), (45, "open")])
+@pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "unjudged"), (55, "open"), (45, "open")])
 def test_signs_of_many_runs(up: int, verdict: str) -> None:
     """Of a hundred the exact test tells 65 from half, not 55; a run that does not move goes against it. Clopper and Pearson's interval."""
     finding = claims.judge_signs([0.1] * up + [0.0] + [-0.1] * (99 - up), "it moved", "and more")

@@ -214,23 +214,25 @@ def test_a_part_matters_where_it_is_missed(wrong: int, verdict: str, tmp_path: P
 
 
 @pytest.mark.parametrize(("dataset", "title"), [("sst5_trees", "SST-5"), ("sst5_trees_binary", "SST-5 as two classes")])
-@pytest.mark.parametrize(("wrong", "verdict"), [(5, "fails"), (80, "holds"), (60, "open")], ids=["fall", "hold", "open"])
+@pytest.mark.parametrize(("wrong", "verdict"), [(5, "fails"), (100, "open"), (60, "open")], ids=["fall", "loss", "open"])
 def test_full_attention_gains_nothing(wrong: int, verdict: str, dataset: str, title: str, tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 60, dataset=dataset)
     runs += made_seeds(tmp_path, dataset, "sentiformer-full", 3, wrong=wrong, first_wrong=40)
     assert judge(f"Full attention brings no gain on {title}", runs).verdict == verdict
 
 
-@pytest.mark.parametrize(("five", "two", "verdict"), [(100, 20, "fails"), (16, 80, "holds")], ids=["two classes", "five classes"])
-def test_the_reading_that_the_print_fits(five: int, two: int, verdict: str, tmp_path: Path) -> None:
-    """200 rows: 16 wrong are 92 %, near the printed 92.3."""
+@pytest.mark.parametrize(("five", "two", "nearer"), [(100, 20, "two"), (16, 80, "five")], ids=["two classes", "five classes"])
+def test_the_reading_that_the_print_fits(five: int, two: int, nearer: str, tmp_path: Path) -> None:
+    """200 rows: 16 wrong are 92 %, near the printed 92.3. Our trainings do not decide on the paper's; the evidence says which fits."""
     runs = [made_run(tmp_path, "sst5_trees", "sentiformer", wrong=five, classes=FIVE)]
     runs.append(made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=two))
     (reading,) = readings(runs)
-    assert reading.printed == pytest.approx(0.923) and reading.nearer == ("two" if verdict == "fails" else "five")
-    assert judge("The reported SST-5 accuracies are those of five classes", runs).verdict == verdict
+    assert reading.printed == pytest.approx(0.923) and reading.nearer == nearer
+    finding = judge("The reported SST-5 accuracies are those of five classes", runs)
+    assert finding.verdict == "unjudged"
+    assert f"{int(nearer == 'two')} are nearer to ours of two classes and {int(nearer == 'five')} to ours of five" in finding.evidence
     runs += [made_run(tmp_path, "sst5_trees", "cnn", wrong=30, classes=FIVE), made_run(tmp_path, "sst5_trees_binary", "cnn", wrong=80)]
-    assert judge("The reported SST-5 accuracies are those of five classes", runs).verdict == ("holds" if verdict == "holds" else "open")
+    assert "of 2 models" in judge("The reported SST-5 accuracies are those of five classes", runs).evidence
 
 
 def test_words_of_several_comparisons() -> None:
@@ -317,23 +319,16 @@ def test_a_cpu_decides_no_training_time_of_another_machine(monkeypatch: pytest.M
     assert judge(statement, []).effect is None
 
 
-@pytest.mark.parametrize(
-    ("answers", "verdict"),
-    [
-        (["positive"], "unjudged"),
-        (["negative"], "unjudged"),
-        (["negative", "very negative"], "holds"),
-        (["positive", "positive"], "fails"),
-        (["positive", "negative"], "open"),
-    ],
-)
-def test_one_seed_decides_nothing_on_the_sarcastic_sentence(answers: list[str], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("answers", [["positive"], ["negative", "very negative"], ["positive", "negative"]])
+def test_our_models_do_not_decide_on_the_sarcastic_sentence(answers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paper speaks of its own model; each of ours is named with its prediction."""
     models = [SimpleNamespace(name=f"seed-{seed}", config={"recipe": {"seed": seed}}) for seed in range(len(answers))]
     monkeypatch.setattr("sentviz.papers.sentiformer.text_claims.with_weights", lambda runs: models)
     label_of = dict(zip((model.name for model in models), answers, strict=True))
     predicted = lambda run: SimpleNamespace(predict=lambda texts: pd.DataFrame({"label": [label_of[run.name]]}))  # noqa: E731
     monkeypatch.setattr("sentviz.models.loading.load", predicted)
-    assert judge("It predicts negative for the paper's sarcastic sentence", []).verdict == verdict
+    finding = judge("It predicts negative for the paper's sarcastic sentence", [])
+    assert finding.verdict == "unjudged" and all(f"seed-{i} says {label}" in finding.evidence for i, label in enumerate(answers))
 
 
 def learned(model: str, right: int, **settings: object) -> dict[str, object]:

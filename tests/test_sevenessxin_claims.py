@@ -58,7 +58,9 @@ def test_its_own_tables_by_hand() -> None:
     assert best.verdict == "open" and "0.0018" in best.evidence and "0.0007" in best.evidence
     five = judge("The matrix", [], own)
     assert five.verdict == "fails" and f"{(0.738 + 0.853) / 2:.3f}" in five.evidence and f"{0.853 / (0.853 + 0.262):.3f}" in five.evidence
-    assert judge("A sixteenth", [], own).evidence.startswith("V5 behind V1: 4.6 points with sinusoids, 5.3 points")
+    assert judge("A sixteenth", [], own).evidence == (
+        "on phase 1 it holds: V5 is 4.6 points behind V1; on phase 2 it holds: V5 is 5.3 points behind V1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,8 @@ def test_what_scarcity_costs_in_the_table(lags: tuple[float, float], verdict: st
     rows = [(f"7ess-v{v}{phase}", 0.8 - lag * (v == 5)) for phase, lag in zip(("", f"-{ROPE}"), lags, strict=True) for v in (1, 5)]
     monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows, columns=["model", "accuracy"]))
     finding = judge("A sixteenth", [], "its own tables")
-    assert finding.verdict == verdict and f"{100 * lags[1]:.1f} points with RoPE" in finding.evidence
+    assert finding.verdict == verdict and [name for name, _ in finding.parts] == ["phase 1", "phase 2"]
+    assert all(f"{100 * lag:.1f} points" in part.evidence for lag, (_, part) in zip(lags, finding.parts, strict=True))
 
 
 @pytest.mark.parametrize(("printed", "verdict"), [(0.8, "holds"), (0.804, "holds"), (0.81, "fails"), (0.79, "fails")])

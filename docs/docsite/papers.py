@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from docsite.text import plain, table
-from sentviz.analysis.claim import VERDICT_WORDS
+from sentviz.analysis.claim import VERDICT_WORDS, decided_in_words, level_in_words
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.papers.studies.items import listed
 from sentviz.papers.studies.verdicts import verdicts
@@ -58,11 +58,12 @@ def _paper(paper: Paper) -> Iterator[str]:
     if paper.page is not None and paper.page.cannot:
         yield f'!!! warning "What cannot be compared"\n    {plain(paper.page.cannot)}\n'
     yield "## Claims\n"
+    yield f"{decided_in_words(judged['verdict'], judged['kind'])}.\n"
     for verdict in VERDICTS:
         of_verdict = judged[judged["verdict"] == verdict]
         if len(of_verdict):
             yield f"### {SIGNS[verdict]} {VERDICT_WORDS[verdict].capitalize()} ({len(of_verdict)})\n"
-            yield table(["claim", "where", "compared with", "evidence"], map(_claim, of_verdict.to_dict("records"))) + "\n"
+            yield table(["claim", "where", "compared with", "kind", "evidence"], map(_claim, of_verdict.to_dict("records"))) + "\n"
     if paper.items():
         yield "## Every item\n"
         every = listed(paper)
@@ -75,4 +76,11 @@ def _paper(paper: Paper) -> Iterator[str]:
 
 def _claim(row: Mapping[Any, Any]) -> list[str]:
     where = ", ".join(part for part in (row["where"], row["on"]) if part)
-    return [plain(row["claim"]), plain(where), plain(row["against"]), plain(row["evidence"])]
+    level = level_in_words(row["p"], row["adjusted"])
+    return [
+        plain(row["claim"]),
+        plain(where),
+        plain(row["against"]),
+        plain(row["kind"]),
+        plain("; ".join(filter(None, (row["evidence"], level)))),
+    ]

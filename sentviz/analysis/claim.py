@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
 from sentviz.analysis.learned import not_learned, not_learned_in_words
+from sentviz.analysis.levels import LEVEL, false_discovery, p_of_interval
 from sentviz.errors import InputError
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
-# Codes, strictest first. "open": the test was made and decides nothing. "unjudged": runs, seeds or a measurement are missing.
-Verdict = Literal["fails", "open", "unjudged", "holds"]
+# Codes, strictest first; a part that cannot be judged hides no other part (`strictest_finding`).
+# "open": the test was made and decides nothing. "unjudged": runs, seeds or a measurement are missing.
+Verdict = Literal["fails", "open", "holds", "unjudged"]
 VERDICT_WORDS: dict[Verdict, str] = {
     "holds": "holds",
     "fails": "does not hold",
     "open": "cannot be told",
     "unjudged": "cannot be judged here",
+}
+Kind = Literal["printed", "counted", "tested", "theorem"]
+KINDS: dict[Kind, str] = {  # words for what a verdict of each kind rests on
+    "printed": "arithmetic on printed numbers, without a test",
+    "counted": "counted or measured, without an error level",
+    "tested": "a test or an interval that decides with 5 % risk",
+    "theorem": "a proof or random cases",
 }
 Reference = Literal["its own tables", "simulated runs", "data sets", "runs here"]
 HOW: dict[Reference, str] = {  # description of a test that has no description of its own
@@ -68,10 +78,20 @@ class Finding:
     evidence: str
     parts: tuple[tuple[str, Finding], ...] = ()  # description of the rows, and the finding on them
     effect: Effect | None = None
+    p: float | None = None  # p of the test that decides, after its own corrections; None if it has none, or only an interval
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICT_WORDS:
             raise InputError(f"Unknown verdict {self.verdict!r}. Use one of {', '.join(VERDICT_WORDS)}.")
+
+    @property
+    def level(self) -> float | None:
+        """The p of a decided finding: `p`, or one from the interval of its effect (`p_of_interval`); None if it has neither."""
+        if self.verdict not in ("holds", "fails"):
+            return None
+        if self.p is not None or self.effect is None or self.effect.low is None or self.effect.high is None:
+            return self.p
+        return p_of_interval(self.effect.value, self.effect.low, self.effect.high, self.effect.null)
 
     def noting(self, remark: str) -> Finding:
         """Return the finding with a remark at the end of its evidence, and of that on the last kind of rows, unless it is there."""
@@ -109,13 +129,21 @@ def not_testable(missing: str, effect: Effect | None = None) -> Finding:
 
 
 def strictest_finding(parts: Mapping[str, Finding]) -> Finding:
-    """Combine the findings of one claim on several kinds of rows.
+    """Combine the findings of one claim on several parts: kinds of rows, encoders, tokenizers, phases.
 
-    The strictest verdict wins, in the order of `Verdict`; the effect is that of the first finding with it.
+    It holds if it holds on every part that can be judged, it does not hold if it fails on one, and it is open otherwise; it cannot be
+    judged only if no part can. The effect is that of the first part with the verdict. The p of a claim that holds is the largest of its
+    parts; of a claim that fails, the smallest times the number of judged parts (Bonferroni).
     """
     first = min(parts.values(), key=lambda finding: get_args(Verdict).index(finding.verdict))
+    judged = sum(part.verdict != "unjudged" for part in parts.values())
+    levels = [part.level for part in parts.values() if part.verdict == first.verdict]
+    known = [level for level in levels if level is not None]
+    p = None
+    if known and len(known) == len(levels):
+        p = max(known) if first.verdict == "holds" else min(1.0, judged * min(known))
     evidence = "; ".join(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" for rows, part in parts.items())
-    return Finding(first.verdict, evidence, tuple(parts.items()), first.effect)
+    return Finding(first.verdict, evidence, tuple(parts.items()), first.effect, p)
 
 
 def judge_on_learned(test: Test, data: Sequence[str], runs: Sequence[Run]) -> Finding:
@@ -157,6 +185,37 @@ def _left_open(finding: Finding, without: Finding, why: str) -> Finding:
     return Finding("open", f"{why}; {finding.evidence}", parts, finding.effect)
 
 
+def over_board(findings: Mapping[str, tuple[Kind, Finding]]) -> dict[str, float]:
+    """Return the adjusted p of each decided tested claim of a paper, by its key: the false discovery rate over the paper's board.
+
+    Benjamini and Hochberg's correction covers all claims that were tested. An open claim counts with a p of 1, and so does a decided claim
+    without any p.
+    """
+    levels = {key: finding.level for key, (kind, finding) in findings.items() if kind == "tested" and finding.verdict != "unjudged"}
+    adjusted = false_discovery({key: 1.0 if level is None else level for key, level in levels.items()})
+    return {key: p for key, p in adjusted.items() if findings[key][1].verdict in ("holds", "fails")}
+
+
+def level_in_words(p: float, adjusted: float) -> str:
+    """Return the level of a decided tested claim with the false discovery rate beside it; "" for another claim, whose numbers are NaN."""
+    if math.isnan(adjusted):
+        return ""
+    mark = "" if adjusted <= LEVEL else ": not significant over the paper's board"
+    own = "no p" if math.isnan(p) else f"p {_small(p)}"
+    return f"{own}, after Benjamini and Hochberg {_small(adjusted)}{mark}"
+
+
+def _small(p: float) -> str:
+    return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
+
+
+def decided_in_words(verdicts: Iterable[str], kinds: Iterable[str]) -> str:
+    """Return how many claims of each kind are decided, for example "3 decided: 2 printed, 1 tested (5 % risk each)"."""
+    decided = [kind for verdict, kind in zip(verdicts, kinds, strict=True) if verdict in ("holds", "fails")]
+    counts = ", ".join(f"{decided.count(kind)} {kind}{' (5 % risk each)' * (kind == 'tested')}" for kind in KINDS if kind in decided)
+    return f"{len(decided)} decided{f': {counts}' if counts else ''}"
+
+
 @dataclass(frozen=True)
 class Answer:
     """A question, its answer with the numbers behind it, and the part of the paper's page that shows them."""
@@ -173,14 +232,24 @@ class Answer:
         return " ".join(filter(None, (f"{self.question} {self.short}.", self.numbers)))
 
 
+def _check_kind(statement: str, kind: str) -> None:
+    if kind not in KINDS:
+        raise InputError(f"The claim {statement!r} has the kind {kind!r}. Use one of {', '.join(KINDS)}.")
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, its place in the paper, its reference, and its test."""
+    """A statement in our words, its place in the paper, its reference, its kind, and its test.
+
+    Raises:
+        InputError: the kind is not one of `KINDS`.
+    """
 
     id: str  # unique within the paper, unchanged if the statement is reworded: links and stored verdicts rest on it
     statement: str
     where: str
-    against: Reference
+    against: Reference  # source that the test reads
+    kind: Kind  # one of `KINDS`
     test: Test
     short: str = ""  # words of its row on the board, shared by claims on several data sets; default: the statement
     on: str = ""  # column of the board: the data set as the paper calls it; empty for a claim on no data set, or on several
@@ -188,6 +257,9 @@ class Claim:
     how: str = ""  # description of the test, printed after "Test:"; default: `HOW[against]`
     shows: str = ""  # name of the section of the paper's page that shows it
     figure: str = ""  # registered figure of a study that shows it
+
+    def __post_init__(self) -> None:
+        _check_kind(self.statement, self.kind)
 
     @property
     def row(self) -> str:
@@ -203,18 +275,25 @@ class Claim:
 class Row:
     """A row of a paper's board: one statement about one or several data sets, each a claim.
 
-    Rows with the same `short` and `against` are drawn as one row.
+    Rows with the same `short`, `against` and `kind` are drawn as one row.
+
+    Raises:
+        InputError: the kind is not one of `KINDS`.
     """
 
     short: str
     statement: str  # "{}" is replaced by the data set's name
     against: Reference
+    kind: Kind
     judge: Callable[[str, Sequence[Run]], Finding]  # arguments: name of the data set, available runs
     where: Mapping[str, tuple[str, str]]  # data set ("" for a claim on no data set, or on several) -> claim id, place in the paper
     shows: str = ""
     figure: str = ""
     how: str = ""
     reads: tuple[str, ...] = ()  # data sets whose runs the test may read, besides the claim's own
+
+    def __post_init__(self) -> None:
+        _check_kind(self.statement, self.kind)
 
     def claims(self, titles: Mapping[str, str], names: Mapping[str, str]) -> Iterable[Claim]:
         """Yield the claim on each data set: `titles` head the columns of the board, `names` stand in statements."""
@@ -226,6 +305,7 @@ class Row:
                 statement=self.statement.format(names.get(dataset, title)),
                 where=place,
                 against=self.against,
+                kind=self.kind,
                 test=partial(judge_on_learned, test, data) if self.against == "runs here" else test,
                 short=self.short,
                 on=title,

@@ -1,5 +1,5 @@
 """Claims with their verdicts as one figure: a row for each claim, a column for each data set, and a coloured cell with a sign and the
-effect, if there is one.
+effect, if there is one. A claim with several parts has a cell for each part, side by side.
 
 One paper is one panel; several papers make a poster. In a narrow figure, each claim of the poster is a tile. Colours and signs of verdicts
 are those of `sentviz.figures.verdicts`.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from sentviz.analysis.claim import VERDICT_WORDS, Effect, Reference, Verdict
+from sentviz.analysis.claim import KINDS, VERDICT_WORDS, Effect, Reference, Verdict, decided_in_words, level_in_words
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot
@@ -31,7 +31,7 @@ from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdi
 GROUPS: dict[Reference, str] = {
     "its own tables": "compared with its own tables",
     "simulated runs": "simulated",
-    "data sets": "counted in data sets",
+    "data sets": "in data sets",
     "runs here": "compared with installed runs",
 }
 NOWHERE = "overall"  # the column of claims about no single data set
@@ -52,7 +52,7 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
         bare: leave out title and legend, for a page that has both.
         width: pixels, at least 200; by default 860 for one paper and 1,440 for several. Below 640 pixels, several papers are tiles.
     Frame:
-        paper, claim, on, against, verdict, value, low, high, unit, held_against; NaN if a verdict has no effect.
+        paper, claim, on, against, kind, verdict, value, low, high, unit, held_against, p, adjusted; NaN if a verdict has no effect or no p.
     Raises:
         InputError: there is no claim, or the width is less than 200 pixels.
     """
@@ -73,19 +73,25 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
 
 def _frame(claims: pd.DataFrame) -> pd.DataFrame:
     """Return the claims that are drawn, without columns that a file cannot hold."""
-    frame = claims[["paper", "claim", "on", "against", "verdict"]].reset_index(drop=True)
+    frame = claims[["paper", "claim", "on", "against", "kind", "verdict"]].reset_index(drop=True)
     frame["verdict"] = frame["verdict"].map(VERDICT_WORDS)
     for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
         frame[title] = [getattr(effect, name, None) for effect in claims["effect"]]
-    return frame
+    return frame.assign(p=claims["p"].to_numpy(), adjusted=claims["adjusted"].to_numpy())
+
+
+def heading(against: str, kind: str) -> str:
+    """Return the words over the claims of one reference and one kind."""
+    return f"{GROUPS[against]}, {kind}"  # type: ignore[index]
 
 
 def _words(claims: pd.DataFrame) -> str:
     counts = claims["verdict"].value_counts()
     numbers = ", ".join(f"{VERDICT_WORDS[verdict]} {counts.get(verdict, 0)}" for verdict in VERDICTS)
+    kinds = decided_in_words(claims["verdict"], claims["kind"])
     return (
-        f"{len(claims)} claims in our words, each with its test: {numbers}. In a cell, the dot is the effect, the line its 95% interval,"
-        " and the tick the value that means no effect; each row has its own scale."
+        f"{len(claims)} claims in our words, each with its test: {numbers}. {kinds}. In a cell, the dot is the effect, the line its 95%"
+        " interval, and the tick the value that means no effect; each row has its own scale."
     )
 
 
@@ -114,8 +120,8 @@ class _Panel:
         self.columns = [""] * ("" in set(self.claims["on"])) + list(names)  # claims of no data set first
         self.height = 16 * self.scale + max(30 * self.scale, *map(self._deep, self.columns))
         self.top = self.height
-        for against, group in self.claims.groupby("against", sort=False):
-            self.heads.append((self.height + step / 2, GROUPS[against]))  # type: ignore[index]
+        for (against, kind), group in self.claims.groupby(["against", "kind"], sort=False):
+            self.heads.append((self.height + step / 2, heading(str(against), str(kind))))
             self.height += step
             for words, row in group.groupby("row", sort=False):
                 self.rows.append((self.height + step / 2, str(words), row.to_dict("records")))
@@ -127,12 +133,12 @@ class _Panel:
         """Width of a column in pixels."""
         return self.room / self.across
 
-    def heading(self, name: str) -> list[str]:
+    def named(self, name: str) -> list[str]:
         """Return a column's name in at most two lines; narrow columns have upright names."""
         return textwrap.wrap(name or NOWHERE, 12, break_long_words=False)[:2]
 
     def _deep(self, name: str) -> float:
-        return self.scale * 8 + max(label_width(line, 11 * self.scale) for line in self.heading(name)) if self.wide < UPRIGHT else 0.0
+        return self.scale * 8 + max(label_width(line, 11 * self.scale) for line in self.named(name)) if self.wide < UPRIGHT else 0.0
 
     @property
     def across(self) -> int:
@@ -149,22 +155,29 @@ class _Panel:
 
     @property
     def cells(self) -> list[_Cell]:
-        """All claims with their positions; claims of one row and column share the cell side by side."""
+        """All claims with their positions. Claims of one row and column, and the parts of a claim, share the cell side by side."""
         cells = []
         for at, _, row in self.rows:
-            reach = max((_reach(claim["effect"]) for claim in row if claim["effect"] is not None), default=0.0) or 1.0
+            parts = [part for claim in row for part in _parts(claim)]
+            reach = max((_reach(part["effect"]) for part in parts if part["effect"] is not None), default=0.0) or 1.0
             for name in self.columns:
-                claims = [claim for claim in row if claim["on"] == name]
-                cells += [
-                    _Cell(claim, at, self.columns.index(name), i, len(claims), reach, self.wide >= UPRIGHT)
-                    for i, claim in enumerate(claims)
-                ]
+                of_column = [part for part in parts if part["on"] == name]
+                roomy = self.wide >= UPRIGHT * max(1, len(of_column))
+                cells += [_Cell(part, at, self.columns.index(name), i, len(of_column), reach, roomy) for i, part in enumerate(of_column)]
         return cells
+
+
+def _parts(claim: dict[Any, Any]) -> list[dict[Any, Any]]:
+    """Return a claim's parts as claims, each with its own verdict and effect and the name of the part; a claim without parts is its own."""
+    if not claim["parts"]:
+        return [claim]
+    whole = claim | {"whole": claim["verdict"]}
+    return [whole | {"verdict": finding.verdict, "effect": finding.effect, "part": name} for name, finding in claim["parts"]]
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """The position of a claim: pixels below the panel's top, and its column or a part of the column."""
+    """The position of a claim or of one of its parts: pixels below the panel's top, and its column or a part of the column."""
 
     claim: dict[Any, Any]
     at: float
@@ -267,7 +280,7 @@ def _draw(
     notes += [at_left | {"text": words, "y": at + 2, "font": {"size": 0.85 * size, "color": colours.muted}} for at, words in panel.heads]
     notes += [at_left | {"text": as_text(words, 52), "y": at, "font": {"size": size}} for at, words, _ in panel.rows]
     for i, name in enumerate(panel.columns):
-        words = "<br>".join(as_text(line, None) for line in panel.heading(name))
+        words = "<br>".join(as_text(line, None) for line in panel.named(name))
         font, upright = {"size": 11 * scale, "color": colours.muted}, {"textangle": -90} if panel.wide < UPRIGHT else {}
         notes.append({"text": words, "xref": x, "yref": y, "x": i, "y": panel.top, "yanchor": "bottom", "font": font} | upright)
     line = {"color": colours.grid, "width": 1}
@@ -343,9 +356,11 @@ def _reach(effect: Effect) -> float:
 def _hover(claim: dict[Any, Any]) -> str:
     effect = claim["effect"]
     words = [] if effect is None else textwrap.wrap(effect_in_words(effect) + (f" ({effect.of})" if effect.of else ""), 56)
-    return "<br>".join(
-        [f"<b>{VERDICT_WORDS[claim['verdict']]}</b>", *(as_text(line, None) for line in [*textwrap.wrap(claim["claim"], 56), *words])]
-    )
+    level = textwrap.wrap(level_in_words(claim["p"], claim["adjusted"]), 56)
+    lines = [*textwrap.wrap(claim["claim"], 56), *words, *textwrap.wrap(f"{claim['kind']}: {KINDS[claim['kind']]}", 56), *level]
+    if "part" in claim:
+        lines = [*textwrap.wrap(f"on {claim['part']}; the claim as a whole {VERDICT_WORDS[claim['whole']]}", 56), *lines]
+    return "<br>".join([f"<b>{VERDICT_WORDS[claim['verdict']]}</b>", *(as_text(line, None) for line in lines)])
 
 
 def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]:

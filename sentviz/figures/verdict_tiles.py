@@ -14,24 +14,26 @@ from sentviz.figures.figure import new_plot
 from sentviz.figures.text import as_text
 from sentviz.figures.verdicts import VERDICTS, draw_sign, verdict_colour
 
+SHORT = {"its own tables": "tables", "simulated runs": "simulated", "data sets": "data", "runs here": "runs"}
+
 
 def claim_tiles(papers: Sequence[pd.DataFrame], width: int, heading: int, theme: Theme) -> go.Figure:
-    """Draw the claims of each paper as tiles, a line for each kind of comparison; tiles have signs, but neither words nor effects.
+    """Draw the claims of each paper as tiles, a line for each reference and kind; tiles have signs, but neither words nor effects.
 
     Args:
         papers: the claims of each paper, as `sentviz.papers.studies.claims.judged` returns them.
         width, heading: pixels of the figure, and of the title and legend that the caller draws.
     """
     label, top = 96, heading + 4
-    lines: list[tuple[float, str, str, list[Verdict]]] = []  # vertical position, kind of comparison, paper's name, verdicts
+    lines: list[tuple[float, str, str, list[Verdict]]] = []  # vertical position, reference and kind, paper's name, verdicts
     at = 0.0
-    most = max(int(group["against"].value_counts().max()) for group in papers)
+    most = max(int(group[["against", "kind"]].value_counts().max()) for group in papers)
     side = min(15.0, (width - 24 - label) / most)
     for group in papers:
         lines.append((at + 10, "", str(group["paper"].iloc[0]), []))
         at += 21
-        for against, part in group.groupby("against", sort=False):
-            lines.append((at + side / 2, str(against), "", list(part["verdict"])))
+        for (against, kind), part in group.groupby(["against", "kind"], sort=False):
+            lines.append((at + side / 2, f"{SHORT[str(against)]}, {kind}", "", list(part["verdict"])))
             at += side + 3
         at += 5
     size, margin = (width, round(top + at + 6)), (12 + label, top, 12, 6)

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from sentviz.analysis.claim import VERDICT_WORDS, Verdict
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict, level_in_words
 from sentviz.browser.kit import front
 from sentviz.figures import Theme
-from sentviz.figures.board import GROUPS, NOWHERE
+from sentviz.figures.board import NOWHERE, heading
 from sentviz.figures.colours import ink_on
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 
@@ -40,26 +40,34 @@ def content(claims: pd.DataFrame, chosen: str, theme: Theme) -> dict[str, Any]:
 
 
 def _rows(claims: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield each row of the boards: paper (at its first row, if there are several), group (at its first row), words and verdicts."""
+    """Yield each row of the boards: paper (at its first row, if there are several), group (at its first row), words, and verdicts
+    on claims and their parts."""
     several = claims["name"].nunique() > 1
     for paper, of_paper in claims.groupby("paper", sort=False):
-        heading = str(paper) if several else ""
-        for against, group in of_paper.groupby("against", sort=False):
-            title = GROUPS[against]  # type: ignore[index]
+        name = str(paper) if several else ""
+        for (against, kind), group in of_paper.groupby(["against", "kind"], sort=False):
+            title = heading(str(against), str(kind))
             for words, row in group.groupby("row", sort=False):
                 yield {
-                    "paper": heading,
+                    "paper": name,
                     "group": title,
                     "words": str(words),
-                    "verdicts": [_verdict(claim) for claim in row.to_dict("records")],
+                    "verdicts": [verdict for claim in row.to_dict("records") for verdict in _verdicts(claim)],
                 }
-                heading = title = ""
+                name = title = ""
 
 
-def _verdict(claim: dict[Any, Any]) -> dict[str, str]:
-    effect = claim["effect"]
-    words = [VERDICT_WORDS[claim["verdict"]], *([] if effect is None else [effect_in_words(effect)])]
-    return {"key": claim["key"], "verdict": claim["verdict"], "on": claim["on"] or NOWHERE, "words": ", ".join(words)}
+def _verdicts(claim: dict[Any, Any]) -> Iterator[dict[str, str]]:
+    """Yield the verdict on a claim, then the verdict on each of its parts."""
+    level = level_in_words(claim["p"], claim["adjusted"])
+    yield _verdict(claim["key"], claim["verdict"], claim["on"] or NOWHERE, claim["effect"], level)
+    for part, finding in claim["parts"]:
+        yield _verdict(claim["key"], finding.verdict, f"{claim['on'] or NOWHERE}: {part}", finding.effect)
+
+
+def _verdict(key: str, verdict: Verdict, on: str, effect: Effect | None, level: str = "") -> dict[str, str]:
+    words = filter(None, (VERDICT_WORDS[verdict], "" if effect is None else effect_in_words(effect), level))
+    return {"key": key, "verdict": verdict, "on": on, "words": ", ".join(words)}
 
 
 def claim_list(claims: pd.DataFrame, chosen: str, theme: Theme, *, key: str, on_pick: Callable[[], None]) -> None:

@@ -14,10 +14,10 @@ from app.blocks.figure import export_menu, show_drawn
 from app.components.claim_list import LETTERS, claim_list, picked
 from app.text import halves, md, page_theme
 from app.views.papers.shared import digests, page_of
-from sentviz.analysis.claim import HOW, VERDICT_WORDS, Claim, Verdict
+from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, decided_in_words, level_in_words
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
-from sentviz.figures.board import GROUPS
+from sentviz.figures.board import heading
 from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.gallery import code, make
@@ -154,7 +154,7 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 
 def counted(claims: pd.DataFrame) -> None:
-    """Show the number of claims with each verdict, in the colours and signs of the board."""
+    """Show the number of claims with each verdict, in the colours and signs of the board, and the decided ones by kind."""
     counts, theme = claims["verdict"].value_counts(), page_theme()
     box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
     words = " &nbsp; ".join(
@@ -163,7 +163,7 @@ def counted(claims: pd.DataFrame) -> None:
         for verdict in VERDICTS
         for colour in [verdict_colour(verdict, theme)]
     )
-    st.html(f"<div>{words}</div>", width="stretch")
+    st.html(f"<div>{words}<br><small>{decided_in_words(claims['verdict'], claims['kind'])}</small></div>", width="stretch")
 
 
 # ---- one claim
@@ -209,13 +209,15 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
     effect = row["effect"]
     number = "" if effect is None else f" · {md(effect_in_words(effect))}" + (f" ({md(effect.of)})" if effect.of else "")
     st.markdown(f"**{VERDICT_WORDS[row['verdict']]}**{number}")
+    if level := level_in_words(row["p"], row["adjusted"]):
+        st.caption(md(level))
     for rows, finding in row["parts"]:
         st.caption(f"{ICONS[finding.verdict]} On {md(rows)} it **{VERDICT_WORDS[finding.verdict]}**: {md(finding.evidence)}")
     if not row["parts"]:
         st.caption(md(row["evidence"]))
     how = (claim.how if claim else "") or HOW[row["against"]]
     places = ", ".join(filter(None, (paper.short, row["where"])))
-    st.caption(md(f"{places}; {GROUPS[row['against']]}. Test: {how}."))
+    st.caption(md(f"{places}; {heading(row['against'], row['kind'])} ({KINDS[row['kind']]}). Test: {how}."))
     titles = {section.name: section.title for section in paper.page.sections}
     with st.container(horizontal=True, gap="small"):
         if claim is not None and claim.shows in titles:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Reference, Row, board, decide, not_testable
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
 from sentviz.papers.fused import study as fused
-from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, INJECTED, SETTINGS, XIA, configurations
-from sentviz.papers.studies.against import compared, in_points, minus, seeded
+from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, INJECTED, SCRATCH, SETTINGS, XIA, configurations
+from sentviz.papers.studies.against import compared, in_points, minus, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
@@ -34,14 +35,9 @@ LEVEL = 0.05  # significance level
 
 
 def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Finding:
-    """Judge a claim on the runs of each encoder. The verdict is that of the first (`fused.encoders`) on which it can be judged."""
-    every = [(ENCODER_TITLES[encoder], judge(encoder)) for encoder in encoders]
-    findings = dict(sorted(every, key=lambda item: item[1].verdict == "unjudged"))
-    first = next(iter(findings.values()))
-    if len(findings) == 1:
-        return first
-    evidence = "; ".join(f"{title}, it {VERDICT_WORDS[part.verdict]}: {part.evidence}" for title, part in findings.items())
-    return Finding(first.verdict, evidence, tuple(findings.items()), first.effect)
+    """Judge a claim on the runs of each encoder: a part each, if there are several (`strictest_finding`)."""
+    findings = {"an encoder from scratch" if encoder == SCRATCH else ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
+    return strictest_finding(findings) if len(findings) > 1 else next(iter(findings.values()))
 
 
 def _presets(encoder: str, *settings: str) -> list[str]:
@@ -63,7 +59,8 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     least = rows.sort_values("difference").iloc[0].to_dict()
     effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the smallest difference")
     verdict = decide(words == {"better"} and not missing, "worse" in words)
-    return Finding(seeded(verdict, rows["test"]), evidence, effect=effect)
+    p = p_of_all(verdict, zip(rows["adjusted"], rows["verdict"], strict=True))
+    return Finding(seeded(verdict, rows["test"]), evidence, effect=effect, p=p)
 
 
 def judge_gains(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -109,7 +106,8 @@ def _judge_spread(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     adjusted = holm(p_values)
     signs = [(1 if wider[model] else -1) * (p <= LEVEL) for model, p in adjusted.items()]
     verdict = decide(min(signs) > 0 and len(signs) == len(INJECTED) - 1, min(signs) < 0)
-    return Finding(verdict, f"{numbers}; smallest p after Holm {min(adjusted.values()):.2g} (F tests of equal spread)")
+    p = max(adjusted.values()) if verdict == "holds" else min(adjusted.values())
+    return Finding(verdict, f"{numbers}; smallest p after Holm {min(adjusted.values()):.2g} (F tests of equal spread)", p=p)
 
 
 def judge_tasks(_: str, runs: Sequence[Run]) -> Finding:
@@ -126,7 +124,8 @@ def _judge_tasks_of(runs: Sequence[Run], encoder: str) -> Finding:
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     verdict = decide(2 * better > len(frame), 2 * worse >= len(frame))
     evidence = f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {numbers}"
-    finding = Finding(seeded(verdict, frame["test"]), evidence)
+    decisive = frame.loc[frame["verdict"] == ("better" if verdict == "holds" else "worse"), "adjusted"]
+    finding = Finding(seeded(verdict, frame["test"]), evidence, p=None if decisive.empty else float(decisive.max()))
     for dataset in frame["dataset"].unique():
         finding = with_rates(finding, runs, dataset, _presets(encoder, CHOSEN), _presets(encoder, BASE))
     return finding
@@ -136,7 +135,8 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
     """Test whether a deviation about [CLS] changes, layer by layer over seeds (Welch's t test, Holm over layers).
 
     Args:
-        changes: whether the claim is that it changes; otherwise that it stays the same within a tenth.
+        changes: whether the claim is that it changes; otherwise that every layer stays the same within a tenth. It is
+            refuted by a layer whose change is more than a tenth (`equivalent`), but not by a smaller significant change.
     """
     return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_deviation_of(dataset, runs, encoder, measure, changes))
 
@@ -158,13 +158,20 @@ def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure
     p_values, spans = welch(injected, base)
     adjusted = holm({str(layer): float(value) for layer, value in enumerate(p_values)})
     spans = spans / base.mean(axis=0)
+    wider = welch(injected, base, 1 - LEVEL / len(relative))[1] / base.mean(axis=0)  # hold for all layers at once (Bonferroni)
     most = int(np.abs(relative).argmax())
     low, high = (100 * float(side) for side in spans[:, most])
     effect = Effect(100 * float(relative[most]), low, high, "%", of=f"largest change, in layer {most + 1}")
     evidence = f"{numbers}; smallest p after Holm over {len(adjusted)} layers {min(adjusted.values()):.2g}; {seeds}"
-    same = bool((np.abs(spans) <= SAME).all())
-    changed = min(adjusted.values()) <= LEVEL and not same
-    return Finding(decide(changed, same) if changes else decide(same, changed), evidence, effect=effect)
+    ends = [(float(change), float(low), float(high)) for change, low, high in zip(relative, *spans, strict=True)]
+    same = all(equivalent(low, high, SAME) for _, low, high in ends)
+    levels = [p_of_margin(change, low, high, SAME) for change, low, high in ends]
+    p_same = max(levels)
+    if changes:
+        verdict = decide(min(adjusted.values()) <= LEVEL and not same, same)
+        return Finding(verdict, evidence, effect=effect, p=p_same if same else min(adjusted.values()))
+    beyond = [len(ends) * p for p, low, high in zip(levels, *wider, strict=True) if equivalent(low, high, SAME) is False]
+    return Finding(decide(same, bool(beyond)), evidence, effect=effect, p=min(1.0, min(beyond)) if beyond else p_same)
 
 
 def judge_cause(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -186,14 +193,15 @@ def _judge_cause_of(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     shifts, stays = shift.verdict == "holds", shift.verdict == "fails"
     better, worse = gain["verdict"] == "better", gain["verdict"] == "worse"
     verdict = decide(shifts and better, (stays and better) or (shifts and worse))
-    return Finding(seeded(verdict, [gain["test"]]), evidence, effect=Effect.from_comparison(gain, SETTINGS[CHOSEN]))
+    p = None if shift.level is None else max(float(gain["adjusted"]), shift.level)
+    return Finding(seeded(verdict, [gain["test"]]), evidence, effect=Effect.from_comparison(gain, SETTINGS[CHOSEN]), p=p)
 
 
-def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def welch(a: Floats, b: Floats, coverage: float = 0.95) -> tuple[Floats, Floats]:
     """Compare the means of (S, L) and (T, L) values over seeds by Welch's t test.
 
     Returns:
-        p (L,), and the 95 % intervals (2, L) of the differences of means.
+        p (L,), and the intervals (2, L) of the differences of means.
     """
     from scipy.stats import t
 
@@ -201,7 +209,7 @@ def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     error = np.maximum(np.sqrt(part[0] + part[1]), 1e-12)
     freedom = error**4 / np.maximum(part[0] ** 2 / (len(a) - 1) + part[1] ** 2 / (len(b) - 1), 1e-48)
     difference = a.mean(axis=0) - b.mean(axis=0)
-    half = t.ppf(0.975, freedom) * error
+    half = t.ppf((1 + coverage) / 2, freedom) * error
     return 2 * t.sf(np.abs(difference) / error, freedom), np.stack([difference - half, difference + half])
 
 
@@ -221,80 +229,88 @@ LAYERS = "Welch's t test of the means over seeds, layer by layer, p after Holm"
 
 CLAIMS = board(
     DATASETS,
-    Row("Every setting gains, with every encoder", "Every setting gains over the baseline with every encoder", TABLES,
+    Row("Every setting gains, with every encoder", "Every setting gains over the baseline with every encoder", TABLES, "printed",
         printed.judge_printed_gains, {"nsmc": ("299d3f", "section 5.1")}, "results", "gains"),
     Row("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product with every encoder",
-        TABLES, printed.judge_printed_xia, {"nsmc": ("79aa43", "section 5.1")}, "results", "gains"),
+        TABLES, "printed", printed.judge_printed_xia, {"nsmc": ("79aa43", "section 5.1")}, "results", "gains"),
     Row("Xia et al.'s product gains less stably", "Xia et al.'s product does not gain with every encoder, unlike every setting", TABLES,
+        "printed",
         printed.judge_printed_loss_of_xia, {"nsmc": ("a364e9", "section 5.1")}, "results", "gains"),
-    Row("ELECTRAs gain more than 0.5 points", "The three ELECTRA encoders gain more than 0.5 points in every setting", TABLES,
+    Row("ELECTRAs gain more than 0.5 points", "The three ELECTRA encoders gain more than 0.5 points in every setting", TABLES, "printed",
         printed.judge_printed_electras, {"nsmc": ("465fb2", "section 5.1")}, "results", "gains"),
-    Row("xlm-roberta gains most, kr-bert least", "xlm-roberta-base gains most and kr-bert least", TABLES, printed.judge_printed_extremes,
+    Row("xlm-roberta gains most, kr-bert least", "xlm-roberta-base gains most and kr-bert least", TABLES, "printed",
+        printed.judge_printed_extremes,
         {"nsmc": ("116302", "section 5.1")}, "results", "gains"),
-    Row("Gains are 250 to 500 more right predictions", "Mean gains, except kr-bert's, are 250 to almost 500 more right predictions", TABLES,
+    Row("Gains are 250 to 500 more right predictions", "Mean gains, except kr-bert's, are 250 to almost 500 more right predictions",
+        TABLES, "printed",
         printed.judge_printed_right_answers, {"nsmc": ("24c4e5", "section 5.1")}, "results"),
-    Row("The unscaled last head has the best, 92.65", "The unscaled last head has the best accuracy, 92.65", TABLES,
+    Row("The unscaled last head has the best, 92.65", "The unscaled last head has the best accuracy, 92.65", TABLES, "printed",
         printed.judge_printed_best, {"nsmc": ("649f1c", "section 5.1")}, "results"),
-    Row("Unscaled last head: largest mean gain", "The unscaled last head has the largest mean gain", TABLES, printed.judge_printed_mean,
+    Row("Unscaled last head: largest mean gain", "The unscaled last head has the largest mean gain", TABLES, "printed",
+        printed.judge_printed_mean,
         {"nsmc": ("373df8", "section 5.2")}, "statistics"),
-    Row("Last head ÷ √d: smallest spread of gains", "Last head ÷ √d has the smallest spread of gains", TABLES,
+    Row("Last head ÷ √d: smallest spread of gains", "Last head ÷ √d has the smallest spread of gains", TABLES, "printed",
         printed.judge_printed_spread, {"nsmc": ("c92882", "section 5.2")}, "statistics"),
-    Row("Last head ÷ √d is more stable than the others", "Last head ÷ √d is more stable than the other settings", TABLES,
+    Row("Last head ÷ √d is more stable than the others", "Last head ÷ √d is more stable than the other settings", TABLES, "tested",
         printed.judge_printed_stability, {"nsmc": ("c5a4f0", "section 5.2")}, "statistics",
         how="the Pitman–Morgan test of equal spreads of paired gains, p after Holm"),
-    Row("Table 2's columns are σ and σ²", "Table 2 has the standard deviation as σ and the variance as σ²", TABLES,
+    Row("Table 2's columns are σ and σ²", "Table 2 has the standard deviation as σ and the variance as σ²", TABLES, "printed",
         printed.judge_printed_columns, {"nsmc": ("7ed80f", "table 2")}, "statistics"),
-    Row("Out of domain 13 rise, 5 fall, 2 stay", "Out of domain 13 of 20 cases rise, 5 fall and 2 stay", TABLES,
+    Row("Out of domain 13 rise, 5 fall, 2 stay", "Out of domain 13 of 20 cases rise, 5 fall and 2 stay", TABLES, "printed",
         printed.judge_printed_counts, {"": ("a1b294", "section 5.2")}, "tasks", "gains-out-of-domain"),
-    Row("Only kr-electra and kc-electra fall", "Only kr-electra and kc-electra fall", TABLES, printed.judge_printed_falls,
+    Row("Only kr-electra and kc-electra fall", "Only kr-electra and kc-electra fall", TABLES, "printed", printed.judge_printed_falls,
         {"": ("a761ba", "section 5.2")}, "tasks", "gains-out-of-domain"),
-    Row("The injection is effective out of domain", "The injection is effective out of domain", TABLES,
+    Row("The injection is effective out of domain", "The injection is effective out of domain", TABLES, "tested",
         printed.judge_effective_out_of_domain, {"": ("6b92e4", "abstract")}, "tasks", "gains-out-of-domain",
         "a sign test of the cases that change"),
-    Row("Baselines are trained as injected models", "The baselines of table 1 are trained as the injected models are", TABLES,
+    Row("Baselines are trained as injected models", "The baselines of table 1 are trained as the injected models are", TABLES, "printed",
         printed.judge_own_baselines, {"nsmc": ("0f71a8", "section 4.4")}, "results",
         how="a comparison with the accuracies that were published before for the same encoders"),
-    Row("92.65 is the state of the art on NSMC", "92.65 is above every accuracy on NSMC in the lists of these encoders", TABLES,
+    Row("92.65 is the state of the art on NSMC", "92.65 is above every accuracy on NSMC in the lists of these encoders", TABLES, "printed",
         printed.judge_best_published, {"nsmc": ("c3e8d2", "abstract")}, "results",
         how="a comparison with the accuracies that were published before"),
     Row("Negative scores turn the product around",
-        "Where a score is negative, Xia et al.'s product lowers the weight of a more similar pair, and the sum does not", "simulated runs",
+        "Where a score is negative, Xia et al.'s product lowers the weight of a more similar pair, and the sum does not",
+        "simulated runs", "theorem",
         formulas.judge_negative_product, {"": ("9a5d17", "section 3.1")}, "method", "product-and-sum"),
     Row("Scores between alike words are often negative", "On {} a tenth or more of the scores between alike words are negative", RUNS,
+        "counted",
         formulas.judge_negative_scores, {"nsmc": ("71c4ae", "section 3.1"), "sst2": ("a0d359", "section 3.1")}, "method",
         how="counted in the baselines with weights, over all layers and heads"),
     Row("Xia et al.'s product changes neutral texts",
         "Xia et al.'s product changes texts without words of the lexicon, and the sum does not",
-        "simulated runs", formulas.judge_flattened, {"": ("e17b60", "ours")}, "method", "product-and-sum"),
+        "simulated runs", "theorem", formulas.judge_flattened, {"": ("e17b60", "ours")}, "method", "product-and-sum"),
     Row("σ cannot change the row of [CLS]", "With the same Q and K, σ cannot change the row of a neutral [CLS]",
-        "simulated runs", formulas.judge_fixed_row, {"": ("2dc53c", "ours")}, "cls"),
+        "simulated runs", "theorem", formulas.judge_fixed_row, {"": ("2dc53c", "ours")}, "cls"),
     Row("Attention to [CLS] hardly changes", "[CLS] has no polarity, so attention to [CLS] hardly changes, but the attention of [CLS] does",
-        "simulated runs", formulas.judge_untouched_column, {"": ("8ea1d6", "section 6")}, "cls"),
-    Row("About half of the tokens stay neutral", "About half of {}'s tokens stay neutral", "data sets", formulas.judge_neutral_share,
+        "simulated runs", "theorem", formulas.judge_untouched_column, {"": ("8ea1d6", "section 6")}, "cls"),
+    Row("About half of the tokens stay neutral", "About half of {}'s tokens stay neutral", "data sets", "counted",
+        formulas.judge_neutral_share,
         {"nsmc": ("f3d150", "section 4.5, figure 4")}, "coverage", "coverage"),
-    Row("The share hardly differs between tasks", "The share hardly differs between the five tasks", "data sets",
+    Row("The share hardly differs between tasks", "The share hardly differs between the five tasks", "data sets", "counted",
         formulas.judge_neutral_share_of_tasks, {"": ("288c6c", "section 4.5, figure 4")}, "coverage", "coverage-tokenizers"),
-    Row("The share hardly differs between models", "The share hardly differs between the tokenizers of five models", "data sets",
+    Row("The share hardly differs between models", "The share hardly differs between the tokenizers of five models", "data sets", "counted",
         formulas.judge_neutral_share_of_models, {"": ("d4c05b", "section 4.5, figure 4")}, "coverage", "coverage-tokenizers"),
-    Row("Every setting gains over the baseline", "Every setting gains over the baseline on {}", RUNS, judge_gains,
+    Row("Every setting gains over the baseline", "Every setting gains over the baseline on {}", RUNS, "tested", judge_gains,
         {"nsmc": ("ec07d9", "section 5.1"), "sst2": ("7abaf3", "section 5.1")}, "results", "gains", OVER_SEEDS),
-    Row("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product on {}", RUNS,
+    Row("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product on {}", RUNS, "tested",
         judge_against_xia, {"nsmc": ("60b5a9", "section 5.1"), "sst2": ("bbbebf", "section 5.1")}, "results", "gains",
         OVER_SEEDS),
     Row("Last head ÷ √d varies least over seeds", "Last head ÷ √d varies least on {} (paper: over encoders, here: over seeds)",
-        RUNS, judge_spread_over_seeds, {"nsmc": ("b1bb17", "section 5.2"), "sst2": ("5cc8b0", "section 5.2")}, "results", "gains",
+        RUNS, "tested", judge_spread_over_seeds, {"nsmc": ("b1bb17", "section 5.2"), "sst2": ("5cc8b0", "section 5.2")}, "results", "gains",
         "F tests of equal variances over seeds, p after Holm"),
     Row("It changes how uneven [CLS] attention is",
-        "On {} the injection changes how uneven the attention of [CLS] to the others is", RUNS,
+        "On {} the injection changes how uneven the attention of [CLS] to the others is", RUNS, "tested",
         partial(judge_deviation, measure="from_cls", changes=True),
         {"nsmc": ("b4e6d5", "section 6, figure 5"), "sst2": ("8aed0b", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),
     Row("It does not change attention to [CLS]", "On {} it changes the others' attention to [CLS] by less than a tenth",
-        RUNS, partial(judge_deviation, measure="to_cls", changes=False),
+        RUNS, "tested", partial(judge_deviation, measure="to_cls", changes=False),
         {"nsmc": ("0c4d75", "section 6, figure 5"), "sst2": ("6f3f59", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),
-    Row("The shift of [CLS] attention comes with a gain", "On {} the shift of the attention of [CLS] comes with a gain", RUNS, judge_cause,
+    Row("The shift of [CLS] attention comes with a gain", "On {} the shift of the attention of [CLS] comes with a gain", RUNS, "tested",
+        judge_cause,
         {"nsmc": ("52b9f3", "section 6"), "sst2": ("d86e1c", "section 6")}, "cls", "cls-lines",
         "the test of the gain and the test of the shift, p after Holm each"),
-    Row("Out of domain it gains in most tasks", "Out of domain the injection gains in most tasks", RUNS, judge_tasks,
+    Row("Out of domain it gains in most tasks", "Out of domain the injection gains in most tasks", RUNS, "tested", judge_tasks,
         {"": ("a001af", "section 5.2")}, "tasks", "gains-out-of-domain", OVER_SEEDS.replace("the four settings", "the tasks"),
         reads=tuple(task.dataset for task in fused.TASKS if task.dataset)),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import Finding, not_testable, settled
+from sentviz.analysis.claim import Finding, not_testable, settled, strictest_finding
 from sentviz.papers.fused import coverage, negative
 from sentviz.runs.store import Run
 
@@ -127,17 +127,10 @@ def judge_negative_scores(dataset: str, runs: Sequence[Run]) -> Finding:
         )
         for run, row in means.iterrows()
     }
-    return _agreed(parts)
+    return strictest_finding(parts)
 
 
 # ---- the lexicon in data sets
-
-
-def _agreed(parts: Mapping[str, Finding]) -> Finding:
-    """Return one finding for several tokenizers or tasks; open if their verdicts differ."""
-    verdicts = {finding.verdict for finding in parts.values()}
-    evidence = "; ".join(f"{words}: {finding.evidence}" for words, finding in parts.items())
-    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, tuple(parts.items()))
 
 
 def judge_neutral_share(*_: object) -> Finding:
@@ -153,7 +146,7 @@ def judge_neutral_share(*_: object) -> Finding:
         )
         for name in ours
     }
-    finding = _agreed(parts)
+    finding = strictest_finding(parts)
     by_lexicon = {row["lexicon"]: row["neutral"] for row in stored[stored["dataset"] == "nsmc"].to_dict("records")}
     also = ", ".join(f"{coverage.LEXICON_TITLES[name]} {share:.1%}" for name, share in by_lexicon.items() if name != "lexicon_ko_knu")
     return finding.noting(f"by other lexicons, with NSMC's tokenizer: {also}" if also else "")
@@ -175,7 +168,7 @@ def _spans(by: str, titles: Mapping[str, str], named: Mapping[str, str]) -> Find
         least, most = ordered[0], ordered[-1]
         evidence = f"{least['neutral']:.1%} ({named[least[column]]}) to {most['neutral']:.1%} ({named[most[column]]})"
         parts[titles[str(name)]] = settled(most["neutral"] - least["neutral"] <= HARDLY, evidence)
-    return _agreed(parts)
+    return strictest_finding(parts)
 
 
 def judge_neutral_share_of_tasks(*_: object) -> Finding:

@@ -81,11 +81,16 @@ def judge_printed_right_answers(*_: object) -> Finding:
 
 
 def _by_readings(judge: Callable[[fused.Reading], Finding]) -> Finding:
-    """Judge a claim on table 1 under both names of its rows; if they give different verdicts, it is open."""
+    """Judge a claim on table 1 under both names of its rows; if they give different verdicts, it is open.
+
+    Readings are not parts of the claim: only one of them is right, and the paper does not say which.
+    """
     findings = {words: judge(reading) for reading, words in fused.READINGS.items()}
     verdicts = {finding.verdict for finding in findings.values()}
     evidence = "; ".join(f"{words}: {finding.evidence}" for words, finding in findings.items())
-    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, tuple(findings.items()))
+    agreed = verdicts.pop() if len(verdicts) == 1 else "open"
+    levels = [finding.level for finding in findings.values() if finding.level is not None]
+    return Finding(agreed, evidence, tuple(findings.items()), p=max(levels) if levels else None)
 
 
 def judge_printed_best(*_: object) -> Finding:
@@ -136,7 +141,9 @@ def judge_printed_stability(*_: object) -> Finding:
         adjusted = holm({model: float(correlation.pvalue) for model, correlation in correlations.items()})
         numbers = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
         signs = [int(np.sign(correlation.statistic)) * (adjusted[model] <= LEVEL) for model, correlation in correlations.items()]
-        return Finding(decide(min(signs) > 0, min(signs) < 0), f"equal spreads (Pitman–Morgan, five encoders, after Holm): {numbers}")
+        verdict = decide(min(signs) > 0, min(signs) < 0)
+        p = max(adjusted.values()) if verdict == "holds" else min(adjusted.values())
+        return Finding(verdict, f"equal spreads (Pitman–Morgan, five encoders, after Holm): {numbers}", p=p)
 
     return _by_readings(judge)
 
@@ -180,7 +187,7 @@ def judge_effective_out_of_domain(*_: object) -> Finding:
     effect = Effect.from_share(rise / (rise + fall), interval.low, interval.high, 0.5, "share of the changed cases that rise")
     evidence = f"{rise} of {rise + fall} reported cases that change rise, {fall} fall; sign test p = {test.pvalue:.2g}; one run each"
     clear = test.pvalue <= LEVEL
-    return Finding(decide(clear and rise > fall, clear and fall > rise), evidence, effect=effect)
+    return Finding(decide(clear and rise > fall, clear and fall > rise), evidence, effect=effect, p=float(test.pvalue))
 
 
 def judge_own_baselines(*_: object) -> Finding:

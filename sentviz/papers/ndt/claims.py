@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
+from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.ndt import our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
-from sentviz.papers.studies.against import corrected, minus, mixed, seeded
+from sentviz.papers.studies.against import corrected, minus, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
@@ -55,7 +56,8 @@ def judge_better(dataset: str, runs: Sequence[Run], *, models: tuple[str, ...], 
             evidence += f" ({len(models)} in the paper)" if len(available) < len(models) else ""
         all_worse = len(available) == len(models) and all(word == "worse" for _, word in results.values())
         verdict = seeded(decide(bool(better), all_worse), {comparison.test for comparison in comparisons.values()})
-        return Finding(verdict, evidence, effect=best.effect(f"{name} minus {baseline}"))
+        p = max(p for p, _ in results.values()) if verdict == "fails" else results[name][0] if verdict == "holds" else None
+        return Finding(verdict, evidence, effect=best.effect(f"{name} minus {baseline}"), p=p)
 
     return with_rates(_on_each_kind_of_rows(judge, dataset, runs), runs, dataset, models, [baseline])
 
@@ -69,13 +71,15 @@ def judge_best_ndt(dataset: str, runs: Sequence[Run], *, model: str) -> Finding:
             return MISSING
         noise = seed_noise(by_model.values(), split)
         comparisons = {name: mixed(ndts[model], seeds, split, noise) for name, seeds in ndts.items() if name != model}
-        words = [word for _, word in corrected(comparisons).values()]
+        results = corrected(comparisons)
+        words = [word for _, word in results.values()]
         rival, nearest = min(comparisons.items(), key=lambda entry: entry[1].difference)
         evidence = f"better than {words.count('better')} and worse than {words.count('worse')} of {len(words)}"
         beats_all = set(words) == {"better"} and len(words) == len(NDTS) - 1
         verdict = seeded(decide(beats_all, "worse" in words), {comparison.test for comparison in comparisons.values()})
         effect = nearest.effect(f"{model} minus {rival}, the nearest or better configuration")
-        return Finding(verdict, f"{evidence}; against {rival}: {nearest.numbers}", effect=effect)
+        p = p_of_all(verdict, results.values())
+        return Finding(verdict, f"{evidence}; against {rival}: {nearest.numbers}", effect=effect, p=p)
 
     return with_rates(_on_each_kind_of_rows(judge, dataset, runs), runs, dataset, [model], [name for name in NDTS if name != model])
 
@@ -116,6 +120,9 @@ def judge_learned_fall(dataset: str, runs: Sequence[Run]) -> Finding:
 def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
     """Test with the exact sign test whether most runs change as claimed.
 
+    The paper speaks of the lambdas of its own trainings. Runs that change as claimed support it, but runs that change the other way do not
+    refute it: then it cannot be judged here, and the evidence says which way ours go.
+
     Args:
         changes: mean change over the lambdas of each run, positive if it is as claimed.
         event: the claimed change in words.
@@ -135,7 +142,9 @@ def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
     )
     low, high = test.proportion_ci()
     effect = Effect.from_share(count / len(changes), low, high, 0.5, "runs with this change")
-    return Finding(decide(p <= LEVEL and most, p <= LEVEL and not most), evidence, effect=effect)
+    if p <= LEVEL and not most:
+        return not_testable(f"the paper speaks of its own trainings, and ours go the other way: {evidence}", effect)
+    return Finding(decide(p <= LEVEL, False), evidence, effect=effect, p=p)
 
 
 def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
@@ -150,15 +159,17 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
     level = 1 - LEVEL / (len(NDTS) * (len(NDTS) - 1) / 2)
     pairs = [compare_over_seeds(ndts[a], ndts[b], noise=noise, level=level) for a, b in combinations(ndts, 2)]
     widest = max(pairs, key=lambda pair: abs(pair.difference))
-    beyond = sum(100 * max(pair.low, -pair.high) > points for pair in pairs)
-    within = all(100 * max(pair.high, -pair.low) < points for pair in pairs)
-    evidence = (
-        f"the best and the worst differ by {100 * abs(widest.difference):.2f} points; {beyond} of {len(pairs)} pairs differ significantly"
-        " more"
-    )
+    margin = points / 100
+    within = [equivalent(pair.low, pair.high, margin) for pair in pairs]
+    levels = [p_of_margin(pair.difference, pair.low, pair.high, margin, coverage=level) for pair in pairs]
+    evidence = f"the best and the worst differ by {100 * abs(widest.difference):.2f} points"
+    evidence += f"; {within.count(False)} of {len(pairs)} pairs differ significantly more"
     low, high = (widest.low, widest.high) if widest.difference >= 0 else (-widest.high, -widest.low)
     effect = Effect(100 * abs(widest.difference), 100 * low, 100 * high, null=points, of="the best minus the worst variant")
-    return with_rates(Finding(decide(within, beyond > 0), evidence, effect=effect), runs, dataset, [], NDTS)
+    verdict = decide(all(within), False in within)
+    beyond = [len(pairs) * p for p, inside in zip(levels, within, strict=True) if inside is False]
+    p = min(1.0, min(beyond)) if beyond else max(levels)
+    return with_rates(Finding(verdict, evidence, effect=effect, p=p), runs, dataset, [], NDTS)
 
 
 def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -176,7 +187,7 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
     rho, p = spearmanr(np.array(pairs))
     evidence = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
     verdict = printed_claims.verdict_on_ranks([(float(rho), float(p))])
-    return Finding(verdict, evidence, effect=Effect(float(rho), unit="", of="rank correlation"))
+    return Finding(verdict, evidence, effect=Effect(float(rho), unit="", of="rank correlation"), p=float(p))
 
 
 RUNS: Reference = "runs here"
@@ -188,44 +199,45 @@ CLAIMS = board(
     *specialisation.ROWS,
     *printed_claims.ROWS,
     *outcome_claims.ROWS,
-    Row("The best NDT beats vanilla", "The best NDT beats vanilla on {}", RUNS,
+    Row("The best NDT beats vanilla", "The best NDT beats vanilla on {}", RUNS, "tested",
         partial(judge_better, models=NDTS, baseline="vanilla"), {"imdb": ("ec0154", "section IV-B1"),
         "sst2": ("a84f8b", "section IV-C1"), "yelp_full": ("8e94a2", "section IV-D1"),
         "twitter_financial": ("1bf5ab", "section IV-E1")}, "compare", "accuracy-beside-print", OVER_SEEDS),
-    Row("The best NDT beats DT", "The best NDT beats DT on {}", RUNS, partial(judge_better, models=NDTS, baseline="diff"),
+    Row("The best NDT beats DT", "The best NDT beats DT on {}", RUNS, "tested", partial(judge_better, models=NDTS, baseline="diff"),
         {"imdb": ("98c05d", "section IV-B1"), "sst2": ("f74216", "section IV-C1"), "yelp_full": ("18a2c2", "section IV-D1"),
         "twitter_financial": ("32f779", "section IV-E1")}, "compare", "accuracy-beside-print", OVER_SEEDS),
-    Row("Not the wider block: it beats vanilla-matched", "Not the wider block: NDT beats vanilla-matched on {}", RUNS,
+    Row("Not the wider block: it beats vanilla-matched", "Not the wider block: NDT beats vanilla-matched on {}", RUNS, "tested",
         partial(judge_better, models=NDTS, baseline="vanilla-matched"), {"imdb": ("2c1215", "ours"), "sst2": ("c7d421", "ours"),
         "yelp_full": ("affaa7", "ours"), "twitter_financial": ("a4aa5a", "ours")}, "compare", "accuracy-beside-print",
         OVER_SEEDS),
-    Row("DT beats vanilla", "DT beats vanilla on {}", RUNS, partial(judge_better, models=("diff",), baseline="vanilla"),
+    Row("DT beats vanilla", "DT beats vanilla on {}", RUNS, "tested", partial(judge_better, models=("diff",), baseline="vanilla"),
         {"imdb": ("db24a9", "table I"), "sst2": ("56d08d", "table III"), "twitter_financial": ("70ce13", "table VII")}, "compare",
         "accuracy-beside-print", OVER_SEEDS),
-    Row("Vanilla beats DT", "Vanilla beats DT on {}", RUNS, partial(judge_better, models=("vanilla",), baseline="diff"),
+    Row("Vanilla beats DT", "Vanilla beats DT on {}", RUNS, "tested", partial(judge_better, models=("vanilla",), baseline="diff"),
         {"yelp_full": ("8d5f36", "section IV-D1")}, "compare", "accuracy-beside-print", OVER_SEEDS),
-    Row("The paper's best NDT is the best here", "On {} [0,1] with two maps is the best NDT", RUNS,
+    Row("The paper's best NDT is the best here", "On {} [0,1] with two maps is the best NDT", RUNS, "tested",
         partial(judge_best_ndt, model="ndt-unit-2"), {"imdb": ("f25b08", "section IV-B1")}, "results", "accuracy-grid", OVER_SEEDS),
-    Row("The paper's best NDT is the best here", "On {} [0,1] with three maps is the best NDT", RUNS,
+    Row("The paper's best NDT is the best here", "On {} [0,1] with three maps is the best NDT", RUNS, "tested",
         partial(judge_best_ndt, model="ndt-unit-3"), {"sst2": ("36dbc0", "section IV-C1")}, "results", "accuracy-grid",
         OVER_SEEDS),
-    Row("The paper's best NDT is the best here", "On {} [−1,1] with three maps is the best NDT", RUNS,
+    Row("The paper's best NDT is the best here", "On {} [−1,1] with three maps is the best NDT", RUNS, "tested",
         partial(judge_best_ndt, model="ndt-symmetric-3"), {"yelp_full": ("a6e74c", "section IV-D1")}, "results", "accuracy-grid",
         OVER_SEEDS),
-    Row("The paper's best NDT is the best here", "On {} (−inf,inf) with four maps is the best NDT", RUNS,
+    Row("The paper's best NDT is the best here", "On {} (−inf,inf) with four maps is the best NDT", RUNS, "tested",
         partial(judge_best_ndt, model="ndt-free-4"), {"twitter_financial": ("a5fd6c", "section IV-E1")}, "results",
         "accuracy-grid", OVER_SEEDS),
-    Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", RUNS,
+    Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", RUNS, "tested",
         partial(judge_range, points=0.6), {"yelp_full": ("109ccb", "section IV-D1")}, "results", "accuracy-grid",
         "simultaneous intervals of all pairs (Bonferroni)"),
-    Row("Training makes unbounded λ grow with depth", "Training itself makes unbounded lambdas grow with depth on {}", RUNS,
+    Row("Training makes unbounded λ grow with depth", "Training itself makes unbounded lambdas grow with depth on {}", RUNS, "tested",
         judge_learned_growth, {"imdb": ("7dbb12", "section IV-B2"), "sst2": ("deffa3", "sections IV-C2, IV-H2"),
         "yelp_full": ("25c9e1", "section IV-D2"), "twitter_financial": ("bd1f84", "section IV-E2")}, "lambda", "lambda-grid", SIGNS,
         CONTROLLED),
-    Row("Training makes λ more negative under [−1,1]", "Training itself makes lambda more negative under [−1,1] on {}", RUNS,
+    Row("Training makes λ more negative under [−1,1]", "Training itself makes lambda more negative under [−1,1] on {}", RUNS, "tested",
         judge_learned_fall, {"imdb": ("e3607d", "section IV-B2"), "sst2": ("0ab894", "section IV-C2"),
         "yelp_full": ("4fda92", "section IV-D2"), "twitter_financial": ("9c18b5", "section IV-E2")}, "lambda", "lambda-grid", SIGNS),
     Row("Silhouette and accuracy give the same order", "Silhouette and accuracy give the configurations of {} the same order", RUNS,
+        "tested",
         judge_rank_correlation, {"imdb": ("cc96b5", "section IV-F"), "sst2": ("6251ba", "section IV-F")}, "results",
         "accuracy-beside-print", "Spearman's rank correlation over configurations, means over seeds"),
     *our_claims.ROWS,

@@ -9,7 +9,7 @@ from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.ndt import based
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import tested
-from sentviz.papers.studies.against import Comparison, corrected, mixed, seeded
+from sentviz.papers.studies.against import Comparison, corrected, mixed, p_of_all, seeded
 from sentviz.papers.studies.collected import configurations
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
@@ -45,18 +45,24 @@ def _all_better(pairs: Mapping[str, Comparison], baseline: str) -> Finding:
     """Return "holds" if every comparison with the baseline is better after Holm, "fails" if one is worse."""
     if not pairs:
         return not_testable("the runs are not installed")
-    words = {word for _, word in corrected(pairs).values()}
+    results = corrected(pairs)
+    words = {word for _, word in results.values()}
     least, smallest = min(pairs.items(), key=lambda entry: entry[1].difference)
     numbers = "; ".join(f"{name} {pair.numbers}" for name, pair in pairs.items())
     verdict = seeded(decide(words == {"better"}, "worse" in words), {pair.test for pair in pairs.values()})
-    return Finding(verdict, f"compared with {baseline}: {numbers}", effect=smallest.effect(f"{least}, the smallest difference"))
+    return Finding(
+        verdict,
+        f"compared with {baseline}: {numbers}",
+        effect=smallest.effect(f"{least}, the smallest difference"),
+        p=p_of_all(verdict, results.values()),
+    )
 
 
 RUNS: Reference = "runs here"
 OVER_SEEDS = f"a t test for other rows and other seeds, with {SPREAD_IN_WORDS}; p after Holm"
 ROWS = (
-    Row("Learned λ answers better than frozen λ", "On {} learned lambdas answer better than lambdas frozen at their start", RUNS,
+    Row("Learned λ answers better than frozen λ", "On {} learned lambdas answer better than lambdas frozen at their start", RUNS, "tested",
         judge_learned, {"sst2": ("c41f6e", "ours")}, "lambda", "lambda-grid", OVER_SEEDS),
-    Row("On MiniLM a second component helps", "On MiniLM, a pretrained encoder, a second component improves {}", RUNS,
+    Row("On MiniLM a second component helps", "On MiniLM, a pretrained encoder, a second component improves {}", RUNS, "tested",
         judge_on_base, {"sst2": ("5d20a9", "ours")}, "base", "", OVER_SEEDS),
 )  # fmt: skip

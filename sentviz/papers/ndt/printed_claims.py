@@ -147,7 +147,8 @@ def judge_silhouettes(*_: object) -> Finding:
     results = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
     numbers = "; ".join(minus(f"{name} {result.statistic:+.2f}, p = {result.pvalue:.2g}") for name, result in results.items())
     verdict = verdict_on_ranks([(float(result.statistic), float(result.pvalue)) for result in results.values()])
-    return Finding(verdict, f"rank correlations over {len(both.loc['sst2'])} configurations: {numbers}")
+    p = max(float(result.pvalue) for result in results.values())
+    return Finding(verdict, f"rank correlations over {len(both.loc['sst2'])} configurations: {numbers}", p=p)
 
 
 def judge_added_parameters(*_: object) -> Finding:
@@ -174,6 +175,7 @@ def _lead(dataset: str, claim: str, place: str, model: str, vanilla: float, diff
         "The best NDT leads by the margin in the text",
         f"The best NDT on {{}} leads vanilla by {vanilla:.2f} and DT by {diff:.2f} points",
         TABLES,
+        "printed",
         partial(judge_lead, model=model, vanilla=vanilla, diff=diff),
         {dataset: (claim, place)},
         "results",
@@ -187,6 +189,7 @@ def _above(dataset: str, claim: str, place: str, count: int) -> Row:
         "As many variants are above DT as the text says",
         f"{count} of 12 NDT variants are above DT on {{}}",
         TABLES,
+        "printed",
         partial(judge_count_above_dt, count=count),
         {dataset: (claim, place)},
         "results",
@@ -200,6 +203,7 @@ def _range(dataset: str, claim: str, place: str, low: float, high: float) -> Row
         "λ under [−1,1] is in the range in the text",
         f"Under [−1,1] lambdas on {{}} go from −{-low} to −{-high}",
         TABLES,
+        "printed",
         partial(judge_negative_range, low=low, high=high),
         {dataset: (claim, place)},
         "lambda",
@@ -215,31 +219,31 @@ ROWS = (
     _above("imdb", "12fc11", "section IV-B1", 11),
     _above("sst2", "4e24bb", "section IV-C1", 6),
     _above("twitter_financial", "d7d52d", "section IV-E1", 8),
-    Row("NDT's spread is narrower than on IMDB", "NDT's spread on {} is narrower than on IMDB", TABLES, judge_narrower_spread,
+    Row("NDT's spread is narrower than on IMDB", "NDT's spread on {} is narrower than on IMDB", TABLES, "printed", judge_narrower_spread,
         {"twitter_financial": ("64ab26", "section IV-E1")}, "results", "accuracy-grid"),
-    Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", TABLES,
+    Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", TABLES, "printed",
         partial(judge_printed_range, points=0.6), {"yelp_full": ("d24f79", "section IV-D1")}, "results", "accuracy-grid"),
-    Row("λ grows from layer 1 to layer 2", "On {} unbounded lambdas grow from layer 1 to layer 2", TABLES,
+    Row("λ grows from layer 1 to layer 2", "On {} unbounded lambdas grow from layer 1 to layer 2", TABLES, "printed",
         judge_growth_with_depth, {"imdb": ("3fcb28", "section IV-B2")}, "lambda", "lambda-grid"),
-    Row("λ grows from layer 1 to layer 2", "Lambdas grow from layer 1 to layer 2 on every data set", TABLES,
+    Row("λ grows from layer 1 to layer 2", "Lambdas grow from layer 1 to layer 2 on every data set", TABLES, "printed",
         judge_growth_with_depth, {"": ("4f6903", "section IV-H2")}, "lambda", "lambda-grid"),
-    Row("λ falls with the component's index", "Lambda falls with the component index in every configuration", TABLES,
+    Row("λ falls with the component's index", "Lambda falls with the component index in every configuration", TABLES, "printed",
         judge_fall_with_component, {"": ("c51945", "sections IV-B2 to IV-D2")}, "lambda", "lambda-grid"),
-    Row("λ falls with the component's index", "On {} lambda falls with the component index in every configuration", TABLES,
+    Row("λ falls with the component's index", "On {} lambda falls with the component index in every configuration", TABLES, "printed",
         judge_fall_with_component_on, {"yelp_full": ("88e745", "section IV-D2")}, "lambda", "lambda-grid"),
-    Row("λ under [−1,1] is always negative", "Under [−1,1] lambdas on {} are exclusively negative", TABLES, judge_negative,
+    Row("λ under [−1,1] is always negative", "Under [−1,1] lambdas on {} are exclusively negative", TABLES, "printed", judge_negative,
         {"imdb": ("5b0e27", "section IV-B2"), "yelp_full": ("c1d94f", "section IV-D2"),
         "twitter_financial": ("83a6e0", "section IV-E2")}, "lambda", "lambda-grid"),
     _range("imdb", "0d3882", "section IV-B2", -0.2001, -0.0575),
     _range("yelp_full", "1962fb", "section IV-D2", -0.2003, -0.0468),
     _range("twitter_financial", "fe2c24", "section IV-E2", -0.2053, -0.0593),
-    Row("The largest λ of layer 1 is the best model's", "On {} the largest layer-1 lambda is the best configuration's", TABLES,
+    Row("The largest λ of layer 1 is the best model's", "On {} the largest layer-1 lambda is the best configuration's", TABLES, "printed",
         judge_largest_lambda, {"twitter_financial": ("ed34cc", "section IV-E2")}, "lambda", "lambda-grid"),
     Row("DT or NDT has the higher AUC, as in the text", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
-        TABLES, judge_auc, {"": ("ceba3d", "section IV-G2")}, "roc", "roc-panels"),
-    Row("Silhouette and accuracy are correlated", "Silhouette and accuracy are correlated on the binary tasks", TABLES,
+        TABLES, "printed", judge_auc, {"": ("ceba3d", "section IV-G2")}, "roc", "roc-panels"),
+    Row("Silhouette and accuracy are correlated", "Silhouette and accuracy are correlated on the binary tasks", TABLES, "tested",
         judge_silhouettes, {"": ("4ca948", "section IV-F")}, "results", "accuracy-beside-print",
         "Spearman's rank correlation over the printed configurations"),
-    Row("NDT adds 0.16 to 0.23 M parameters", "NDT adds 0.16 to 0.23 M parameters to vanilla", TABLES, judge_added_parameters,
+    Row("NDT adds 0.16 to 0.23 M parameters", "NDT adds 0.16 to 0.23 M parameters to vanilla", TABLES, "printed", judge_added_parameters,
         {"": ("9592b9", "section IV-H2")}, "cost", "cost"),
 )  # fmt: skip

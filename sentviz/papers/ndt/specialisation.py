@@ -134,7 +134,7 @@ def judge_specialises(dataset: str, runs: Sequence[Run], *, kind: str) -> Findin
     low, high = test.proportion_ci()
     effect = Effect.from_share(count / total, low, high, 0.5, f"runs that {KINDS[kind]} and whose components specialise")
     verdict = decide(p <= LEVEL and most, p <= LEVEL and not most)
-    return Finding(verdict, f"{evidence}, sign test p = {p:.2g}; {_seeds(frame)}", effect=effect)
+    return Finding(verdict, f"{evidence}, sign test p = {p:.2g}; {_seeds(frame)}", effect=effect, p=p)
 
 
 def judge_subtraction_specialises_more(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -156,7 +156,7 @@ def judge_subtraction_specialises_more(dataset: str, runs: Sequence[Run]) -> Fin
         return not_testable(f"{evidence}; too few runs for a permutation test", effect)
     verdict = decide(p <= LEVEL and difference > 0, p <= LEVEL and difference < 0)
     together = frame[frame["data"].isin([rows["data"].iloc[0] for rows in groups])]
-    return Finding(verdict, f"{evidence}; permutation p = {p:.2g}; {_seeds(together)}", effect=effect)
+    return Finding(verdict, f"{evidence}; permutation p = {p:.2g}; {_seeds(together)}", effect=effect, p=p)
 
 
 def _permuted(strata: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float, float]:
@@ -209,18 +209,18 @@ SIGNS = (
 PERMUTED = "20,000 permutations of the two kinds of runs within each data set, of the mean difference in the number of habits"
 ADDED, SUBTRACTED, MORE = "Added components specialise", "Subtracted components specialise", "Subtracted components specialise more"
 ROWS = (
-    Row(ADDED, "The components of NDTs that add their maps specialise on distinct words, on every data set", RUNS,
+    Row(ADDED, "The components of NDTs that add their maps specialise on distinct words, on every data set", RUNS, "tested",
         partial(judge_specialises, kind="adds"), {"": ("d0c1a7", "abstract, sections I, III-A, IV-H2")},
         "components", "component-habits", SIGNS, tuple(DATASETS)),
-    Row(ADDED, "The components of NDTs that add their maps specialise on distinct words on {}", RUNS,
+    Row(ADDED, "The components of NDTs that add their maps specialise on distinct words on {}", RUNS, "tested",
         partial(judge_specialises, kind="adds"), {"imdb": ("7be9f2", "section III-A"),
         "sst2": ("3a55e0", "section III-A"), "twitter_financial": ("e16b48", "section III-A")}, "components", "component-habits", SIGNS),
-    Row(SUBTRACTED, "The components of models that subtract maps specialise on distinct words, on every data set", RUNS,
+    Row(SUBTRACTED, "The components of models that subtract maps specialise on distinct words, on every data set", RUNS, "tested",
         partial(judge_specialises, kind="subtracts"), {"": ("94f20c", "ours")}, "components",
         "component-habits", SIGNS, tuple(DATASETS)),
-    Row(MORE, "Components that are subtracted specialise more than components that are added, on every data set", RUNS,
+    Row(MORE, "Components that are subtracted specialise more than components that are added, on every data set", RUNS, "tested",
         judge_subtraction_specialises_more, {"": ("b8d713", "ours")}, "components", "component-habits", PERMUTED, tuple(DATASETS)),
-    Row(MORE, "Components that are subtracted specialise more than components that are added on {}", RUNS,
+    Row(MORE, "Components that are subtracted specialise more than components that are added on {}", RUNS, "tested",
         judge_subtraction_specialises_more, {"sst2": ("5fe6a9", "ours"), "twitter_financial": ("c2079d", "ours")}, "components",
         "component-habits", PERMUTED),
 )  # fmt: skip

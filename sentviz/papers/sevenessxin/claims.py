@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled, strictest_finding
+from sentviz.analysis.levels import LEVEL, equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
@@ -15,6 +18,9 @@ from sentviz.papers.studies.against import Comparison, in_percent, in_points, mi
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BEST = f"7ess-v6-{ROPE}"
 NEARLY = 0.8  # share of versions that "nearly every" means
@@ -55,19 +61,21 @@ def judge_printed_gains(*_: object) -> Finding:
 
 def judge_printed_best(*_: object) -> Finding:
     """Test whether V6 with RoPE leads both tables by more than chance allows two independent models on the paper's test."""
-    leads, distinct = [], True
+    leads, effects = list[str](), list[Effect]()
     for name, source in (("results", "table II"), ("log", "its log")):
         accuracies = _accuracies(name)
-        (first, top), (second, next_best) = sorted(accuracies.items(), key=lambda entry: -entry[1])[:2]
-        if first != BEST:
-            return settled(False, f"{source}: {prints.title(first)} has {top:.4f}, V6 RoPE {accuracies[BEST]:.4f}")
-        margin = 1.96 * math.sqrt(2 * top * (1 - top) / TESTED)
-        distinct &= top - next_best > margin
-        leads.append(f"{source}: {top:.4f}, then {prints.title(second)} {next_best:.4f}, {top - next_best:.4f} less")
+        own, (rival, best) = accuracies.pop(BEST), max(accuracies.items(), key=lambda entry: entry[1])
+        margin = 1.96 * math.sqrt(2 * own * (1 - own) / TESTED)
+        ends = own - best - margin, own - best + margin
+        effects.append(Effect.from_share_difference(own - best, *ends, of=f"lead over each other version, {source}"))
+        than = f"{own - best:.4f} less" if own >= best else f"{best - own:.4f} more"
+        leads.append(f"{source}: {own:.4f}, the best other {prints.title(rival)} {best:.4f}, {than}")
     remark = (
         f"on {TESTED:,} tweets a gap is significant from about {margin:.4f} if predictions are independent; chance in training comes on top"
     )
-    return Finding(decide(distinct, False), f"{'; '.join(leads)}; {remark}")
+    least = min(effects, key=lambda effect: effect.value)
+    verdict = decide(all((effect.low or 0) > 0 for effect in effects), any((effect.high or 0) < 0 for effect in effects))
+    return Finding(verdict, f"{'; '.join(leads)}; {remark}", effect=least)
 
 
 def judge_figure_5(*_: object) -> Finding:
@@ -82,11 +90,12 @@ def judge_figure_5(*_: object) -> Finding:
 
 
 def judge_printed_scarcity(*_: object) -> Finding:
-    """Test whether V5, trained on a sixteenth of the tweets, is about five points behind V1."""
+    """Test whether V5, trained on a sixteenth of the tweets, is about five points behind V1, in each phase."""
     accuracies = _accuracies("results")
-    lags = {phase: accuracies[f"7ess-v1{phase}"] - accuracies[f"7ess-v5{phase}"] for phase in ("", f"-{ROPE}")}
-    numbers = ", ".join(f"{100 * lag:.1f} points with {'RoPE' if phase else 'sinusoids'}" for phase, lag in lags.items())
-    return settled(all(abs(lag - FEW) < LITTLE for lag in lags.values()), f"V5 behind V1: {numbers}")
+    lags = {words: accuracies[f"7ess-v1{phase}"] - accuracies[f"7ess-v5{phase}"] for phase, words in PHASES.items()}
+    return strictest_finding(
+        {words: settled(abs(lag - FEW) < LITTLE, f"V5 is {100 * lag:.1f} points behind V1") for words, lag in lags.items()}
+    )
 
 
 # ---- runs
@@ -112,13 +121,23 @@ def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
     if better < needed <= missing:
         return not_testable(evidence, effect)
     undecided = missing + words.count("cannot be told")
-    finding = Finding(seeded(decide(better >= needed, better + undecided < needed), frame["kind"]), evidence, effect=effect)
+    verdict = decide(better >= needed, better + undecided < needed)
+    finding = Finding(seeded(verdict, frame["kind"]), evidence, effect=effect, p=_p_of_share(verdict, frame, needed))
     of_epochs = at_equal_epochs(runs)
     for version in VERSIONS:
         if version in of_epochs and (second := of_epochs.get(f"{version}-{ROPE}")):
             comparison = mixed(second, of_epochs[version], noise=seed_noise(of_epochs.values()))
             finding = finding.noting(f"at equal epochs {prints.title(version)} gains {comparison.numbers}")
     return _with_rates(finding, runs, [f"{version}-{ROPE}" for version in VERSIONS], VERSIONS)
+
+
+def _p_of_share(verdict: Verdict, frame: pd.DataFrame, needed: float) -> float | None:
+    """Return the p of a claim that at least `needed` versions gain: the largest p among the clearest ones that decide it."""
+    words = {"holds": ("better", math.ceil(needed)), "fails": ("worse", len(VERSIONS) - math.ceil(needed) + 1)}
+    if verdict not in words:
+        return None
+    word, count = words[verdict]
+    return float(frame.loc[frame["verdict"] == word, "adjusted"].sort_values().iloc[count - 1])
 
 
 def judge_best(_: str, runs: Sequence[Run]) -> Finding:
@@ -131,6 +150,7 @@ def judge_best(_: str, runs: Sequence[Run]) -> Finding:
     if not frames:
         return _missing()
     parts, ahead, leads, tests = list[str](), list[set[str]](), list[bool](), list[str]()
+    levels = list[dict[str, float]]()  # adjusted p by version
     for equal, frame in frames.items():
         better, worse = (frame[frame["verdict"] == word] for word in ("better", "worse"))
         names, behind = (", ".join(each["title"]) or "none" for each in (better, worse))
@@ -140,11 +160,17 @@ def judge_best(_: str, runs: Sequence[Run]) -> Finding:
             alike = " and ".join(map(prints.title, same))
             parts.append(f"{alike} gives the same predictions for every tweet, because no tweet is longer than the shorter limit")
         ahead.append(set(better["model"]))
+        levels.append(dict(zip(frame["model"], frame["adjusted"].astype(float), strict=True)))
         leads.append(len(worse) == len(VERSIONS) - 1)
         tests += list(frame["test"])
     if len(frames) < len(budgets):
         parts.append(f"no runs of equal epochs are installed: {prints.train('sevenessxin-versions-epochs')}")
-    finding = Finding(seeded(decide(all(leads), bool(set.intersection(*ahead))), tests), "; ".join(parts))
+    refuting = set.intersection(*ahead)
+    of_refuting = [max(of[name] for of in levels) for name in refuting]
+    p = min(of_refuting) if refuting else max(p for of in levels for p in of.values())
+    nearest = max((row for frame in frames.values() for row in frame.to_dict("records")), key=lambda row: row["difference"])
+    effect = Effect.from_comparison(nearest, f"{nearest['title']} minus V6 RoPE, the nearest or better version")
+    finding = Finding(seeded(decide(all(leads), bool(refuting)), tests), "; ".join(parts), effect=effect, p=p)
     return _with_rates(finding, runs, [BEST], [name for name in budgets["updates"] if name.endswith(ROPE) and name != BEST])
 
 
@@ -175,7 +201,8 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
     words = [comparison.word() for comparison in comparisons.values()]
     verdict = seeded(decide(words == ["better"] * 2, words == ["worse"] * 2), [each.test for each in comparisons.values()])
     least = min(comparisons.values(), key=lambda comparison: comparison.difference)
-    finding = Finding(verdict, evidence, effect=least.effect("from the fewest tweets to all"))
+    p = max(comparison.p for comparison in comparisons.values())
+    finding = Finding(verdict, evidence, effect=least.effect("from the fewest tweets to all"), p=p)
     if "epochs" not in sides:
         finding = finding.noting(f"no runs of equal epochs are installed: {prints.train('sevenessxin-epochs')}")
     presets = [side[0].configuration for pair in sides.values() for side in pair[::-1]]
@@ -206,18 +233,16 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
         }
     if not comparisons:
         return _missing()
-    verdicts = [
-        decide(
-            holds=pair.test == "over seeds" and pair.low > -LITTLE and pair.high < LITTLE,
-            fails=pair.test == "over seeds" and (pair.low > LITTLE or pair.high < -LITTLE),
-        )
-        for pair in comparisons.values()
-    ]
-    verdict = decide(holds=set(verdicts) == {"holds"}, fails="fails" in verdicts)
+    over_seeds = [pair for pair in comparisons.values() if pair.test == "over seeds"]
+    inside = [equivalent(pair.low, pair.high, LITTLE) for pair in over_seeds]
+    levels = [p_of_margin(pair.difference, pair.low, pair.high, LITTLE) for pair in over_seeds]
+    beyond = [len(levels) * p for p, little in zip(levels, inside, strict=True) if little is False]  # Bonferroni
+    verdict = decide(holds=len(inside) == len(comparisons) and all(inside), fails=bool(beyond) and min(beyond) <= LEVEL)
     numbers = "; ".join(f"{name} {pair.points}, {pair.compared}" for name, pair in comparisons.items())
     evidence = f"points: {numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
-    finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name))
+    p = min(1.0, min(beyond)) if beyond else max(levels, default=None)
+    finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name), p=p)
     return _with_rates(finding, runs, [], GROWN)
 
 
@@ -229,15 +254,20 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
     name = next((model for model in candidates if model in by_model and (model in several or not several)), "")
     if not name:
         return _missing()
-    verdicts, shares = set[Verdict](), list[str]()
+    verdicts, shares, gaps = set[Verdict](), list[str](), list[dict[str, float]]()
     for run in by_model[name]:
         low, high = (rates([run])[label] for label in ("negative", "positive"))
         verdicts.add(decide(holds=high[1] > low[2], fails=high[2] < low[1]))
+        gap, half = high[0] - low[0], math.hypot(high[2] - high[1], low[2] - low[1]) / 2
+        gaps.append({"difference": gap, "low": gap - half, "high": gap + half})
         shares.append(f"{in_percent(*high)} of positive and {in_percent(*low)} of negative tweets right")
     evidence = f"{prints.title(name)}: {'; '.join(shares)}. The weights were selected by F1 of the positive class, which favours that class"
     if len(shares) < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown")
-    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", f"{evidence}; {len(shares)} seeds")
+    least = min(gaps, key=lambda gap: abs(gap["difference"]))
+    evidence += f"; {len(shares)} seeds, the smallest difference is {in_points(least)} points"
+    effect = Effect.from_comparison(least, "share of positive minus negative tweets right, the smallest of the seeds")
+    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, effect=effect)
 
 
 def judge_neutral_tweets(*_: object) -> Finding:
@@ -272,29 +302,29 @@ AFTER_HOLM = f"{OVER_SEEDS}, p after Holm over the versions"
 ON = prints.DATASET
 CLAIMS = board(
     {ON: "Sentiment140"},
-    Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", TABLES, judge_printed_gains,
+    Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", TABLES, "printed", judge_printed_gains,
         {ON: ("98eda4", "section IV-A, table II")}, "phases", "rope-gains"),
-    Row("V6 with RoPE is the best version", "V6 with RoPE is the best version", TABLES, judge_printed_best,
+    Row("V6 with RoPE is the best version", "V6 with RoPE is the best version", TABLES, "tested", judge_printed_best,
         {ON: ("a4e512", "section IV-A, table II")}, "results", "versions-beside-print"),
-    Row("A sixteenth of the tweets costs 5 points", "A sixteenth of the tweets costs about five points", TABLES,
+    Row("A sixteenth of the tweets costs 5 points", "A sixteenth of the tweets costs about five points", TABLES, "printed",
         judge_printed_scarcity, {ON: ("8b2150", "section IV-A, table II")}, "curve", "learning-curve"),
-    Row("Figure 5 fits the reported accuracy", "The matrix of figure 5 fits the reported accuracy", TABLES,
+    Row("Figure 5 fits the reported accuracy", "The matrix of figure 5 fits the reported accuracy", TABLES, "printed",
         judge_figure_5, {ON: ("89e410", "section IV-D1, figure 5")}, "matrix"),
-    Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", RUNS, judge_gains,
+    Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", RUNS, "tested", judge_gains,
         {ON: ("f46549", "section IV-A")}, "phases", "rope-gains", AFTER_HOLM),
-    Row("V6 with RoPE is the best version", "V6 with RoPE is the best version", RUNS, judge_best,
+    Row("V6 with RoPE is the best version", "V6 with RoPE is the best version", RUNS, "tested", judge_best,
         {ON: ("451a50", "section IV-A")}, "results", "versions-beside-print", AFTER_HOLM),
-    Row("Fewer tweets cost accuracy", "Fewer tweets to learn from cost accuracy", RUNS, judge_scarcity,
+    Row("Fewer tweets cost accuracy", "Fewer tweets to learn from cost accuracy", RUNS, "tested", judge_scarcity,
         {ON: ("ce76f7", "section IV-A")}, "curve", "learning-curve", OVER_SEEDS),
-    Row("More depth, width and heads add little", "More depth, width and heads add little", RUNS, judge_size,
+    Row("More depth, width and heads add little", "More depth, width and heads add little", RUNS, "tested", judge_size,
         {ON: ("8192ef", "section IV-A")}, "results", "versions-beside-print",
         f"{OVER_SEEDS}: intervals inside or outside of one point"),
-    Row("It prefers the positive class", "The model prefers the positive class", RUNS, judge_bias,
+    Row("It prefers the positive class", "The model prefers the positive class", RUNS, "tested", judge_bias,
         {ON: ("848038", "section IV-D1")}, "matrix",
         how="Wilson intervals of the recall of each class, seed by seed"),
-    Row("Neutral tweets limit the accuracy", "Neutral tweets with two labels limit the accuracy", RUNS, judge_neutral_tweets,
+    Row("Neutral tweets limit the accuracy", "Neutral tweets with two labels limit the accuracy", RUNS, "counted", judge_neutral_tweets,
         {ON: ("028ebe", "section V-B")}, "results"),
-    Row("Padding that is read changes answers", "Padding that is not masked changes answers (ours, of the published code)", RUNS,
+    Row("Padding that is read changes answers", "Padding that is not masked changes answers (ours, of the published code)", RUNS, "tested",
         judge_padding, {ON: ("3e5e63", "section III-A3")}, "padding",
         how="a Wilson interval of the share of answers that change"),
     *OBSERVED,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.claim import VERDICT_WORDS, Claim, Finding, not_testable
+from sentviz.analysis.claim import VERDICT_WORDS, Claim, Finding, not_testable, over_board
+from sentviz.analysis.levels import LEVEL
 from sentviz.errors import SentvizError
 from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
@@ -14,9 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BROKEN = "its test failed"
+SIGNIFICANT = {True: "significant", False: "not significant"}
 
 
-COLUMNS = ("paper", "name", "key", "claim", "row", "on", "where", "against", "verdict", "evidence", "parts", "effect")
+COLUMNS = (
+    *("paper", "name", "key", "claim", "row", "on", "where", "against", "kind", "verdict", "evidence", "parts", "effect"),
+    *("p", "adjusted"),
+)
 
 
 def claims_of(paper: Paper) -> Sequence[Claim]:
@@ -42,8 +48,9 @@ def answers_of(paper: Paper, runs: Sequence[Run]) -> list[str]:
 def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mapping[str, Finding] | None = None) -> pd.DataFrame:
     """Return a row per claim with its verdict.
 
-    Columns: paper, name (of the paper) and key (of the claim) in links; claim, row and on (its place on a board), where, against; verdict
-    (a code), evidence, parts (findings on several kinds of rows), and effect, None if it has none.
+    Columns: paper, name (of the paper) and key (of the claim) in links; claim, row and on (its place on a board), where, against, kind;
+    verdict (a code), evidence, parts (findings on several kinds of rows), and effect, None if it has none; for decided tested claims p and
+    adjusted, the p after correction for all tested claims of the paper (`over_board`), otherwise NaN.
 
     Args:
         names: names of papers; default: all that have claims.
@@ -56,17 +63,24 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
     available = list(runs)
     rows: list[tuple[object, ...]] = []
     for paper in map(find_paper, papers() if names is None else names):
-        try:
-            claims = claims_of(paper)
-        except SentvizError as error:
-            finding = not_testable(str(error))
-            claims = (Claim("unloaded", "Its claims can be tested", "", "runs here", lambda _, finding=finding: finding),)  # type: ignore[misc]
-        for claim in claims:
-            key = claim.key(paper.name)
-            finding = (known or {}).get(key) or _tested(claim, available)
-            place = claim.statement, claim.row, claim.on, claim.where, claim.against
-            rows.append((paper.short, paper.name, key, *place, finding.verdict, finding.evidence, finding.parts, finding.effect))
+        tested = findings(paper, available, known)
+        adjusted = over_board({key: (claim.kind, finding) for key, claim, finding in tested})
+        for key, claim, finding in tested:
+            place = claim.statement, claim.row, claim.on, claim.where, claim.against, claim.kind
+            levels = (finding.level, adjusted[key]) if key in adjusted else (math.nan, math.nan)
+            rows.append((paper.short, paper.name, key, *place, finding.verdict, finding.evidence, finding.parts, finding.effect, *levels))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def findings(paper: Paper, runs: Sequence[Run], known: Mapping[str, Finding] | None = None) -> list[tuple[str, Claim, Finding]]:
+    """Return key, claim and finding of each claim of a paper; those of `known` are not tested again."""
+    try:
+        claims = claims_of(paper)
+    except SentvizError as error:
+        missing = not_testable(str(error))
+        claims = (Claim("unloaded", "Its claims can be tested", "", "runs here", "counted", lambda _: missing),)
+    keyed = [(claim.key(paper.name), claim) for claim in claims]
+    return [(key, claim, (known or {}).get(key) or _tested(claim, runs)) for key, claim in keyed]
 
 
 def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
@@ -80,9 +94,13 @@ def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
 
 
 def ledger(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `judged` as a table of plain cells for files: verdicts in words, the effect as value, low, high, unit and held_against."""
+    """Return `judged` as a table of plain cells for files: verdicts in words, the effect as value, low, high, unit and held_against.
+
+    The last column, over_board, says whether a decided tested claim is significant after correction for the paper's board.
+    """
     plain = frame.drop(columns=["name", "key", "row", "parts", "effect"])
     plain["verdict"] = plain["verdict"].map(VERDICT_WORDS)
     for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
         plain[title] = [getattr(effect, name, None) for effect in frame["effect"]]
+    plain["over_board"] = ["" if math.isnan(adjusted) else SIGNIFICANT[adjusted <= LEVEL] for adjusted in frame["adjusted"]]
     return plain

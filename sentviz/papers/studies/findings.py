@@ -1,32 +1,35 @@
 """The findings: an article on all papers, whose numbers are those of the stored verdicts, and a table of every claim.
 
 The article is `findings.md`. Numbers stand in braces. ``{ndt-c7d421}`` is the effect of a claim, ``{ndt-c7d421/the re-split}`` that on one
-kind of rows. With ``:of``, ``:verdict`` or ``:evidence`` behind a key, it is that part of the finding. ``{n}`` and ``{n holds}`` are
-numbers of claims. Names in `FACTS` are numbers of measured tables. A line `[figure NAME SET]` is a figure of the gallery. A comment
-`<!-- expects KEY VERDICT, ... -->` behind a paragraph lists the verdicts that its words rest on; a test compares them with the stored ones.
+part. With ``:of``, ``:verdict`` or ``:evidence`` behind a key, it is that part of the finding. ``{n}`` and ``{n holds}`` are numbers of
+claims, ``{n kinds}`` the decided claims by kind, ``{n marked}`` those that are not significant over their board. Names in `FACTS` are
+numbers of measured tables. A line `[figure NAME SET]` is a figure of the gallery. A comment `<!-- expects KEY VERDICT, ... -->` behind a
+paragraph lists the verdicts that its words rest on; a test compares them with the stored ones.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding
+from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding, decided_in_words, level_in_words, over_board
+from sentviz.analysis.levels import LEVEL
 from sentviz.errors import InputError
 from sentviz.figures.figure import number
 from sentviz.figures.verdicts import effect_in_words
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import FILE, stored_findings
-from sentviz.runs.registry import find_paper, papers
+from sentviz.runs.registry import Paper, find_paper, papers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ARTICLE = Path(__file__).with_suffix(".md")
-COLUMNS = ("paper", "claim", "where", "verdict", "effect", "seeds", "what would change it")
+COLUMNS = ("paper", "claim", "where", "kind", "verdict", "level", "effect", "seeds", "what would change it")
 MOST_TIMES = 100  # a claim that needs this many times as many runs is said to need a larger effect
 _FIGURE = re.compile(r"\[figure (\S+) (\S+)\]")
 _EXPECTS = re.compile(r"<!-- expects (.*?) -->", re.DOTALL)
@@ -70,14 +73,24 @@ def every_claim(file: Path = FILE) -> pd.DataFrame:
 
     findings, rows = stored_findings(file), []
     for name, paper in papers().items():
+        adjusted = _adjusted(paper, findings)
         for claim in claims_of(find_paper(name)):
             if (finding := findings.get(claim.key(name))) is not None:
                 effect = effect_in_words(finding.effect) if finding.effect else ""
                 seeds = _SEEDS.search(finding.evidence) if claim.against == "runs here" else None
                 place = ", ".join(filter(None, (claim.where, claim.on)))
-                words = VERDICT_WORDS[finding.verdict]
-                rows.append((paper.short, claim.statement, place, words, effect, seeds[0] if seeds else "", changed_by(claim, finding)))
+                words, overturned = VERDICT_WORDS[finding.verdict], changed_by(claim, finding)
+                p = math.nan if finding.level is None else finding.level
+                level = level_in_words(p, adjusted.get(claim.key(name), math.nan))
+                seen = seeds[0] if seeds else ""
+                rows.append((paper.short, claim.statement, place, claim.kind, words, level, effect, seen, overturned))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _adjusted(paper: Paper, findings: Mapping[str, Finding]) -> dict[str, float]:
+    """Return `over_board` of a paper's stored findings."""
+    keyed = {claim.key(paper.name): claim.kind for claim in claims_of(paper)}
+    return over_board({key: (kind, findings[key]) for key, kind in keyed.items() if key in findings})
 
 
 def changed_by(claim: Claim, finding: Finding) -> str:
@@ -134,6 +147,13 @@ def fill(text: str, findings: Mapping[str, Finding]) -> str:
 
 def _value(name: str, findings: Mapping[str, Finding]) -> str:
     """Return the number or the words that a name in braces stands for."""
+    if name == "n kinds":
+        kinds = {claim.key(paper): claim.kind for paper in papers() for claim in claims_of(find_paper(paper))}
+        return decided_in_words(
+            [findings[key].verdict for key in kinds if key in findings], [kinds[key] for key in kinds if key in findings]
+        )
+    if name == "n marked":
+        return str(sum(p > LEVEL for paper in papers() for p in _adjusted(find_paper(paper), findings).values()))
     if name == "n" or name.startswith("n "):
         wanted = name.removeprefix("n").strip()
         return str(sum(wanted in ("", finding.verdict) for finding in findings.values()))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.claim import decided_in_words
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import file_safe
@@ -158,7 +159,11 @@ def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
 
 def _claims(paper: Paper) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
-        words = "Every claim in our words, compared with the paper's own tables, data sets, simulated runs or the installed runs."
-        return [Table("claims", "Claims", ledger(judged(runs, [paper.name])), words)]
+        frame = judged(runs, [paper.name])
+        words = (
+            "Every claim in our words, compared with the paper's own tables, data sets, simulated runs or the installed runs."
+            f" {decided_in_words(frame['verdict'], frame['kind'])}."
+        )
+        return [Table("claims", "Claims", ledger(frame), words)]
 
     return make

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.claim import Effect, Finding
 from sentviz.errors import SentvizError
 from sentviz.io.files import replacing
-from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.papers.studies.claims import claims_of, findings, judged
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
 
@@ -75,13 +75,11 @@ def digest_of_sources(paper: Paper, runs: Iterable[Run]) -> str:
 
 def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
     """Judge the built-in papers on some runs, and store the findings."""
-    stored = {}
+    stored: dict[str, Any] = {}
     for name in BUILT_IN:
-        findings = {
-            row["key"]: _to_json(Finding(row["verdict"], row["evidence"], row["parts"], row["effect"]))
-            for row in judged(runs, [name]).to_dict("records")
-        }
-        stored[name] = {"read": digest_of_sources(find_paper(name), runs), "found": findings}
+        paper = find_paper(name)
+        by_key = {key: _to_json(finding) for key, _, finding in findings(paper, runs)}
+        stored[name] = {"read": digest_of_sources(paper, runs), "found": by_key}
     with replacing(file) as part:
         part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -114,6 +112,8 @@ def _to_json(finding: Finding) -> dict[str, Any]:
             name: value if isinstance(value, str) or value is None else float(f"{value:.8g}")
             for name, value in vars(finding.effect).items()
         }
+    if finding.p is not None:
+        stored["p"] = float(f"{finding.p:.8g}")
     return stored
 
 
@@ -121,7 +121,7 @@ def _from_json(stored: dict[str, Any]) -> Finding:
     """Return the finding that `_to_json` stored."""
     parts = tuple((rows, _from_json(part)) for rows, part in stored.get("parts", {}).items())
     effect = Effect(**stored["effect"]) if "effect" in stored else None
-    return Finding(stored["verdict"], stored["evidence"], parts, effect)
+    return Finding(stored["verdict"], stored["evidence"], parts, effect, stored.get("p"))
 
 
 if __name__ == "__main__":
