@@ -290,7 +290,7 @@ class Tokenizer:
             lengths = [len(part) for part in parts]
             if not self.allows_empty:
                 self._require_tokens(lengths)
-            batch.append(frame.around([part[kept] for part, kept in zip(parts, frame.fit(lengths, max_length), strict=True)]))
+            batch.append(frame.around([part[span] for part, span in zip(parts, frame.fit(lengths, max_length), strict=True)]))
         return batch
 
     def specials_of(self, row: TokenizedText, *, cls: bool) -> Bools:
@@ -335,10 +335,10 @@ class Tokenizer:
         """Join the tokens of one or two texts, as `_pieces` returns them, with the special tokens."""
         lengths = [len(ids) for ids, *_ in parts]
         read = frame.fit(lengths, max_length)
-        counts = [kept.stop - kept.start for kept in read]
-        ids = frame.around([part[kept] for (part, _, _), kept in zip(parts, read, strict=True)])
-        offsets = frame.around([part[kept] for (_, part, _), kept in zip(parts, read, strict=True)], 0)
-        blank = frame.around([part[kept] for (_, _, part), kept in zip(parts, read, strict=True)], False)
+        counts = [span.stop - span.start for span in read]
+        ids = frame.around([part[span] for (part, _, _), span in zip(parts, read, strict=True)])
+        offsets = frame.around([part[span] for (_, part, _), span in zip(parts, read, strict=True)], 0)
+        blank = frame.around([part[span] for (_, _, part), span in zip(parts, read, strict=True)], False)
         specials = frame.around([np.zeros(n, dtype=np.bool_) for n in counts], True)
         segments = np.zeros(len(ids), dtype=np.int64)
         if len(parts) == 2:
