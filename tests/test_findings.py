@@ -13,7 +13,7 @@ from sentviz.errors import InputError
 from sentviz.figures.verdicts import effect_in_words
 from sentviz.gallery.registry import find_figure
 from sentviz.papers.studies import findings
-from sentviz.papers.studies.findings import Picture, article, changed_by, every_claim, expected
+from sentviz.papers.studies.findings import Picture, article, changed_by, every_claim, expected, sources, unmarked
 from sentviz.papers.studies.verdicts import FILE, stored_findings
 
 
@@ -22,6 +22,31 @@ def test_the_words_rest_on_the_stored_verdicts() -> None:
     stored = stored_findings()
     assert len(expected()) >= 15
     assert {key: stored[key].verdict for key in expected()} == expected()
+
+
+def test_every_sentence_that_can_be_wrong_names_its_source() -> None:
+    """No sentence with a digit, a test's name, or one of best, most, all, none, no, every is without a marker, and every source exists."""
+    text = findings.ARTICLE.read_text(encoding="utf-8")
+    assert unmarked(text) == []
+    named = sources(text, stored_findings())
+    assert len(named) >= 10 and all(named.values()), named
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Most runs gain.", "It gains 3 points.", "No run gains (Welch).", "All of them are better than vanilla.", "They have one seed each."],
+)
+def test_a_sentence_without_a_source_is_found(sentence: str) -> None:
+    around = f"Words lead (Sun et al. say so). {sentence} It is {{n}} of 4.<!-- expects ndt-c41f6e open -->"
+    assert unmarked(around) == [sentence]
+    assert unmarked(around.replace(sentence, f"{sentence}<!-- by ndt-c41f6e -->")) == []
+    assert unmarked(f"# {sentence}") == [] == unmarked("On SST-2 and Sentiment140, 7ess-Xin V6 reads words in [−1, 1].")
+
+
+def test_a_source_that_does_not_exist_is_found() -> None:
+    text = "A.<!-- by ndt-000000, leak share, printed ndt/lambdas, printed ndt/none --> B.<!-- by definition -->"
+    known = {"ndt-000000": False, "leak share": True, "printed ndt/lambdas": True, "printed ndt/none": False, "definition": True}
+    assert sources(text, stored_findings()) == known
 
 
 def test_every_stored_effect_lies_in_its_interval() -> None:

@@ -5,6 +5,10 @@ part. With ``:of``, ``:verdict`` or ``:evidence`` behind a key, it is that part 
 claims, ``{n kinds}`` the decided claims by kind, ``{n marked}`` those that are not significant over their board. Names in `FACTS` are
 numbers of measured tables. A line `[figure NAME SET]` is a figure of the gallery. A comment `<!-- expects KEY VERDICT, ... -->` behind a
 paragraph lists the verdicts that its words rest on; a test compares them with the stored ones.
+
+A sentence with a digit, the name of a test, or a word such as *most* or *none* says something that can be wrong. `unmarked` lists those
+that name no source: a number in braces, a link, or a comment directly behind the sentence, `<!-- by SOURCE, ... -->`. A source is the key
+of a claim, a name in `FACTS`, `printed PAPER/TABLE` for a table as the paper has it, or `definition` for a sentence that explains a word.
 """
 
 from __future__ import annotations
@@ -33,6 +37,12 @@ COLUMNS = ("paper", "claim", "where", "kind", "verdict", "level", "effect", "see
 MOST_TIMES = 100  # a claim that needs this many times as many runs is said to need a larger effect
 _FIGURE = re.compile(r"\[figure (\S+) (\S+)\]")
 _EXPECTS = re.compile(r"<!-- expects (.*?) -->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BY = re.compile(r"<!-- by (.*?) -->")
+_SENTENCE = re.compile(r"(?<!\bal\.)(?<=[.!?])(?:[”)*]*<!-- by [^>]*-->|[”)*]+)?\s+")
+_TESTS = "Holm|Welch|Bartlett|McNemar|Benjamini|bootstrap|permutations?|sign test|significant(?:ly)?"
+_CLAIMING = re.compile(rf"\d|\b(?:best|most|all|none|no|every|seeds?|{_TESTS})\b", re.IGNORECASE)
+_SOURCED = re.compile(r"\{[^{}]+\}|<!-- by [^>]+-->|\]\(https?://")
 _SEEDS = re.compile(r"\d+ against \d+ seeds?|one seed each|\d+ seeds|one seed|one run each")
 
 
@@ -53,7 +63,7 @@ def article(file: Path = FILE) -> list[str | Picture]:
         InputError: the article names a claim or a number that does not exist.
     """
     findings = stored_findings(file)
-    parts = re.split(r"\n\n+", _EXPECTS.sub("", ARTICLE.read_text(encoding="utf-8")).strip())
+    parts = re.split(r"\n\n+", _COMMENT.sub("", ARTICLE.read_text(encoding="utf-8")).strip())
     return [
         Picture(*match.groups()) if (match := _FIGURE.fullmatch(part.strip())) else fill(part.strip(), findings)
         for part in parts
@@ -65,6 +75,32 @@ def expected() -> dict[str, str]:
     """Return the verdicts that the article's words rest on, by claim key."""
     pairs = [tuple(pair.split()) for match in _EXPECTS.finditer(ARTICLE.read_text(encoding="utf-8")) for pair in match[1].split(",")]
     return dict(pairs)
+
+
+def unmarked(text: str) -> list[str]:
+    """Return the sentences of the article that say something countable or comparing, and name no source for it."""
+    lines = [line for line in _EXPECTS.sub("", text).splitlines() if not line.startswith(("#", "[figure "))]
+    return [
+        sentence for line in lines for sentence in _sentences(line) if _CLAIMING.search(_plain(sentence)) and not _SOURCED.search(sentence)
+    ]
+
+
+def sources(text: str, findings: Mapping[str, Finding]) -> dict[str, bool]:
+    """Return the sources that the comments behind sentences name, and whether each exists."""
+    names = [name.strip() for match in _BY.finditer(text) for name in match[1].split(",")]
+    tables = {f"printed {path.parts[-3]}/{path.stem}" for path in _PAPERS.glob("*/printed/*.csv")}
+    return {name: name == "definition" or name in findings or name in FACTS or name in tables for name in names}
+
+
+def _sentences(line: str) -> list[str]:
+    """Return the sentences of a line, each with its marks and the comment behind it."""
+    ends = [match.end() for match in _SENTENCE.finditer(line)]
+    return [line[start:end].strip() for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if line[start:end].strip()]
+
+
+def _plain(sentence: str) -> str:
+    """Return a sentence without comments and names of models and data sets that contain digits."""
+    return re.sub(r"\b(?:SST-\d|Sentiment140|7ess-Xin|E5|V\d+)\b|\[−1, 1\]", "", _COMMENT.sub("", sentence))
 
 
 def every_claim(file: Path = FILE) -> pd.DataFrame:
@@ -187,11 +223,11 @@ FACTS: dict[str, tuple[Path, str, Mapping[str, str]]] = {  # name -> table, colu
 
 
 def _measured(file: Path, column: str, where: Mapping[str, str]) -> str:
-    """Return a share of a measured table in percent."""
+    """Return a share of a measured table in percent, or a difference of shares in points."""
     import pandas as pd
 
     frame = pd.read_csv(file)
     for name, value in where.items():
         frame = frame[frame[name] == value]
     (share,) = frame[column]
-    return f"{number(100 * float(share), 1)} %"
+    return f"{number(100 * float(share), 1)} {'points' if column == 'difference' else '%'}"
