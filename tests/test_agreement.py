@@ -18,7 +18,7 @@ MODEL = small_model(1, components=2, mixing="unit", layers=3, labels=LABELS)
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_effects_are_those_of_hooks_and_means_those_of_loops() -> None:
     """A mean state is summed token by token; an effect is the fall in a pass with a hook that writes it, to 1e-5 log-odds."""
     import torch
@@ -63,7 +63,7 @@ def test_correlations_are_spearmans_of_sizes_and_signs() -> None:
     assert ("received", "patched-word-ranks") not in rows.index and (rows["random"] == 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_sample_is_measured_with_intervals() -> None:
     """Each quick method has both metrics over the sample; a patched word is close to a removed one if no layer mixes words."""
     model = small_model(0, labels=LABELS, width=16, norm="none", positions="none")

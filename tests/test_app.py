@@ -149,6 +149,7 @@ def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
     assert app.session_state["focus"].run == "sst2/ndt-unit-2" and "means nothing" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
     """For a Korean text an English model's answer is called meaningless, and a click chooses a run that learned Korean."""
     app = opened(text="나쁘지 않은 영화", run="english/ndt-unit-2")
@@ -171,6 +172,7 @@ def test_one_of_the_examples_is_wrong_and_says_so() -> None:
     assert not all(notes)
 
 
+@pytest.mark.exhaustive
 def test_runs_are_chosen_by_plain_name_in_groups() -> None:
     """A plain name comes before the run's name, and the heading of a group cannot be chosen."""
     app = opened()
@@ -183,6 +185,7 @@ def test_runs_are_chosen_by_plain_name_in_groups() -> None:
     assert not app.exception and app.query_params["run"] in ("sst2/diff", ["sst2/diff"])
 
 
+@pytest.mark.exhaustive
 def test_lambda_sliders_move_the_answer_and_the_url() -> None:
     app = opened(whatif="open")
     before = next(m.value for m in app.markdown if m.value.startswith("###"))
@@ -238,6 +241,7 @@ def test_an_unknown_value_in_the_url_is_a_note(query: dict[str, str]) -> None:
     assert query.keys().isdisjoint(app.query_params)
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A half-written run folder is named with its fault on the Runs page, and the other pages open."""
     broken = tmp_path / "sst2" / "half"
@@ -255,6 +259,7 @@ def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch
         st.cache_resource.clear()
 
 
+@pytest.mark.exhaustive
 def test_a_figure_can_be_made_in_every_size_of_paper() -> None:
     """Each size in the strip's menu has its slider of letters, and the rest of the page is drawn."""
     app = opened()
@@ -265,6 +270,7 @@ def test_a_figure_can_be_made_in_every_size_of_paper() -> None:
         assert any(element.value.startswith("###") for element in app.markdown) and app.button(key="example-Contrast")
 
 
+@pytest.mark.exhaustive
 def test_the_runs_of_one_data_set() -> None:
     """Choosing a data set shows its runs only, with the paper's number; runs without weights are marked."""
     app = opened("runs", data="twitter_financial")

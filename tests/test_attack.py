@@ -54,7 +54,7 @@ def test_what_is_said_is_judged_and_cut_to_a_sentence() -> None:
     assert sentence("Traceback (most recent call last):\n  x\nKeyError: 'a'") == "KeyError: 'a'"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
 def test_a_command_is_ended_when_it_takes_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that takes too much memory or time is ended, with all processes that it started."""

@@ -136,7 +136,7 @@ def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # ---- adapters
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
     """The run holds the changes of every matrix in half precision and the classifier, but no tokenizer, and it has learned."""
     weights = load_file(trained.folder / "model.safetensors")
@@ -209,7 +209,7 @@ def test_explanations_never_expand_the_whole_table(trained: Run, monkeypatch: py
     explained(model, trace, ["removal", "units", "gradient", "integrated-gradients"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
     """A stopped and resumed training equals an uninterrupted one bit for bit. Only the upper layer is adapted, and no lower one has a
     gradient.
@@ -234,7 +234,7 @@ def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
     assert torch.equal(merged(network).blocks[0].ffn.up.weight, network.blocks[0].ffn.up.weight)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Path) -> None:
     """With `adapter_rank` 0 the matrices of the upper layers are stored completely, and the other layers stay those of the base."""
     run = train(based_recipe(adapter_rank=0, adapter_layers=2, learning_rate=2e-3), tmp_path, progress=False)
@@ -243,7 +243,7 @@ def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Pa
     assert run.metrics()["test"]["accuracy"]["value"] > 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model name that ends with an injection adds the lexicon; its polarities are stored with the run, and special tokens are neutral."""
     from sentviz.data.lexicon import Lexicon

@@ -62,7 +62,7 @@ MINE = ["--model", "tests.test_behaviour:praising", "--classes"]
 # ---- cases
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_cases_share_nothing_with_the_training_half(language: str) -> None:
     """No frame, entry, text or sentiment word of the half that runs are trained on is in the templates of the card."""

@@ -26,6 +26,7 @@ def test_the_page_opens_with_the_weakest_capability_and_its_failures() -> None:
     assert app.dataframe[0].value["text"].tolist() == failed["text"].tolist()[: len(app.dataframe[0].value)]
 
 
+@pytest.mark.exhaustive
 def test_a_link_names_the_capability_and_a_failed_edit_shows_both_texts() -> None:
     card = stored_card(find(RUN))
     assert card is not None

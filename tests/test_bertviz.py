@@ -210,7 +210,7 @@ def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPat
         cache.cache_clear()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_it_needs_neither_torch_nor_bertviz_in_memory() -> None:
     """A new interpreter makes a page."""
     code = (

@@ -36,7 +36,7 @@ def test_the_centre_is_a_mean_layer_of_losses_above_0() -> None:
     assert claim_runs.centre(losses)[0] == pytest.approx(top / 0.8) and np.isnan(claim_runs.centre(losses)[1])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_layers_and_components_are_those_of_traced_interventions() -> None:
     """The share of a layer, and of a component, over pairs equals passes in which its outputs are exchanged, to 1e-4."""
     kinds = dict.fromkeys(claim_runs.KINDS, PAIRS)

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 TEXT = "not a good film"
 
 
+@pytest.mark.exhaustive
 def test_a_click_gives_the_second_sentence_and_the_strongest_head() -> None:
     """From a typed sentence, one click fills the second one; the answer names a head, a layer and a token; the path has a joint effect."""
     app = opened("causes", run="sst2/ndt-unit-2", text=TEXT)
@@ -25,6 +26,7 @@ def test_a_click_gives_the_second_sentence_and_the_strongest_head() -> None:
     assert not app.exception and "Click cells of a map" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_links_open_direction_alignment_and_components() -> None:
     """A link gives second sentence, direction, map and alignment; a wrong alignment is one sentence."""
     link = {"run": "sst2/ndt-unit-2", "text": TEXT, "second": "not a bad film", "of": "component", "direction": "break"}

@@ -47,6 +47,7 @@ def test_answers_are_compared_row_by_row(tmp_path: Path) -> None:
         beside(first, made_run(tmp_path, "sst2", "vanilla"))
 
 
+@pytest.mark.exhaustive
 def test_a_run_trained_again_gives_its_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run trained again by its recipe gives its predictions. The command passes such a copy and fails one with changed predictions."""
     use_toy_data(monkeypatch)

@@ -59,7 +59,7 @@ def test_places_are_those_around_the_changed_word() -> None:
     assert places(longer)["changed"].tolist() == [1]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_averages_are_sums_over_pairs_of_passes_of_their_own() -> None:
     """An average of heads and of places is the sum of single effects over the sum of differences; its interval covers it."""
     pairs = swapped(6)
@@ -109,7 +109,7 @@ def test_losses_of_sets_are_those_of_interventions() -> None:
     assert losses[0] == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_circuit_leaves_out_parts_that_do_nothing() -> None:
     """In a model where one head and one feed-forward network alone reach the states, the circuit is these two and keeps everything."""
     import torch
@@ -146,7 +146,7 @@ def test_what_has_no_circuit_is_said() -> None:
         circuit(MODEL, swapped(5))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_figures_and_command_show_the_same_numbers(tiny_run: Path) -> None:
     """The figures carry intervals and the circuit's sentence; the command prints averages and the circuit."""
     average = draw(str(tiny_run), "patch-average", minimal="adjective", what="head", count=12)

@@ -43,6 +43,7 @@ def evidence(statement: str) -> tuple[str, str]:
     return str(row["verdict"]), str(row["evidence"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("dataset", "printed_count", "statement"),
     [

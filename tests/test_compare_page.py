@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.slow, SHIPPED]
 CONTROL = "sst2/vanilla-matched"
 
 
+@pytest.mark.exhaustive
 def test_the_control_stands_beside_the_run_in_focus() -> None:
     """The page shows both answers, both maps, and their difference."""
     app = opened("compare")

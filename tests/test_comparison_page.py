@@ -37,6 +37,7 @@ def test_rows_are_those_of_the_chosen_part() -> None:
     assert len(table) and table[RUN].str.startswith("✓").all() and table[CONTROL].str.startswith("✗").all()
 
 
+@pytest.mark.exhaustive
 def test_a_slice_of_the_link_is_what_is_compared() -> None:
     """The verdict is on the rows of the slice, which the sentence below it names."""
     app = opened("comparison", versus=CONTROL, over="demo", among="has=negation")

@@ -152,6 +152,7 @@ def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     assert batches.log == ["batch", "stopped", "batch"]
 
 
+@pytest.mark.exhaustive
 def test_work_that_takes_too_long_stops_too(start: Callable[..., int], limits: Callable[..., None], batches: Batches) -> None:
     port = start()
     assert ask(port, "/predict", GOOD)[0] == 200

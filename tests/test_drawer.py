@@ -34,6 +34,7 @@ def heading(app: Any) -> str:
     return next(item.value for item in app.markdown if "table_rows" in item.value)
 
 
+@pytest.mark.exhaustive
 def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
     """The rows of a cell are listed by id, below one line that says how to get their texts."""
     app = opened("confusion", run=RUN, slice="cell=1,0")
@@ -47,6 +48,7 @@ def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
     assert order[0] != table_type(app) == order[-1]
 
 
+@pytest.mark.exhaustive
 def test_without_texts_the_drawer_opens_on_the_demo_set() -> None:
     """The drawer lists the sentences of the demo set if no cell is chosen, and they open in Explore."""
     app = opened("confusion", run=RUN)
@@ -160,6 +162,7 @@ def test_a_forgotten_file_asks_for_itself_again() -> None:
     assert not app.dataframe
 
 
+@pytest.mark.exhaustive
 def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     """An uploaded table is predicted: labels are compared, unlabelled rows are left out, and another column can be chosen."""
     from sentviz.data.upload import TextTable

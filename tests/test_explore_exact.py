@@ -24,6 +24,7 @@ def test_explore_shows_exact_values_of_a_class() -> None:
     assert "replaced by" in page_text(app) and deleted in app.session_state["exact"].values()
 
 
+@pytest.mark.exhaustive
 def test_a_class_of_another_run_is_named_and_left_out() -> None:
     """A class that the run does not have is named in one sentence; the page explains the prediction."""
     app = opened(run="sst5_trees/sentiformer", text=TEXT, target="bullish")

@@ -47,6 +47,7 @@ def test_png_has_the_size_asked_for() -> None:
     assert width == 800 and height > 200  # the caption stands below the 100 pixels
 
 
+@pytest.mark.exhaustive
 @needs_browser
 def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
     figure = heatmap(fake_trace(tokens=["quiet", "delight"]), 0)
@@ -74,6 +75,7 @@ def test_large_mosaics_stay_images_and_webgl_becomes_vectors() -> None:
     assert b"<image" not in render(Figure("points", plot, pd.DataFrame(), ""), "svg")
 
 
+@pytest.mark.exhaustive
 @needs_browser
 def test_user_text_is_text_in_svg() -> None:
     svg = render(token_strip(EVIL, np.arange(6) - 3, title="<i>$t$"), "svg")

@@ -330,7 +330,7 @@ def test_figures_are_pure() -> None:
     assert small_multiples(trace).plot == small_multiples(trace).plot
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_figures_import_nothing_heavy() -> None:
     code = "import sys, sentviz.figures, sentviz.export.files; print({'torch', 'streamlit', 'kaleido'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"

@@ -157,7 +157,7 @@ def test_planted_reasons_are_found() -> None:
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("pair", often([None, "so it was a tender song, " * 90], None))
 def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits of a cut text equal those of a text that is encoded anew for each edit; the reported text is the complete one."""

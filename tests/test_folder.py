@@ -142,7 +142,7 @@ def test_the_look_loads_no_torch(tmp_path: Path) -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_lists_all_folders_and_its_button_is_disabled_for_what_would_be_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

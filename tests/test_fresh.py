@@ -33,7 +33,7 @@ def test_every_page_opens_with_nothing_at_hand(newcomer: Path, page: str) -> Non
     sane(opened(page, run=DEFAULT))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", ["confusion", "words", "embeddings"])
 def test_a_page_of_rows_says_which_files_are_missing(newcomer: Path, page: str) -> None:
     """The page names the test files of the mixture that the default run was trained on, and where to get each."""

@@ -427,6 +427,7 @@ def test_a_base_is_a_part_once_its_baseline_is_installed(data: str, base: str, t
         assert judge(statement, [*scratch, *on_base[:-2]]) == alone
 
 
+@pytest.mark.exhaustive
 def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
     """A base that is right in 55 % of two classes leaves the claim open, with the reason; at 65 % its comparison decides."""
 

@@ -61,6 +61,7 @@ def several(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.exhaustive
 def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several: Path) -> None:
     app = page(several)
     text = page_text(app)
@@ -70,6 +71,7 @@ def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several:
     assert text.index("NSMC: of 4") < text.index("Table 1")
 
 
+@pytest.mark.exhaustive
 def test_table_1_has_the_print_and_ours(page: Opened, several: Path) -> None:
     """Numbers stay numbers; ours are the means over seeds of the runs in the folder."""
     accuracies = table(page(several), "ko-electra").set_index("setting")
@@ -80,6 +82,7 @@ def test_table_1_has_the_print_and_ours(page: Opened, several: Path) -> None:
     assert accuracies["sst2"].isna().all()
 
 
+@pytest.mark.exhaustive
 def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Path) -> None:
     """Both lists wait until they are asked for."""
     app = page(several)
@@ -137,6 +140,7 @@ def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_pa
     assert "KNU: **25.00%** of 755,797 tokens, shipped 49.39%" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a trained model and a made-up lexicon, the page shows a largest change of 0 in the row of [CLS] and above 0 elsewhere."""
     mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "clever", "dull"], "polarity": [1.0, 1.0, -1.0]}))

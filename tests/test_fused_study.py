@@ -408,6 +408,7 @@ def test_shipped_coverage_is_whole() -> None:
 # ---- figures and files
 
 
+@pytest.mark.exhaustive
 def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
     figure = make("gains", Study.of("nsmc", several))
     traces = {trace.name: trace for trace in figure.plot.data}

@@ -206,6 +206,7 @@ def test_a_need_is_asked_in_order() -> None:
     assert "without weights" in spec.lacks(find("sst2/ndt-unit-2-s1"))
 
 
+@pytest.mark.exhaustive
 def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
     """Reports draw from the given trace, with its interventions."""
     run = find(tiny_run)
@@ -282,6 +283,7 @@ def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], mess
     assert done.exit_code and message in done.output and not list(tmp_path.iterdir())
 
 
+@pytest.mark.exhaustive
 def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:
     """Places are counted from 1 in the command and its files, for own options too."""
     out = tmp_path / "figure.csv"
@@ -298,6 +300,7 @@ def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:
         assert len(rows) > 1 and (not column or {row[rows[0].index(column)] for row in rows[1:]} == {value})
 
 
+@pytest.mark.exhaustive
 def test_a_study_is_exported_by_its_data_set(tmp_path: Path) -> None:
     out = tmp_path / "figure.csv"
     done = sentviz_("export", "sst2", "accuracy-grid", "-o", out)

@@ -116,6 +116,7 @@ def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
         draw(str(tiny_run), "gate-grid")
 
 
+@pytest.mark.exhaustive
 def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
     app = opened("cls", run="toy/sentiformer")
     text = page_text(app)
@@ -125,6 +126,7 @@ def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
     assert not app.exception and not app.warning
 
 
+@pytest.mark.exhaustive
 def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second visitor gets the first visitor's figure; other options and other runs are drawn."""
     drawn: list[str] = []
@@ -142,6 +144,7 @@ def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypat
     figure_block._drawn.clear()
 
 
+@pytest.mark.exhaustive
 def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page says if a run has no gates, or if its gates are not measured."""
     assert "toy/ndt-unit-2 has no gates" in words(opened("cls", run="toy/ndt-unit-2")).replace("\\", "")

@@ -66,6 +66,7 @@ def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) ->
     assert "gates" not in app.query_params and "This is an intervention" not in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Path) -> None:
     from sentviz.analysis.explain.leave_out import removal
 
@@ -84,6 +85,7 @@ def test_another_sentence_takes_the_gates_back() -> None:
     assert "gates" not in app.query_params, "the text that they are of is private"
 
 
+@pytest.mark.exhaustive
 def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) -> None:
     """The button's probability is the page's after the click, and the page says before that changed gates are dropped."""
     app = opened(run=GATED, text=TEXT, gates="3:shut")
@@ -98,6 +100,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
     assert promised.label.endswith(f"{probabilities[before.label]:.0%}")
 
 
+@pytest.mark.exhaustive
 def test_both_can_change_where_the_tokens_are_the_same() -> None:
     """The pinned answer can use the page's gates if the sentence is the same; another sentence has other tokens."""
     app = opened(whatif="open", run=GATED, text=TEXT)
@@ -147,6 +150,7 @@ def test_a_model_without_either_says_so_and_names_some() -> None:
     assert "Gates and positions" not in looks.options
 
 
+@pytest.mark.exhaustive
 def test_explore_leads_to_them() -> None:
     app = opened(run=GATED)
     app.button(key="to-gates").click().run()

@@ -296,7 +296,7 @@ def test_accuracy_by_dimension(shelf: Shelf) -> None:
     assert judge(GROWS, shelf({2: 10})).verdict == "unjudged"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
     """Public accuracies are 79.1 to 88.2 %: wrong in 42 to 24 of 200 rows."""
     few, many, near = dict.fromkeys(PUBLIC, 5), dict.fromkeys(PUBLIC, 80), {2: 42, 4: 35, 8: 30, 16: 24}

@@ -326,6 +326,7 @@ def test_training_again_gives_the_same_weights(trained: Run, tmp_path: Path, mon
     assert again.config["files"]["model.safetensors"] == trained.config["files"]["model.safetensors"]
 
 
+@pytest.mark.exhaustive
 def test_straight_training_and_raw_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     makers.use_toy_data(monkeypatch)
     run = train(makers.hardmax_recipe("hardmax-d4-straight-raw", epochs=6, example=TEXT), tmp_path, progress=False)
@@ -337,6 +338,7 @@ def test_straight_training_and_raw_words(tmp_path: Path, monkeypatch: pytest.Mon
         makers.hardmax_recipe("hardmax-3")
 
 
+@pytest.mark.exhaustive
 def test_runs_that_are_none_are_refused(trained: Run, tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a hardmax classifier"):
         HardmaxModel.of(Run.open(tiny_run))

@@ -95,6 +95,7 @@ def test_an_example_is_one_click(page: Any) -> None:
     assert not app.exception and "amazing" in text and "torture" in text
 
 
+@pytest.mark.exhaustive
 def test_removed_and_pinned_words_move_the_answer(page: Any, hardmax_runs: Path) -> None:
     """Removing is the model's own `without`; the undo button takes the answer back."""
     app = page()

@@ -180,6 +180,7 @@ def bomb(kind: str) -> pa.Table:
     return pa.table({name: pa.DictionaryArray.from_arrays(pa.array([0] * 7_000_000, pa.int8()), [1.0]) for name in "abc"})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("kind", "message"),
     [

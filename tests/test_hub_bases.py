@@ -91,7 +91,7 @@ def test_a_file_that_the_hub_lacks_is_named(hub: Path, monkeypatch: pytest.Monke
         hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_training_makes_its_base_from_the_hub(hub: Path, tmp_path: Path) -> None:
     """`--base USER/MODEL` stores the base in the user's folder under the model's name. A second training needs neither hub nor options."""
     recipe = tmp_path / "short.toml"

@@ -181,7 +181,7 @@ def test_traces_of_earlier_versions_are_read(tmp_path: Path) -> None:
         assert "change" not in json.loads(file.metadata()["trace"]), "earlier versions must read it"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_figures_and_commands_take_a_change(tiny_run: Path, tmp_path: Path) -> None:
     """The same numbers from the text and from the earlier name; the sentence stands with the answer and in the caption."""
     new, old = (draw(str(tiny_run), "strip", text=TEXT, **change) for change in ({"change": "head:1.2=0"}, {"heads_off": [(0, 1)]}))

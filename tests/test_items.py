@@ -109,7 +109,7 @@ def test_every_printed_number_of_a_table_is_in_the_papers_files(name: str) -> No
     assert list(printed.number_faults(find_paper(name), tool.shipped())) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_number_that_the_paper_does_not_have_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printed, "printed_numbers", lambda paper: set())
     assert list(printed.number_faults(find_paper("sevenessxin"), tool.shipped()))

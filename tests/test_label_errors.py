@@ -176,7 +176,7 @@ def test_without_cleanlab_one_sentence_says_what_to_install(monkeypatch: pytest.
         label_errors(judged()[0])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_rows_are_judged_in_seconds() -> None:
     """100,000 rows with random labels of ten classes take less than 15 s of one core."""
     rng = np.random.default_rng(0)

@@ -61,6 +61,7 @@ def test_the_command_reads_a_file_of_predictions(tmp_path: Path) -> None:
     assert done.exit_code == 1 and "has its own rows; --data belongs to a run" in done.output
 
 
+@pytest.mark.exhaustive
 @SHIPPED
 @pytest.mark.parametrize(
     ("change", "message"),

@@ -66,6 +66,7 @@ def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
     assert "Polarity of the words" not in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     """The slider sets the focus, the trace is that of the changed model, and notice, chip and history say so; it can be reset."""
     app = opened(whatif="open", run=ALL)
@@ -103,6 +104,7 @@ def test_word_removal_is_asked_of_the_changed_model() -> None:
     assert np.abs(removal(model, trace) - removal(model, model.trace(trace.text))).max() > 1e-5
 
 
+@pytest.mark.exhaustive
 def test_the_pinned_sentence_takes_the_strength_along() -> None:
     """A pinned sentence keeps its trained answer; with the toggle it uses the page's strength, and both answers are equal."""
     app = opened(whatif="open", run=ALL)
@@ -132,6 +134,7 @@ def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
     assert "strength" not in app.query_params
 
 
+@pytest.mark.exhaustive
 def test_compare_asks_both_as_trained() -> None:
     app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
     assert "as they were trained, without the changes on Explore" in page_text(app)
@@ -149,6 +152,7 @@ def test_a_notebook_makes_the_same_figure() -> None:
     np.testing.assert_allclose(figure.frame["attention"], trace.map(1, 1).ravel(), atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     """The page of heads uses the strength of Explore and says so."""
     run = Run.open(_folder(LAST), LAST)
@@ -165,6 +169,7 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
 # ---- polarity and the walk
 
 
+@pytest.mark.exhaustive
 def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
     app = opened(run=ALL)
     assert "Polarity of the words in the lexicon" in page_text(app)
@@ -224,6 +229,7 @@ def test_a_head_that_gets_nothing_says_which_one_does() -> None:
     assert "head 2" in page_text(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
 
 
+@pytest.mark.exhaustive
 def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     """The model is run at strength 0 and at the page's strength, which a slider moves."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)

@@ -240,7 +240,7 @@ def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_m
     assert addresses == [written.as_uri()]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_picture_follows_the_keys(written: Path, tiny_model: Model, chromium_offline: Any) -> None:
     tab, addresses = chromium_offline
     tab.goto(written.as_uri())
@@ -297,7 +297,7 @@ def test_a_browser_that_cannot_compute_says_so(lacks: str, sentence: str, writte
     assert tab.locator(".word").count() > 1 and not tab.locator(".typed").is_editable()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_has_the_colours_that_the_readers_system_prefers(written: Path, chromium_offline: Any) -> None:
     """Paper and words follow a change of the system's colours while the page is open."""
     tab, _ = chromium_offline

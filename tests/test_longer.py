@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_longer_model_answers_short_texts_alike(runs: Path) -> None:
     """Within the trained length a longer model gives equal bits; beyond it the complete text is read."""
     short, longer = load("toy/sentiformer", folders=runs), load("toy/sentiformer", folders=runs, max_length=400)
@@ -80,7 +80,7 @@ def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     st.cache_resource.clear()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
     """The text is cut first and complete behind a switch; the caption has the window's share and the global tokens."""
 

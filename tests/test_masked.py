@@ -67,7 +67,7 @@ def test_a_batch_in_which_nothing_is_hidden_teaches_nothing() -> None:
     assert masked_loss(subject.network, only, 4).item() == 0  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) -> None:
     changes = {"pretrain": 12, "updates": 20, "log_every": 1, "evaluations": 2}
     whole = toy_trainer(tmp_path / "whole", **changes)

@@ -23,7 +23,7 @@ from tests.shipped import ROOT
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_flips_over_a_sample_are_those_of_each_text() -> None:
     """Shares and means equal those of each text in the sample, inside their intervals."""
     model = small_model(1)

@@ -34,6 +34,7 @@ def headline(app: AppTest) -> str:
     return next((item.value for item in app.markdown if "is right on **" in item.value), "")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("written", [[-1, 1], ["1.0", "2.0"], ["NEG", "Pos"]])
 def test_the_mapping_is_said_above_the_first_number(written: list[Any]) -> None:
     app = with_file(label=[written[k] for k in TRUTH], prediction=[written[k] for k in ANSWER])
@@ -42,6 +43,7 @@ def test_the_mapping_is_said_above_the_first_number(written: list[Any]) -> None:
     assert f"; {N} of {N} rows." in page_words and page_words.index("Labels in “label”") < page_words.index("is right on")
 
 
+@pytest.mark.exhaustive
 def test_the_scale_is_asked_for() -> None:
     """A score from 0 to 100 may be percent; no number is shown before the visitor says it."""
     app = with_file(label=TRUTH, score=np.where(ANSWER == 1, 80.0, 20.0))
@@ -52,6 +54,7 @@ def test_the_scale_is_asked_for() -> None:
     assert not headline(app) and app.warning
 
 
+@pytest.mark.exhaustive
 def test_rows_that_are_left_out_need_the_visitors_word() -> None:
     label = ["" if i >= N - 10 else str(k) for i, k in enumerate(TRUTH)]
     app = with_file(label=label, prediction=ANSWER)
@@ -60,6 +63,7 @@ def test_rows_that_are_left_out_need_the_visitors_word() -> None:
     assert f"right on **{RIGHT - 10} of 90** rows" in headline(app) and "The file has 100 rows." in headline(app)
 
 
+@pytest.mark.exhaustive
 def test_the_class_of_each_label_is_asked_for() -> None:
     """Labels 0 and 4 stand for no class of the run until the visitor names their classes."""
     app = with_file(label=np.where(TRUTH == 1, 4, 0), prediction=np.where(ANSWER == 1, 1, 0))

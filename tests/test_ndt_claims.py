@@ -222,6 +222,7 @@ def test_the_best_of_the_ndts(statement: str, shelf: Shelf) -> None:
     assert judge(shelf(data, {model: 10})).verdict == "unjudged"
 
 
+@pytest.mark.exhaustive
 def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     levels = set()
 

@@ -49,6 +49,7 @@ def test_results_have_one_table_of_numbers() -> None:
     assert (table["accuracy_difference"] - (table["accuracy"] - table["accuracy_printed"])).dropna().abs().max() < 1e-9
 
 
+@pytest.mark.exhaustive
 def test_every_item_is_listed_with_its_link() -> None:
     """The list has a row with a link for each item; a kind chosen in the link leaves only its rows."""
     app = part("items")
@@ -66,6 +67,7 @@ def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> Non
     assert not app.error
 
 
+@pytest.mark.exhaustive
 def test_a_switch_shows_our_best_in_place_of_the_papers() -> None:
     app = part("confusion")
     assert "highest reported test accuracy" in words(app)

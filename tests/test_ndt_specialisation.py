@@ -99,8 +99,8 @@ def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPa
     assert judged(f"{MORE}, on every data set", frame, monkeypatch).verdict == "open"
 
 
+@pytest.mark.exhaustive
 @SHIPPED
-@pytest.mark.slow
 def test_shipped_runs_are_counted_as_their_page_counts_them() -> None:
     """Each run's number is the one in the first sentence of its page; a run that subtracts has negative lambdas or is a DT."""
     runs = study_runs().runs
@@ -124,8 +124,8 @@ def test_the_figure_draws_each_run(theme: Any) -> None:
     assert [(shape.x0, shape.x1) for shape in figure.plot.layout.shapes] == [(-0.6, 2.5)] * 2  # each panel has a grey band
 
 
+@pytest.mark.exhaustive
 @SHIPPED
-@pytest.mark.slow
 def test_the_table_names_as_many_habits_as_it_counts() -> None:
     """Habits stand in a column per layer, and the columns fit next to each other into a page of 1440 pixels."""
     drawn = table(study_runs().runs)

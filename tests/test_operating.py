@@ -142,8 +142,8 @@ def test_areas_are_scikit_learns(k: int) -> None:
     assert frame["AP", MACRO] == pytest.approx(np.mean(ap), abs=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.slow
 def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int) -> None:
     """The intervals equal scikit-learn's on each drawn set of rows; classes that a draw lacks are left out of its mean."""
     labels, shares = drawn(25, k=k, seed=3)

@@ -52,6 +52,7 @@ def boxes(app: AppTest) -> list[str]:
     return [box.value for box in app.text_input if box.key and box.key.startswith("sentence")]
 
 
+@pytest.mark.exhaustive
 def test_the_example_is_a_pair(model: Model) -> None:
     """The shipped trace is of two texts, and the page shows both."""
     trace = cache.runs()[RUN].example()
@@ -60,6 +61,7 @@ def test_the_example_is_a_pair(model: Model) -> None:
     assert boxes(opened(run=RUN)) == [FIRST, SECOND]
 
 
+@pytest.mark.exhaustive
 def test_both_sentences_can_be_typed_over(model: Model) -> None:
     """The answer is that of the pair, a new first sentence keeps the second, and a link without a second is one text."""
     app = opened(run=RUN, text=FIRST, pair="a warm garden")
@@ -76,6 +78,7 @@ def test_both_sentences_can_be_typed_over(model: Model) -> None:
     assert {trace.text_pair for trace in seen.values()} == {"a warm garden", None}
 
 
+@pytest.mark.exhaustive
 def test_pages_of_single_texts_have_one_box() -> None:
     app = opened(run="sst2/ndt-unit-2", text=FIRST, pair=SECOND)
     assert boxes(app) == [FIRST]

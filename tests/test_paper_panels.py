@@ -81,6 +81,7 @@ def test_the_page_says_what_the_paper_gives_and_what_it_does_not() -> None:
     assert why.startswith("The paper chose the best NDT by test accuracy.")
 
 
+@pytest.mark.exhaustive
 def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
     """The areas equal scikit-learn's, three classes have a curve each, and thinned curves keep their ends."""
     frame = panels.rocs(several, best=True)

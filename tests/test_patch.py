@@ -250,7 +250,7 @@ def test_models_without_states_and_answers_without_difference_are_refused() -> N
     assert patch(model, "warm", "dull").map("state").share[0, 0] == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_text_of_512_tokens_is_estimated_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most `BEST` cells of a large map are computed, the others are estimated, and one sentence says both."""
     model = small_model(1, **NDT | {"max_length": 512})

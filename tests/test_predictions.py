@@ -252,8 +252,8 @@ def test_scored_rows_come_back(tmp_path: Path, tiny_run: Path) -> None:
     assert rows.predicted.tolist() == [model.labels.index(name) for name in model.predict(TEXTS)["label"]]
 
 
+@pytest.mark.exhaustive
 @SHIPPED
-@pytest.mark.slow
 def test_the_app_asks_whose_answers_are_judged() -> None:
     """Nothing is judged before the choice; then the file's answers are, without a run; with classes alone there are no curves."""
     frame = table(

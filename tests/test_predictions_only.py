@@ -99,8 +99,8 @@ def test_the_confusion_page_needs_no_model(monkeypatch: pytest.MonkeyPatch, view
     assert ("no fitted temperature" in text) == (view == "calibration")
 
 
+@pytest.mark.exhaustive
 @SHIPPED
-@pytest.mark.slow
 def test_the_other_pages_say_what_needs_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words draws its figures. Embeddings has one sentence and the rows. A row without texts or model is listed by id."""
     rows = brought()

@@ -63,6 +63,7 @@ def test_a_pdf_is_as_wide_as_a_column() -> None:
     assert float(box[1]) / 72 * 25.4 == pytest.approx(84, abs=0.5)
 
 
+@pytest.mark.exhaustive
 @pictures
 def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
     """Two runs' lambdas in a column keep most of the width for the lines."""

@@ -141,7 +141,7 @@ def test_fewer_axes_than_dimensions_are_flat() -> None:
     np.testing.assert_allclose(points[:, 1:], 0, atol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_progress_is_told_and_can_stop() -> None:
     shares: list[float] = []
 

@@ -124,6 +124,7 @@ def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.M
     assert read(tmp_path / "scores.csv")["truncated"].tolist() == [0, beyond, 0]
 
 
+@pytest.mark.exhaustive
 def test_mistakes_are_written_the_most_confident_first(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
     """The witness are predictions of the texts. A formula is escaped."""
     texts = [*TEXTS[:6], "=cold soup"]
@@ -145,6 +146,7 @@ def test_mistakes_are_written_the_most_confident_first(run: Run, tiny_model: sen
         assert row["text"] == texts[place].replace("=cold", "'=cold")
 
 
+@pytest.mark.exhaustive
 def test_mistakes_of_a_file_of_predictions_are_written(tmp_path: Path) -> None:
     path, out = tmp_path / "predictions.csv", tmp_path / "mistakes.csv"
     rows = {

@@ -21,7 +21,7 @@ from tests.makers import toy_pairs, toy_recipe, toy_splits
 pytestmark = pytest.mark.usefixtures("toy_data")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_finished_run_is_given_back_and_nothing_of_it_lost(tmp_path: Path) -> None:
     """The same recipe returns the finished run unchanged, with attached and foreign files; another recipe is refused."""
     run = train(toy_recipe(), str(tmp_path), progress=False)

@@ -81,6 +81,7 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     del sys.modules["sentviz.figures.lengths"]
 
 
+@pytest.mark.exhaustive
 def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp_path: Path) -> None:
     """The added figure is drawn in Python, is listed by the command, and is exported to HTML and CSV with its own option."""
     figure = draw(str(tiny_run), lengths, text=TEXT)
@@ -97,6 +98,7 @@ def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp
     assert "Letters of each token" in (tmp_path / "lengths.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside the others, with chips, caption, export menu and the notebook's lines; the sentence typed there becomes the focus."""
     script, entry = blocks("Add a page")
@@ -174,6 +176,7 @@ def model(bag: Path) -> Model:
     return sentviz.load("sst2/bag", folders=bag)
 
 
+@pytest.mark.exhaustive
 def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:
     """The trained bag model has a test accuracy above 0.8; its probabilities equal a NumPy computation to 1e-5, padded or not."""
     run = Run.open(bag / "sst2" / "bag")
@@ -208,6 +211,7 @@ def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -
         trace.map(0)
 
 
+@pytest.mark.exhaustive
 def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
     """Stopped in the middle and gone on, against trained in one go."""
     states = []
@@ -222,6 +226,7 @@ def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
     assert first == second and all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "confusion", "epochs"))
 def test_every_page_stands_for_it(bag: Path, page: str) -> None:
     app = opened(page, run="sst2/bag", versus="sst2/vanilla-matched-512", text=TEXT)
@@ -260,6 +265,7 @@ def test_pages_of_a_test_set_say_what_it_lacks(bag: Path, page: str, wanted: str
     assert wanted in words(opened(page, run="sst2/bag")).replace("\\", "")
 
 
+@pytest.mark.exhaustive
 def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> None:
     """Explain by gradients, a report without maps, no heads to measure, faithfulness of what can be asked."""
 

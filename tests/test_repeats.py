@@ -136,7 +136,7 @@ def test_rows_without_texts_or_repeats() -> None:
         lib.repeated(Rows(rows.source, "mine", rows.classes, rows.frame.drop(columns="text")))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [10_000, pytest.param(100_000, marks=pytest.mark.exhaustive)])
 def test_many_rows_take_bounded_time(n: int) -> None:
     """Rows that are all equal, all nearly equal or all empty: 100,000 take less than 30 s of one core each."""

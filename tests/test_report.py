@@ -55,6 +55,7 @@ def words(page: str) -> str:
     return unescape(re.sub(r"<[^>]+>", " ", body))
 
 
+@pytest.mark.exhaustive
 def test_the_report_holds_everything(run: Run, tiny_model: Model) -> None:
     """The report has sentence, verdict, notices, a strip per available score, maps of both layers, and provenance."""
     trace = with_scores(tiny_model, "a warm, clever song")
@@ -147,6 +148,7 @@ def test_a_run_of_one_component(tiny_runs: Path) -> None:
     assert "Component" not in text and "λ of layer" not in text
 
 
+@pytest.mark.exhaustive
 def test_the_command_writes_it(tiny_run: Path, tmp_path: Path) -> None:
     """The command writes every score and the arithmetic of the largest weight; mistakes are one sentence."""
     out = tmp_path / "report.html"

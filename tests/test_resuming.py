@@ -206,12 +206,14 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> No
             load(run, epoch=3)
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_kept_epochs_says_so(tiny_run: Path) -> None:
     assert store.Run.open(tiny_run).epochs == ()
     with pytest.raises(RunError, match="epoch 1 are not stored; its recipe keeps none"):
         load(tiny_run, epoch=1)
 
 
+@pytest.mark.exhaustive
 def test_the_last_epochs_are_kept(tmp_path: Path) -> None:
     trainer = straight_on(toy_trainer(tmp_path / "toy" / "x", keep_epochs=3))
     assert list(trainer.epochs) == [2, 3, 4]

@@ -126,7 +126,7 @@ def test_a_run_without_a_fitting_configuration_is_replaced_by_the_default() -> N
     assert app.selectbox(key="focus-layer").value == str(find(default).capabilities.layers)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_second_run_of_compare_may_have_no_weights() -> None:
     app = opened("compare", run="sst2/diff", versus="sst2/vanilla-s1")
     assert app.selectbox(key="compare-second").value == "sst2/vanilla" and not app.info

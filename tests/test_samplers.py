@@ -177,8 +177,8 @@ def test_gradient_shap_is_the_mean_over_random_baselines(model: Model, trace: Tr
 # ---- other packages
 
 
+@pytest.mark.exhaustive
 @needs_judges
-@pytest.mark.slow
 def test_kernel_shap_with_all_subsets_is_exact_and_lime_finds_additive_weights(model: Model) -> None:
     """KernelSHAP on every subset equals the exact values to 1e-3; LIME ranks the planted weights; both repeat with a seed."""
     trace = model.trace("what a warm clever song")

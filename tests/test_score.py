@@ -50,7 +50,7 @@ def files(tmp_path: Path) -> Path:
 # ---- scoring
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
     """Scores equal `Model.predict`, and vectors the pooled ones of `Model.forward`; file and row identify the input."""
     scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", options=ALL, rows=20)
@@ -85,7 +85,7 @@ def test_parts_say_what_they_are_of(run: Run, files: Path, tmp_path: Path) -> No
     assert pq.read_table(scored.folder).num_rows == 45
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After two parts, a half-written and a damaged one, only missing parts are scored, and all bytes equal an uninterrupted output."""
     whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
@@ -283,8 +283,8 @@ def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz
     np.testing.assert_allclose(merged[["value", "low", "high", "sd"]], expected[["value", "low", "high", "sd"]], atol=2e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("label", ["", "label"])
-@pytest.mark.slow
 def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
     """The table merged from ranges of seven rows equals `count_words` over all rows; without labels by prediction."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, options=ALL, rows=7)

@@ -139,6 +139,7 @@ def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) 
     assert next(answer for answer in answer_questions(runs) if "BiLSTM" in answer.question).verdict == verdict
 
 
+@pytest.mark.exhaustive
 def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 30) + seeds(tmp_path, "bilstm", 80) + seeds(tmp_path, "cnn", 80)
     assert judge(BEATS, runs).verdict == "holds"
@@ -160,6 +161,7 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     assert beside(runs, "sst5_trees")["model"].iloc[-1] == "MiniLM, adapter" and judge(BEATS, runs) == before
 
 
+@pytest.mark.exhaustive
 def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:
     """At the higher rate SentiFormer and the BiLSTM are better on validation, the CNN worse: three models, each at its own."""
     runs = [run for model in ("sentiformer", "bilstm", "cnn") for run in seeds(tmp_path, model, 80)]
@@ -248,6 +250,7 @@ def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
     assert "The runs did not learn at learning rate 0.0005: sst5_trees/bilstm 50.0% [43.1%, 56.9%] on test" in caption
 
 
+@pytest.mark.exhaustive
 def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20) + seeds(tmp_path, "sentiformer-no-norm", 40)
     frame = accuracy(runs).frame

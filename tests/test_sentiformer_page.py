@@ -77,6 +77,7 @@ def test_its_questions_are_answered(page: Opened, study: Path) -> None:
     assert set(ablations["title"]) == {"without gates", "without the window"} and "▼ worse" in set(ablations["verdict"])
 
 
+@pytest.mark.exhaustive
 def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
     element = page(study).dataframe[0]
     table = element.value.set_index("model")

@@ -64,6 +64,7 @@ def test_accuracy_by_rows_is_that_of_the_runs(tmp_path: Path) -> None:
     assert row["value"] == pytest.approx(0.75) and row["rows"] == row["n"] == 200 and row["low"] < row["value"] < row["high"]
 
 
+@pytest.mark.exhaustive
 def test_gates_of_lexicon_words_are_opened() -> None:
     """Predictions equal those with the gates opened by hand; a lexicon without words of the texts changes none."""
     model = load(find("sst5_trees/sentiformer"))

@@ -102,6 +102,7 @@ def test_errors_on_neutral_texts(wrong: str, verdict: str, monkeypatch: pytest.M
     assert judge(statement, runs[:1]).verdict == "unjudged"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("low", "high", "verdict"), SPANS)
 def test_the_lead_on_long_texts(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Seeds agree; quarters and other data sets would turn the verdict and are not read. One seed decides nothing."""
@@ -143,6 +144,7 @@ def test_the_tables_say_what_is_stored() -> None:
         assert len(table.written()) and len(stored.read())
 
 
+@pytest.mark.exhaustive
 def test_table_i_is_drawn_beside_ablations_with_seeds_at_every_rate(tmp_path: Path) -> None:
     """The models of table I stay when an ablation has several seeds at another rate."""
     for dataset in DATASETS:

@@ -162,7 +162,7 @@ def test_answers_to_a_typed_sequence(learned: Separation) -> None:
     assert (first["right"] == (first["answer"] == "positive")).all() and first["order"].tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_same_seed_learns_the_same_and_leaves_chance_alone() -> None:
     """Two trainings have equal accuracies, and the process's random state is unchanged."""
     few = replace(TINY, rows=200, epochs=1, tested=20)

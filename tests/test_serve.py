@@ -40,7 +40,7 @@ def client(tiny_runs: Path) -> Iterator[TestClient]:
             yield opened
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -> None:
     """Predict, trace and explain equal the library, with the digest; an unreadable text does not stop the others."""
     listed = client.get("/runs").json()["runs"]

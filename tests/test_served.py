@@ -76,7 +76,7 @@ def status(address: str, port: int, host: str = "localhost") -> int:
             return 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="127.0.0.2 is an address of this machine on Linux")
 @pytest.mark.parametrize(
     ("options", "listens"), [([], "127.0.0.1"), pytest.param(["--server.address=127.0.0.2"], "127.0.0.2", marks=pytest.mark.exhaustive)]

@@ -38,7 +38,7 @@ def test_only_who_sits_at_the_machine_is_its_own_user(address: str | None, heade
     assert own_machine(address, headers) == own
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_metrics_are_for_this_machine_alone() -> None:
     """Requests through a proxy or by another host name get the answer of a missing page."""
     with serving(STREAMLIT_SERVER_ALLOWED_HOSTS=f"{HOST} localhost") as address:

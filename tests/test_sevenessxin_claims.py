@@ -109,6 +109,7 @@ def test_the_second_phase(plain: int, rope: int, verdict: str, tmp_path: Path) -
     assert judge("RoPE", seeds(tmp_path, wrong)).verdict == verdict
 
 
+@pytest.mark.exhaustive
 def test_half_of_the_versions_leave_the_second_phase_open(tmp_path: Path) -> None:
     """Five versions gain and five are not here: they could."""
     wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 70), (f"{v}-{ROPE}", 10))}
@@ -184,6 +185,7 @@ def test_equal_epochs_stand_beside_equal_updates(tmp_path: Path) -> None:
     assert by_epochs([]).empty
 
 
+@pytest.mark.exhaustive
 def test_the_second_phase_at_equal_epochs_is_said(tmp_path: Path) -> None:
     """V1 in both phases at equal epochs stands at the end of the evidence; it does not change the verdict."""
     wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 70), (f"{v}-{ROPE}", 10))}

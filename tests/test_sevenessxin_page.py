@@ -203,7 +203,7 @@ def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.Monkey
             assert app.dataframe[-1].value["tokens"].tolist()[1] == 16
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A switch on Explore removes the mask: the page shows the prediction without it, and a note; switching it on undoes this."""
     import sentviz

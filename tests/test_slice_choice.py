@@ -34,6 +34,7 @@ def heading(app: AppTest) -> str:
     return next(each.value for each in app.markdown if "table_rows" in each.value)
 
 
+@pytest.mark.exhaustive
 def test_a_link_s_slice_is_on_every_page_of_rows(rows: Rows) -> None:
     """Confusion and Words are of the slice's rows; Embeddings lists them. The choice shows the two slices, a removed one is gone."""
     (part,) = Subset.parse(PART).chosen(rows)
@@ -47,6 +48,7 @@ def test_a_link_s_slice_is_on_every_page_of_rows(rows: Rows) -> None:
     assert not app.exception and app.session_state["focus"].among == "has=negation"
 
 
+@pytest.mark.exhaustive
 def test_a_click_on_a_weak_slice_opens_its_first_mistake(rows: Rows) -> None:
     app = opened("confusion", over="demo", view="slices")
     assert "slices were searched on one half of the rows" in page_text(app)

@@ -77,7 +77,7 @@ def sampled(model: Model, size: int, seed: int) -> list[str]:
     return [TEXTS[i] for i in order if len(model.encode(TEXTS[i])) >= specialise.LEAST_TOKENS][:size]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame) -> None:
     """Likeness of every pair equals scipy's, in both layers, to 2e-5."""
     texts = sampled(model, 12, 3)
@@ -90,7 +90,7 @@ def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame)
                 assert row["low"] <= row["value"] <= row["high"] and row["n"] == 12
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
     """Entropy equals scipy's; attention to the words of a class is summed cell by cell over sentences that have one."""
     texts = sampled(model, 12, 3)
@@ -246,8 +246,8 @@ def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.Da
     assert (folder / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.slow
 def test_figures_draw_every_number(frame: pd.DataFrame, theme: Any) -> None:
     """The figures draw the measured numbers; captions have n and seed; an empty table gives one sentence."""
     for make, measures in ((word_shares, ["attention"]), (entropies, ["entropy"]), (likeness, ["cosine", "jensen_shannon"])):

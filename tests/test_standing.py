@@ -96,7 +96,7 @@ def test_what_ships_is_of_the_runs_that_ship() -> None:
     assert current(foreign, expected).empty
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_columns_of_the_table_are_in_the_link() -> None:
     app = opened("runs", shelf="phenomena")
     tables = [element.value for element in app.dataframe]

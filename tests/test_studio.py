@@ -79,6 +79,7 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
     assert len(app.session_state["sheet"]) == MAX_FIGURES and "Remove a figure first" in app.toast[0].value
 
 
+@pytest.mark.exhaustive
 def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:
     """The menu says so only for figures of the sentence; the view's link contains it, because the figure needs it."""
     app = opened("explore", run="sst2/ndt-unit-2", text="A quiet zebra.")
@@ -86,6 +87,7 @@ def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:
     assert not any("your sentence" in caption.value for caption in opened("curves", **CURVES).caption)
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_of_a_figure_are_a_table_of_the_page() -> None:
     """The table holds the numbers of the figure's CSV, with places counted from 1; a typed sentence stays text."""
     app = opened("explore", run="sst2/ndt-unit-2", text="a <b>dull</b> $x$ evening")

@@ -152,8 +152,8 @@ def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path
         run.path("model.safetensors")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="there the terminal alone can interrupt")
-@pytest.mark.slow
 def test_a_study_that_is_ended_ends_its_child(tmp_path: Path) -> None:
     """SIGTERM to a study ends its child, which notes how it was ended."""
     child = f"import os, time, pathlib; pathlib.Path({str(tmp_path / 'child')!r}).write_text(str(os.getpid())); time.sleep(60)"

@@ -19,7 +19,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[\w']{4,}", text.casefold())) - COMMON
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_same_seed_gives_the_same_sentences_and_no_two_are_alike() -> None:
     assert templates.frame().equals(FRAME) and not templates.frame(1).equals(FRAME)
     assert FRAME["text"].str.casefold().is_unique and FRAME["id"].is_unique
@@ -74,7 +74,7 @@ def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
     assert not last[0] & last[1]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_halves_share_no_sentence_and_are_balanced(language: str) -> None:
     """Both halves have every kind in both classes, the same on every call."""

@@ -115,7 +115,7 @@ def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
         model.trace(TEXT, maps=False).map(0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
     """With 4,096 tokens and a window of 64 no array is near the size of one n x n map."""
     model = small_model(positions="rotary", max_length=5_000, window=64, global_tokens=(0, -1), heads=2, width=16)

@@ -93,6 +93,7 @@ def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> Non
     assert np.allclose(kernel @ theory_cell.values / kernel.sum(), theory_cell.output, atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_attention_is_offered_another(page: Any) -> None:
     app = page("toy/bilstm")
     assert "has no softmax, so it is not a kernel smoother" in words(app)
@@ -120,6 +121,7 @@ def test_the_theory_opens_on_a_sentiformer(page: Any) -> None:
     assert not app.exception and "This run has 2 kernels per head" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_a_blank_text_leaves_the_box_to_type_another(page: Any) -> None:
     app = page()
     app.text_input(key="smooth-sentence").set_value("   ").run()

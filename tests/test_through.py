@@ -145,7 +145,7 @@ def test_measured_without_heads_is_read_again(film: Film, tmp_path: Path) -> Non
 # ---- figures
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_figures_hold_the_numbers_that_they_draw(kept_epochs: Path, film: Film) -> None:
     """Figures by name hold the numbers of the measurements and traces; the source says which rows."""
     seen, name = film.seen, str(kept_epochs)

@@ -51,6 +51,7 @@ def page(run: str = NAME, **query: str) -> AppTest:
     return opened("training/through", run=run, **query)
 
 
+@pytest.mark.exhaustive
 def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page sends three epochs, the stored example, rows with texts that can be followed, and the chosen layer."""
     seen = drawn(monkeypatch)
@@ -64,6 +65,7 @@ def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkey
     assert not app.warning
 
 
+@pytest.mark.exhaustive
 def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tokens of a typed sentence are sent, and so are those of a followed row."""
     seen = drawn(monkeypatch)
@@ -75,6 +77,7 @@ def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkey
     assert not app.exception
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page gives the command and shows another run with its own layers; the run in focus stays."""
     seen = drawn(monkeypatch)
@@ -92,6 +95,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
     assert len(app.button_group(key="through-run").options) > 1
 
 
+@pytest.mark.exhaustive
 def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Following a row moves the focus to the shown run."""
     drawn(monkeypatch)
@@ -116,6 +120,7 @@ def test_a_run_of_the_same_language_takes_its_place_with_the_text(monkeypatch: p
     assert "재미있는" in "".join(seen[-1]["sentence"]["tokens"])
 
 
+@pytest.mark.exhaustive
 def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The damaged measurements of epoch 3 and the missing weights of epoch 4 give a sentence each; the other epochs are shown."""
     seen = drawn(monkeypatch)
@@ -129,6 +134,7 @@ def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeyp
     assert any("epochs/4.safetensors is missing" in box.value.replace("\\", "") for box in app.warning)
 
 
+@pytest.mark.exhaustive
 def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without weights the page shows the stored example, and the reason if a sentence is in focus."""
     seen = drawn(monkeypatch)
@@ -168,6 +174,7 @@ def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch)
     assert wanted_row("through", ("a", "b", "c")) == "b"
 
 
+@pytest.mark.exhaustive
 def test_curves_take_every_seed_into_their_bands() -> None:
     """The curves draw all three shipped seeds if one of them is chosen."""
     app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")

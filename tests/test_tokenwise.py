@@ -224,7 +224,7 @@ def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> Non
     assert "its tagger knows only English: 2 of these 2 tokens have no tag" in korean
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_notebooks_and_the_command_line_take_gates(gated_runs: Path, tmp_path: Path) -> None:
     """Tokens are counted from 0 in Python and from 1 in the command, and both draw the same numbers."""
     run = str(gated_runs / "toy/sentiformer")

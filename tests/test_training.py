@@ -48,6 +48,7 @@ def test_train_finishes_what_was_begun(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "toy").iterdir()) == ["ndt-unit-2"]
 
 
+@pytest.mark.exhaustive
 def test_the_toy_task_is_learned(tmp_path: Path) -> None:
     """Training loss halves, validation is far above chance, and the best weights are stored."""
     trainer = whole(tmp_path / "x", epochs=6)

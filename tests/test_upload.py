@@ -361,7 +361,7 @@ def test_a_file_is_read_apart_and_comes_back_whole() -> None:
         read_table(b"text,label\n", "no.csv")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_quotes_that_take_a_sniffer_for_ever_are_read_at_once() -> None:
     data = b'text,label,more\n,"a",b\n,' + b'"' * 2_300 + b"x"
     assert list(read_table(data, "quotes.csv", Limits(seconds=60))[0].columns) == ["text", "label", "more"]

@@ -189,7 +189,7 @@ def _retold(data: bytes, by: float) -> bytes:
     return _told(_told(data, record.table, changed.table), record.frame, changed.frame)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_change_is_found_and_said(change: str, files: dict[str, Path], tmp_path: Path) -> None:
     format, changed, state, why = CHANGES[change]
@@ -230,7 +230,7 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytes
     assert compare_with_runs(replace(record_of(), call=None)).why == "Its record does not say how to draw the figure again."
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_bomb_in_the_record_is_not_opened() -> None:
     """A record of 64 KB that expands to 64 MB is refused."""
     record = record_of()
@@ -288,7 +288,7 @@ def test_words_in_a_record_stay_words(words: str) -> None:
             extract_record(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
     """The code is 0 for equal files and 1 otherwise, with a line per file and its source."""
     good = save(draw(RUN, "verdict", text="A quiet delight."), tmp_path / "good.html")

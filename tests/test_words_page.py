@@ -87,6 +87,7 @@ def test_the_list_s_cell_is_the_part_of_the_rows(texts: Texts) -> None:
     assert app.query_params["slice"] in ("cell=1,1", ["cell=1,1"])
 
 
+@pytest.mark.exhaustive
 def test_the_demo_set_has_its_words() -> None:
     app = opened("words", over="demo")
     assert not app.error
@@ -118,6 +119,7 @@ def test_without_texts_the_page_says_what_is_missing(texts: Texts) -> None:
     assert not app.get("plotly_chart")
 
 
+@pytest.mark.exhaustive
 def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with stored words draws them without data, says so, and refuses another threshold."""
     folder = tmp_path / "kept" / "words"

@@ -75,6 +75,7 @@ def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
     assert app.session_state["tries"][-1]["changed"] == "L1 H2 silenced"
 
 
+@pytest.mark.exhaustive
 def test_the_controls_are_folded_until_they_are_wanted() -> None:
     """A button opens and closes them; of a changed model, one line shows the effect, with the way back."""
     app = opened(off="1.2")

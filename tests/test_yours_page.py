@@ -106,6 +106,7 @@ def test_nothing_is_saved_or_listed_for_visitors_from_elsewhere(monkeypatch: pyt
     assert not [button for button in app.button if button.key == "yours-save"]
 
 
+@pytest.mark.exhaustive
 def test_the_mistakes_are_one_click_away() -> None:
     """The test set page shows the rows with the chosen columns, and the chosen names of classes in place of the labels."""
     app = with_file()

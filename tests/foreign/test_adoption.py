@@ -30,6 +30,7 @@ from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.exhaustive
 def test_a_foreign_model_becomes_a_run(
     toy_data: dict[str, datasets.Split], tmp_path: Path, lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_foreign_model_becomes_a_run(
         hub.HubModel.of(Run.open(run.folder))
 
 
+@pytest.mark.exhaustive
 def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
     with pytest.raises(InputError, match="has the classes NEGATIVE, NEUTRAL, POSITIVE and the data set negative, positive"):
         training.adopt(folders["bert"], "toy", tmp_path)

@@ -56,7 +56,7 @@ def test_a_panic_is_one_sentence_in_command_and_python(backtracking: Path, tmp_p
         assert (refused.exit_code, refused.output.count("\n")) == (1, 1) and refused.output.startswith("Error: The tokenizer of this model")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_text_that_takes_too_long_is_left_and_its_repetition_costs_nothing(backtracking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = sentviz.load(backtracking)
     monkeypatch.setattr(tokenizers, "SECONDS", 0.0)

@@ -57,6 +57,7 @@ def test_a_folder_and_a_model_in_memory_give_equal_answers(kind: str, folders: d
     np.testing.assert_allclose(answers(models[1], TEXT), wanted, atol=1e-3)
 
 
+@pytest.mark.exhaustive
 def test_classes_without_names_are_asked_about(folders: dict[str, Path], tmp_path: Path) -> None:
     """LABEL_0, LABEL_1 and LABEL_2 are never given a meaning; names that are given are used in the model's order."""
     folder = saved(tmp_path / "plain", "bert", ("LABEL_0", "LABEL_1", "LABEL_2"))
@@ -250,6 +251,7 @@ def test_a_linear_head_of_scikit_learn_is_opened_white_box(
     assert again.config == stored.config and again.config.pooling == pooling[: 4 if pooling[0] == "m" else 3]
 
 
+@pytest.mark.exhaustive
 def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     """A pickled head is never read, and each head that does not fit is one sentence."""
     from sklearn.linear_model import LogisticRegression

@@ -131,6 +131,7 @@ def spoilt(folder: Path, value: float) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive
 def test_weights_that_are_no_numbers(tmp_path: Path, folders: dict[str, Path]) -> None:
     for name, value in (("nan", float("nan")), ("inf", float("inf"))):
         with pytest.raises(RunError, match="its weights hold values that are not numbers") as error:
