@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
-from sentviz.analysis.maps.specialise import ALPHA, FILE, beyond_baselines, deals, differences, head_by_head
+from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head
 from sentviz.errors import InputError
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.studies.item_types import Column, Table
@@ -208,7 +208,9 @@ def _limits(frame: pd.DataFrame) -> str:
     """Return in words what these runs cannot show: their seeds, the smallest p of a habit, and what a mean over heads hides."""
     seeds = frame.groupby(["data", "model"]).size()
     ways = frame.groupby("components")["deals"].max()
-    split = ", ".join(f"{count:,} ways if C = {size} (smallest p {1 / count:.2g})" for size, count in ways.items())
+    split = ", ".join(
+        f"{count:,} ways if C = {size} (smallest p {max(1 / count, 1 / (1 + RESAMPLES)):.2g})" for size, count in ways.items()
+    )
     cosines = [f"{part['alike'].mean():.2f} if they {KINDS[kind]}" for kind in KINDS if len(part := frame[frame["kind"] == kind])]
     return (
         f"{len(seeds)} configuration{'s' * (len(seeds) > 1)} with {_span(seeds)} seed{'s' * (int(seeds.max()) > 1)} each; the heads of a"
@@ -237,7 +239,8 @@ ROWS = (
         "tested", partial(judge_specialises, kind="subtracts"), {"": ("94f20c", "ours")}, "components",
         "component-habits", SIGNS, tuple(DATASETS)),
     Row(MORE, "Components that are subtracted specialise more than components that are added, on each data set with enough runs", RUNS,
-        "tested", judge_subtraction_specialises_more, {"": ("b8d713", "ours")}, "components", "component-habits", PERMUTED, tuple(DATASETS)),
+        "tested", judge_subtraction_specialises_more, {"": ("b8d713", "ours")}, "components", "component-habits", PERMUTED,
+        tuple(DATASETS)),
     Row(MORE, "Components that are subtracted specialise more than components that are added on {}", RUNS, "tested",
         judge_subtraction_specialises_more, {"sst2": ("5fe6a9", "ours"), "twitter_financial": ("c2079d", "ours")}, "components",
         "component-habits", PERMUTED),
