@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from scipy.stats import beta
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding
 from sentviz.papers.ndt import claims
 from sentviz.papers.ndt.claims import CLAIMS
+from sentviz.papers.ndt.direction import direction_in_words
 from sentviz.papers.ndt.study import NDTS
+from sentviz.papers.ndt.tables import lambdas
 from sentviz.papers.studies.seeds import compare_over_seeds
 from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
@@ -288,15 +291,24 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     assert "0 of 6" in judge([*down, *unrelated]).evidence  # other constraints are not asked
 
 
-@pytest.mark.parametrize("data", ["imdb", "sst2"])
-def test_growth_is_compared_with_the_control_of_equal_starts(data: str, shelf: Shelf, tmp_path: Path) -> None:
-    """The evidence is about our starts, and names the control's data set and seed, also on a data set that has no control."""
-    judge = claim(f"Training itself makes unbounded lambdas grow with depth on {'IMDB' if data == 'imdb' else 'SST-2'}", "runs here")
+@pytest.mark.parametrize(("data", "title"), [("imdb", "IMDB"), ("sst2", "SST-2")])
+def test_growth_is_compared_with_equal_starts_on_the_same_data_set(data: str, title: str, shelf: Shelf, tmp_path: Path) -> None:
+    """The evidence quotes no control of another data set."""
+    judge = claim(f"Training itself makes unbounded lambdas grow with depth on {title}", "runs here")
     down = shelf(data, dict.fromkeys(UNBOUNDED, 20), seeds=1, drift=-0.1)
-    assert judge(down).evidence.endswith("our start values already grow with depth")
     control = [made_run(tmp_path, "sst2", "ndt-free-3", variant=variant, drift=0.05) for variant in ("", "equal")][-1:]
-    words = "from equal starts (ndt-free-3 on SST-2, seed 0) the mean lambda ends at 0.250 in layer 1 and at 0.300 in layer 2"
-    assert judge([*down, *control]).evidence.endswith(words)
+    words = "from equal starts (ndt-free-3, seed 0) the mean lambda ends at 0.250 in layer 1 and at 0.300 in layer 2"
+    assert judge(down).evidence.endswith("our start values already grow with depth")
+    assert judge([*down, *control]).evidence.endswith(words if data == "sst2" else "our start values already grow with depth")
+
+
+def test_the_table_of_lambdas_says_in_which_direction_they_move(shelf: Shelf) -> None:
+    """The lambdas here fall by 0.6 in layer 2, the printed ones lie above their start: opposite directions, on a named data set."""
+    words = lambdas(shelf("sst2", dict.fromkeys(UNBOUNDED, 20), drift=-0.3), "sst2").caption
+    assert "Direction on SST-2" in words and "by −0.60 on average here" in words and "opposite directions" in words
+    rows = pd.DataFrame({"model": "ndt-free-2", "layer": 2, "start": [0.2, 0.2], "change": [0.1, -0.1], "printed": [0.5, 0.4]})
+    assert "Of all 2 λ of NDTs in layer 2, 1 move to the paper's side" in direction_in_words(rows, "Yelp")
+    assert direction_in_words(rows.assign(printed=float("nan")), "Yelp") == ""
 
 
 @pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "unjudged"), (55, "open"), (45, "open")])
