@@ -40,8 +40,8 @@ PAPER = Paper(
                     FigureBlock("gains", per_row=2),
                     TextBlock(
                         "A token is polar if any lexicon entry contains it, so punctuation marks (parts of VADER's emoticons), particles"
-                        " and pieces of words are polar, too. In “The plot drags …” the full stop is the second most polar token. A lexicon of"
-                        " whole words may give other gains."
+                        " and pieces of words are polar, too. In “The plot drags in places, but the two leads are a quiet delight.” the"
+                        " full stop is the second most polar token. A lexicon of whole words may give other gains."
                     ),
                     Drawer("Every comparison, with p-values", (TableBlock("comparisons"),), "fused-numbers"),
                     TextBlock("##### Table 1: accuracy, %"),
@@ -123,8 +123,8 @@ PAPER = Paper(
             ),
         ),
         cannot="The paper fine-tunes five pretrained encoders on 150,000 reviews for 3 to 10 epochs. Ours are one small encoder trained"
-        " from scratch and, if its runs are installed, one pretrained encoder, multilingual E5, with an adapter. E5 learns from 15,000 of the"
-        " 150,000 reviews for one epoch, and its classifier reads the mean of all tokens, not [CLS]. Compare gains, not accuracies.",
+        " from scratch and, if its runs are installed, one pretrained encoder, multilingual E5, with an adapter. E5 learns from 15,000 of"
+        " the 150,000 reviews for one epoch, and its classifier reads the mean of all tokens, not [CLS]. Compare gains, not accuracies.",
     ),
     presets=PRESETS,
     injections=INJECTIONS,

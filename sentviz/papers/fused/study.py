@@ -191,7 +191,7 @@ def reads_mean(runs: Iterable[Run], dataset: str, encoder: str) -> str:
     by_setting = configurations(runs, dataset, encoder)
     if not any(not run.capabilities.cls for seeds in by_setting.values() for run in seeds):
         return ""
-    return f"the classifier of {ENCODER_TITLES[encoder]} reads the mean of all tokens, but section 6 is about the [CLS] that a classifier reads"
+    return f"the classifier of {ENCODER_TITLES[encoder]} reads the mean of all tokens, but section 6 is about a [CLS] that is read"
 
 
 def gains(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> pd.DataFrame:
