@@ -51,9 +51,9 @@ def test_which_area_is_higher(statement: str, tmp_path: Path) -> None:
     data, higher = AREAS[statement]
     judge = claim(statement, "runs here")
 
-    def planted(own: int, other: int, seeds: int = 3) -> list[Run]:
-        wrong = {model: own if model == higher else other for model in ("diff", "ndt-unit-2")}
-        return [run for model, n in wrong.items() for run in made_seeds(tmp_path / f"{own}-{other}-{seeds}", data, model, seeds, wrong=n)]
+    def planted(own: int, rival: int, seeds: int = 3) -> list[Run]:
+        wrong = {model: own if model == higher else rival for model in ("diff", "ndt-unit-2")}
+        return [run for model, n in wrong.items() for run in made_seeds(tmp_path / f"{own}-{rival}-{seeds}", data, model, seeds, wrong=n)]
 
     holds = judge(planted(10, 70))
     assert holds.verdict == "holds" and "ndt-unit-2, the best NDT by validation" in holds.evidence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb
@@ -14,7 +15,7 @@ from sentviz.analysis.claim import Finding
 from sentviz.analysis.maps.specialise import FILE, deals, verdict
 from sentviz.errors import InputError
 from sentviz.figures.component_habits import component_habits
-from sentviz.papers.ndt import specialisation
+from sentviz.papers.ndt import PAPER, specialisation
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.specialisation import habits, habits_needed, table
 from sentviz.papers.ndt.study import DATASETS
@@ -121,6 +122,15 @@ def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPa
     """A data set on which both kinds specialise more decides nothing: kinds are exchanged only within a data set."""
     frame = pd.concat([planted([9, 8, 9, 8, 9], [9, 8], "imdb"), planted([1, 0], [1, 0, 1, 0, 1], "sst2")], ignore_index=True)
     assert judged(f"{MORE}, on each data set with enough runs", frame, monkeypatch).verdict == "open"
+
+
+def test_the_opening_speaks_of_the_data_set_that_was_judged() -> None:
+    """The first lines rest on claims on SST-2, name it, and say that each configuration has one seed."""
+    opening = PAPER.opening()
+    assert opening is not None and "In our trainings on SST-2, components" in " ".join(opening.result.split())
+    named = set(re.findall(r"ndt-([0-9a-f]{6})", opening.result)) & {claim.id for claim in CLAIMS[: len(SPECIALISED)]}
+    assert {claim.on for claim in CLAIMS if claim.id in named} == {"SST-2"}
+    assert "one seed per configuration, as means over heads" in " ".join(opening.question.split())
 
 
 @SHIPPED

@@ -1,4 +1,4 @@
-"""Which of DT and the best NDT has the higher AUC, tested on the runs here for other test rows and other seeds.
+"""Test which of DT and the best NDT has the higher AUC, on the runs here, for other test rows and other seeds.
 
 The area of a run is the mean of its rows' contributions: the area plus what a row adds to it (DeLong, DeLong and Clarke-Pearson 1988). So
 two models are compared as by their accuracies, with the contributions in place of right and wrong answers.

@@ -61,8 +61,8 @@ def judge_most_on_binary(*_: object) -> Finding:
     larger, parts = [], []
     for baseline, name in (("diff", "DT"), ("vanilla", "vanilla")):
         leads = _leads(DATASETS, baseline)
-        two, other = [leads[dataset] for dataset in BINARY], leads[FINE_GRAINED]
-        larger.append(float(np.mean(two)) > other)
+        two, yelp = [leads[dataset] for dataset in BINARY], leads[FINE_GRAINED]
+        larger.append(float(np.mean(two)) > yelp)
         named = ", ".join(f"{DATASETS[dataset]} {leads[dataset]:+.2f}" for dataset in (*BINARY, FINE_GRAINED))
         parts.append(f"over {name}: {named} points (binary on average {np.mean(two):+.2f})")
         parts[-1] += f"; ours, not the paper's: {DATASETS['twitter_financial']} {leads['twitter_financial']:+.2f}"
