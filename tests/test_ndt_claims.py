@@ -6,17 +6,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from scipy.stats import beta
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding
 from sentviz.papers.ndt import claims
 from sentviz.papers.ndt.claims import CLAIMS
+from sentviz.papers.ndt.direction import direction_in_words
 from sentviz.papers.ndt.study import NDTS
+from sentviz.papers.ndt.tables import lambdas
 from sentviz.papers.studies.seeds import compare_over_seeds
 from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
 from tests.studies import ndt_claim as claim
+from tests.test_ndt_auc import AREAS
 from tests.test_ndt_outcomes import OUTCOMES
 from tests.test_ndt_printed_claims import TABLES
 from tests.test_ndt_specialisation import SPECIALISED
@@ -49,11 +53,13 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
         vars(moved)["config"] = run.config | {"data": {"name": dataset}}
         return moved
 
-    def runs(dataset: str, wrong: Mapping[str, int], *, seeds: int = 2, drift: float = 0.1) -> list[Run]:
+    def runs(dataset: str, wrong: Mapping[str, int], *, seeds: int = 2, drift: float = 0.1, chosen: str = "") -> list[Run]:
+        """Validation is as good as the test, but best for `chosen`."""
         planted = []
         for model, count in wrong.items():
+            validation = 1.0 if model == chosen else 1 - count / 200
             for seed in range(seeds):
-                key = model, seed, count, drift
+                key = model, seed, count, drift, validation
                 if key not in created:
                     created[key] = made_run(
                         root / "-".join(map(str, key)),
@@ -62,6 +68,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
                         seed,
                         wrong=count,
                         first_wrong=7 * seed,
+                        validation=validation,
                         drift=drift,
                         also=("official_test",),
                     )
@@ -103,16 +110,30 @@ def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
     judge, data = on_one(claim(statement, "runs here")), DATASETS[title]
     name = base.replace("-", "_")
     holds = judge(shelf(data, every(10, **{name: 70})))
-    assert holds.verdict == "holds" and "12 of the 12" in holds.evidence and "+30.00" in holds.evidence
+    assert holds.verdict == "holds" and "of which 12 are better" in holds.evidence and "+30.00" in holds.evidence
     single = judge(shelf(data, every(70, **{name: 70}) | {"ndt-free-3": 10}))
-    assert single.verdict == "holds" and single.evidence.startswith("ndt-free-3") and "1 of the 12" in single.evidence
+    assert single.verdict == "holds" and single.evidence.startswith("ndt-free-3") and "of which 1 are better" in single.evidence
     falls = judge(shelf(data, every(70, **{name: 10})))
-    assert falls.verdict == "fails" and "0 of the 12" in falls.evidence
+    assert falls.verdict == "fails" and "of which 0 are better" in falls.evidence
     assert judge(shelf(data, every(30, **{name: 30}))).verdict == "open"
     assert judge(shelf(data, every(70, **{name: 10}) | {"ndt-unit-2": 10})).verdict == "open"
     assert judge(shelf(data, {"ndt-unit-2": 70, base: 10})).verdict == "open"  # eleven are not here
     assert judge(shelf(data, {"ndt-unit-2": 10, base: 70}, seeds=1)).verdict == "unjudged"  # other seeds unknown
     assert judge(shelf(data, {base: 10})).verdict == judge(shelf(data, every(10))).verdict == "unjudged"
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_best_ndt_is_chosen_once_and_by_validation(base: str, shelf: Shelf) -> None:
+    """The NDT that validation prefers is compared on both kinds of rows, although another one is better on both."""
+    title = {"vanilla": "The best NDT beats vanilla", "diff": "The best NDT beats DT"}.get(base, f"Not the wider block: NDT beats {base}")
+    runs = shelf("sst2", every(70, **{base.replace("-", "_"): 30}) | {"ndt-free-4": 10}, chosen="ndt-unit-3")
+    parts = dict(claim(f"{title} on SST-2", "runs here")(runs).parts)
+    assert list(parts) == ["the re-split", "the official sentences"]
+    for part in parts.values():
+        assert part.verdict == "fails" and part.evidence.startswith(f"ndt-unit-3 − {base}: −20.00")
+        assert (
+            "ndt-unit-3 has the highest validation accuracy of the 12 installed NDT configurations, of which 1 are better" in part.evidence
+        )
 
 
 @pytest.mark.exhaustive
@@ -139,6 +160,7 @@ def test_sst_2_is_judged_on_both_kinds_of_rows(
         for split, how in (("test", test), ("official_test", official))
     }
     monkeypatch.setattr(claims, "tested", lambda runs, dataset, split: shelves[split])
+    monkeypatch.setattr(claims, "configurations", lambda runs, dataset: shelves["test"] or shelves["official_test"])
     finding = claim(statement, "runs here")([])
     verdicts = {"good": "holds", "same": "open", "bad": "fails", "none": "unjudged"}
     assert finding.verdict == verdict
@@ -270,15 +292,24 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     assert "0 of 6" in judge([*down, *unrelated]).evidence  # other constraints are not asked
 
 
-@pytest.mark.parametrize("data", ["imdb", "sst2"])
-def test_growth_is_compared_with_the_control_of_equal_starts(data: str, shelf: Shelf, tmp_path: Path) -> None:
-    """The evidence is about our starts, and names the control's data set and seed, also on a data set that has no control."""
-    judge = claim(f"Training itself makes unbounded lambdas grow with depth on {'IMDB' if data == 'imdb' else 'SST-2'}", "runs here")
+@pytest.mark.parametrize(("data", "title"), [("imdb", "IMDB"), ("sst2", "SST-2")])
+def test_growth_is_compared_with_equal_starts_on_the_same_data_set(data: str, title: str, shelf: Shelf, tmp_path: Path) -> None:
+    """The evidence quotes no control of another data set."""
+    judge = claim(f"Training itself makes unbounded lambdas grow with depth on {title}", "runs here")
     down = shelf(data, dict.fromkeys(UNBOUNDED, 20), seeds=1, drift=-0.1)
-    assert judge(down).evidence.endswith("our start values already grow with depth")
     control = [made_run(tmp_path, "sst2", "ndt-free-3", variant=variant, drift=0.05) for variant in ("", "equal")][-1:]
-    words = "from equal starts (ndt-free-3 on SST-2, seed 0) the mean lambda ends at 0.250 in layer 1 and at 0.300 in layer 2"
-    assert judge([*down, *control]).evidence.endswith(words)
+    words = "from equal starts (ndt-free-3, seed 0) the mean lambda ends at 0.250 in layer 1 and at 0.300 in layer 2"
+    assert judge(down).evidence.endswith("our start values already grow with depth")
+    assert judge([*down, *control]).evidence.endswith(words if data == "sst2" else "our start values already grow with depth")
+
+
+def test_the_table_of_lambdas_says_in_which_direction_they_move(shelf: Shelf) -> None:
+    """The lambdas here fall by 0.6 in layer 2, the printed ones lie above their start: opposite directions, on a named data set."""
+    words = lambdas(shelf("sst2", dict.fromkeys(UNBOUNDED, 20), drift=-0.3), "sst2").caption
+    assert "Direction on SST-2" in words and "by −0.60 on average here" in words and "opposite directions" in words
+    rows = pd.DataFrame({"model": "ndt-free-2", "layer": 2, "start": [0.2, 0.2], "change": [0.1, -0.1], "printed": [0.5, 0.4]})
+    assert "Of all 2 λ of NDTs in layer 2, 1 move to the paper's side" in direction_in_words(rows, "Yelp")
+    assert direction_in_words(rows.assign(printed=float("nan")), "Yelp") == ""
 
 
 @pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "unjudged"), (55, "open"), (45, "open")])
@@ -322,4 +353,4 @@ def test_silhouette_beside_accuracy(statement: str, shelf: Shelf, monkeypatch: p
     assert judge(runs[:4]).verdict == "unjudged"
 
 
-RUNS = [*BETTER, *PAIRS, *BEST, "On Yelp all NDT variants lie within 0.6 points", *MOVES, *AGREE]
+RUNS = [*BETTER, *PAIRS, *BEST, *AREAS, "On Yelp all NDT variants lie within 0.6 points", *MOVES, *AGREE]

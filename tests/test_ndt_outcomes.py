@@ -86,8 +86,8 @@ def slower(title: str) -> Outcome:
 
 OUTCOMES: list[Outcome] = [
     *(everywhere(title) for title in DATASETS),
-    ("The best NDT leads by more on IMDB and SST-2 than on Yelp and Twitter", "classification", leads(3, 2, 1, 1.5),
-     [leads(3, 2, 1, 2.5), leads(3, 1, 2, 0.5)]),
+    ("The best NDT leads by more on IMDB and SST-2 than on Yelp", "classification", leads(3, 1, 1.5, 9),
+     [leads(3, 1, 2, 0.5), leads(1, 2, 2.5, 0.5)]),
     *(unmixed(title) for title in DATASETS),
     *(clustered(title) for title in DATASETS),
     ("Vanilla is above DT on Yelp", "classification", ndt("yelp", 60, vanilla=61.0, diff=60.0), [ndt("yelp", 60, vanilla=60.0, diff=60.0)]),
@@ -129,5 +129,6 @@ def test_the_print_is_counted_as_the_audit_counts_it() -> None:
     """On Yelp one variant of twelve is above vanilla and two are above DT; the leads are those of the text."""
     yelp = claim("Every NDT variant is above vanilla and DT on Yelp", "its own tables")([])
     assert yelp.verdict == "fails" and f"1 of {len(NDTS)} above vanilla" in yelp.evidence and "2 of 12 above DT" in yelp.evidence
-    leads_here = claim("The best NDT leads by more on IMDB and SST-2 than on Yelp and Twitter", "its own tables")([])
-    assert leads_here.verdict == "fails" and "IMDB +1.36, SST-2 +0.32, Yelp +0.32, Twitter Financial News +1.00" in leads_here.evidence
+    leads_here = claim("The best NDT leads by more on IMDB and SST-2 than on Yelp", "its own tables")([])
+    assert leads_here.verdict == "holds" and "IMDB +1.36, SST-2 +0.32, Yelp +0.32 points (binary on average +0.84)" in leads_here.evidence
+    assert "ours, not the paper's: Twitter Financial News +1.00" in leads_here.evidence

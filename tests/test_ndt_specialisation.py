@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -10,10 +12,10 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.analysis.maps.specialise import FILE, verdict
+from sentviz.analysis.maps.specialise import FILE, deals, verdict
 from sentviz.errors import InputError
 from sentviz.figures.component_habits import component_habits
-from sentviz.papers.ndt import specialisation
+from sentviz.papers.ndt import PAPER, specialisation
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.specialisation import habits, habits_needed, table
 from sentviz.papers.ndt.study import DATASETS
@@ -22,14 +24,15 @@ from tests.studies import ndt_claim
 from tests.test_app import SHIPPED
 
 ADDED = "The components of NDTs that add their maps specialise on distinct words"
-SUBTRACTED = "The components of models that subtract maps specialise on distinct words, on every data set"
+SUBTRACTED = "The components of models that subtract maps specialise on distinct words, on each data set with enough runs"
 MORE = "Components that are subtracted specialise more than components that are added"
+DEALS = {2: 35, 3: 5_775, 4: 2_627_625}  # ways to deal four heads to each of C components
 NAMES = {"IMDB": "imdb", "SST-2": "sst2", "Twitter": "twitter_financial"}
 SPECIALISED = [
     f"{ADDED}, on every data set",
     *(f"{ADDED} on {name}" for name in NAMES),
     SUBTRACTED,
-    f"{MORE}, on every data set",
+    f"{MORE}, on each data set with enough runs",
     *(f"{MORE} on {name}" for name in ("SST-2", "Twitter")),
 ]
 
@@ -39,7 +42,7 @@ def planted(adds: Sequence[int], subtracts: Sequence[int], data: str = "sst2") -
     mixing = {"adds": ("unit", "nonneg", "free"), "subtracts": ("symmetric",)}
     rows = [
         (data, f"ndt-{mixing[kind][i % len(mixing[kind])]}-{2 + i % 3}", mixing[kind][i % len(mixing[kind])], 2 + i % 3, kind, i,
-         f"{data}/{kind}-{i}", count, 12, 3)
+         f"{data}/{kind}-{i}", count, 12, 3, DEALS[2 + i % 3], 0.6, 0.5)
         for kind, counts in (("adds", adds), ("subtracts", subtracts))
         for i, count in enumerate(counts)
     ]  # fmt: skip
@@ -63,21 +66,43 @@ def test_chance_allows_two_habits_of_twelve() -> None:
     assert reached(habits_needed(12)) < 0.05 < reached(habits_needed(12) - 1)
 
 
+def test_ways_to_deal_heads_are_counted_one_by_one() -> None:
+    """Eight maps fall into two groups of four in 35 ways, listed; so the smallest p of a habit with C = 2 is 1 / 35."""
+    groups = {frozenset([chosen, tuple(k for k in range(8) if k not in chosen)]) for chosen in combinations(range(8), 4)}
+    assert deals(2, 4) == len(groups) == DEALS[2] and deals(3, 4) == DEALS[3] and deals(4, 4) == DEALS[4]
+
+
 @pytest.mark.parametrize("statement", [s for s in SPECIALISED if s.startswith(ADDED)])
-def test_whether_added_components_specialise(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_significance_never_refutes_that_added_components_specialise(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = NAMES.get(statement.rpartition(" ")[2], "sst2")
     few, many = [0, 1, 2, 2, 1, 0], [3, 5, 4, 8, 7, 12]
     assert judged(statement, planted(many, [0] * 6, data), monkeypatch).verdict == "holds"
-    refuted = judged(statement, planted(few, [9] * 6, data), monkeypatch)
-    assert refuted.verdict == "fails" and "in 0 of 6 runs in more than the 2 that chance allows" in refuted.evidence
+    none = judged(statement, planted(few * 4, [9] * 6, data), monkeypatch)
+    assert none.verdict == "open" and "in 0 of 24 runs in more than the 2 that chance allows" in none.evidence
     assert judged(statement, planted(few + many, [], data), monkeypatch).verdict == "open"
     assert judged(statement, planted(few[:5], [], data), monkeypatch).verdict == "unjudged"  # five runs are too few for a sign test
     assert judged(statement, planted([], many, data), monkeypatch).verdict == "unjudged"
 
 
+def test_the_evidence_names_seeds_deals_and_the_mean_over_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = judged(f"{ADDED} on SST-2", planted([0, 1, 2, 2, 1, 0, 1], []), monkeypatch).evidence
+    for part in ("35 ways if C = 2 (smallest p 0.029)", "3 configurations with 2 to 3 seeds each", "habits are means over heads"):
+        assert part in evidence
+    assert "head by head, the cosine of two components is 0.60 if they add their maps, that of two heads of one component 0.50" in evidence
+
+
+def test_a_claim_on_every_data_set_is_judged_on_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data set without enough runs cannot be judged; the others decide."""
+    frame = pd.concat([planted([5] * 8, [0] * 4, "sst2"), planted([4], [], "imdb")], ignore_index=True)
+    parts = dict(judged(f"{ADDED}, on every data set", frame, monkeypatch).parts)
+    assert {title: part.verdict for title, part in parts.items()} == {
+        title: "holds" if data == "sst2" else "unjudged" for data, title in DATASETS.items()
+    }
+
+
 def test_whether_subtracted_components_specialise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(SUBTRACTED, planted([0] * 6, [8] * 6), monkeypatch).verdict == "holds"
-    assert judged(SUBTRACTED, planted([8] * 6, [2] * 6), monkeypatch).verdict == "fails"
+    assert judged(SUBTRACTED, planted([8] * 6, [2] * 6), monkeypatch).verdict == "open"
     assert judged(SUBTRACTED, planted([], [2, 8] * 3), monkeypatch).verdict == "open"
     assert judged(SUBTRACTED, planted([8] * 6, [8] * 5), monkeypatch).verdict == "unjudged"
 
@@ -96,7 +121,16 @@ def test_which_kind_specialises_more(statement: str, monkeypatch: pytest.MonkeyP
 def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """A data set on which both kinds specialise more decides nothing: kinds are exchanged only within a data set."""
     frame = pd.concat([planted([9, 8, 9, 8, 9], [9, 8], "imdb"), planted([1, 0], [1, 0, 1, 0, 1], "sst2")], ignore_index=True)
-    assert judged(f"{MORE}, on every data set", frame, monkeypatch).verdict == "open"
+    assert judged(f"{MORE}, on each data set with enough runs", frame, monkeypatch).verdict == "open"
+
+
+def test_the_opening_speaks_of_the_data_set_that_was_judged() -> None:
+    """The first lines rest on claims on SST-2, name it, and say that each configuration has one seed."""
+    opening = PAPER.opening()
+    assert opening is not None and "In our trainings on SST-2, components" in " ".join(opening.result.split())
+    named = set(re.findall(r"ndt-([0-9a-f]{6})", opening.result)) & {claim.id for claim in CLAIMS[: len(SPECIALISED)]}
+    assert {claim.on for claim in CLAIMS if claim.id in named} == {"SST-2"}
+    assert "one seed per configuration, as means over heads" in " ".join(opening.question.split())
 
 
 @pytest.mark.exhaustive
@@ -120,6 +154,7 @@ def test_the_figure_draws_each_run(theme: Any) -> None:
     drawn = [str(point[0]) for trace in figure.plot.data if trace.customdata is not None for point in trace.customdata]
     assert sorted(drawn) == sorted(frame["run"]) and len(figure.frame) == len(frame)
     assert "Of the runs that add their maps, 1 of 4 reach more." in figure.caption and "2 of 2 reach more" in figure.caption
+    assert "as a mean over heads" in figure.caption and "in 35 ways, so p is at least 0.029" in figure.caption
     assert [note.text for note in figure.plot.layout.annotations][:2] == ["IMDB", "SST-2"]
     assert [(shape.x0, shape.x1) for shape in figure.plot.layout.shapes] == [(-0.6, 2.5)] * 2  # each panel has a grey band
 

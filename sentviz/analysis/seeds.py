@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 OWN_SEEDS = 3  # seeds of a model from which its own spread is used
 UNEQUAL = 0.05  # p of Bartlett's test below which a pooled spread stands for no single model
 SPREAD_IN_WORDS = "the own variance between seeds of a model that has three (Welch), else the variance pooled over configurations"
@@ -58,9 +59,16 @@ class SeedComparison:
 
 
 def compare_correctness(
-    of_a: Bools, of_b: Bools, noise: SeedNoise | None = None, level: float = 0.95, *, fixed: tuple[bool, bool] = (False, False)
+    of_a: Bools | Floats,
+    of_b: Bools | Floats,
+    noise: SeedNoise | None = None,
+    level: float = 0.95,
+    *,
+    fixed: tuple[bool, bool] = (False, False),
 ) -> SeedComparison:
     """Compare two models from correctness matrices, (N rows, A seeds) and (N rows, B seeds), bool.
+
+    Other values of rows, whose mean is a number of the run, are compared in the same way if both models have `OWN_SEEDS` seeds.
 
     The variance is that of the rows' mean differences, plus the variance that chance in training adds to the mean of each model: its own
     with `OWN_SEEDS` seeds or more (Welch 1947), else the pooled one. Satterthwaite (1946) gives the degrees of freedom. In simulations of
@@ -130,7 +138,7 @@ def two_sided(difference: float, error: float, freedom: float) -> float:
     return 2 * float(ndtr(distance) if np.isinf(freedom) else stdtr(freedom, distance))
 
 
-def pooled_noise(groups: Sequence[Bools]) -> SeedNoise | None:
+def pooled_noise(groups: Sequence[Bools | Floats]) -> SeedNoise | None:
     """Return the pooled noise of correctness matrices (N rows, S seeds): weighted by degrees of freedom; None without a matrix."""
     if not groups:
         return None

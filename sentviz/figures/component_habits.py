@@ -23,7 +23,7 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str], theme: T
     Marks show the number of components; green runs add their maps, purple runs subtract. Grey: what chance allows.
 
     Args:
-        frame: data, model, mixing, components, kind, seed, run, habits, of, needed; one row per run.
+        frame: data, model, mixing, components, kind, seed, run, habits, of, needed, deals, alike, heads_alike; one row per run.
         titles: titles of the data sets, in order.
     Raises:
         InputError: there is no run.
@@ -81,8 +81,8 @@ def _label(mixing: str) -> str:
 
 def _caption(frame: pd.DataFrame, sets: Sequence[str], titles: Mapping[str, str]) -> str:
     sentences = [
-        "A mark is a run. A habit is the entropy of a component's attention, or its attention to a class of words, in one layer. Components"
-        " differ if their difference exceeds shuffled labels, shuffled heads and untrained models.",
+        "A mark is a run. A habit is the entropy of a component's attention, or its attention to a class of words, in one layer, as a mean"
+        " over heads. Components differ if their difference exceeds shuffled labels, shuffled heads and untrained models.",
         f"Grey: up to {int(frame['needed'].max()) - 1} habits, which chance allows at 5% per habit.",
     ]
     for kind, words in {"adds": "add their maps", "subtracts": "subtract maps"}.items():
@@ -90,4 +90,13 @@ def _caption(frame: pd.DataFrame, sets: Sequence[str], titles: Mapping[str, str]
         if len(part):
             sentences.append(f"Of the runs that {words}, {int((part['habits'] >= part['needed']).sum())} of {len(part)} reach more.")
     counts = ", ".join(f"{titles[name]} {int((frame['data'] == name).sum())}" for name in sets)
-    return sentence([*sentences, f"Measured runs: {counts}."])
+    seeds = int(frame.groupby(["data", "model"]).size().max())
+    fewest = frame.loc[frame["deals"].idxmin()]
+    return sentence(
+        [
+            *sentences,
+            f"Not to differ is not to be equal: a difference in single heads is not seen, and with C = {fewest['components']} the heads of"
+            f" a layer can be dealt in {fewest['deals']:,} ways, so p is at least {1 / fewest['deals']:.2g}.",
+            f"Measured runs: {counts}; at most {seeds} seed{'s' * (seeds > 1)} per configuration.",
+        ]
+    )

@@ -136,6 +136,24 @@ def beyond_baselines(frame: pd.DataFrame) -> pd.DataFrame:
     return cells[(cells["p_holm"] < ALPHA) & (cells["p_dealt"] < ALPHA) & fresh]
 
 
+def deals(components: int, heads: int) -> int:
+    """Return in how many ways the heads of a layer can be dealt to its components; 1 / this number is the smallest p of a deal."""
+    from math import factorial
+
+    alike = int(factorial(heads) ** components) * factorial(components)
+    return factorial(components * heads) // alike
+
+
+def head_by_head(frame: pd.DataFrame) -> tuple[float, float]:
+    """Return the cosine of two components, head by head, and that of two heads of one component; both are means over layers.
+
+    The second is NaN for a single head.
+    """
+    cosines = frame[frame["measure"] == "cosine"]
+    same = cosines["component"] == cosines["other"]
+    return float(cosines.loc[~same, "value"].mean()), float(cosines.loc[same, "value"].mean())
+
+
 def verdict(frame: pd.DataFrame) -> list[str]:
     """Return the result of the table as sentences; the first sentence is the main result.
 

@@ -38,6 +38,11 @@ PAPER = Paper(
                     TextBlock("##### Does a sentiment lexicon in the scores help?"),
                     OwnBlock("fused-answers"),
                     FigureBlock("gains", per_row=2),
+                    TextBlock(
+                        "A token is polar if any lexicon entry contains it, so punctuation marks (parts of VADER's emoticons), particles"
+                        " and pieces of words are polar, too. In “The plot drags in places, but the two leads are a quiet delight.” the"
+                        " full stop is the second most polar token. A lexicon of whole words may give other gains."
+                    ),
                     Drawer("Every comparison, with p-values", (TableBlock("comparisons"),), "fused-numbers"),
                     TextBlock("##### Table 1: accuracy, %"),
                     TableBlock("accuracy"),
@@ -108,13 +113,18 @@ PAPER = Paper(
                         " *towards* [CLS] hardly changes, while attention *from* [CLS] does. If the rows of [CLS] of two trained models"
                         " differ, the cause is training or changed states in lower layers, not σ in that row."
                     ),
+                    TextBlock(
+                        "Section 6 is about a [CLS] that the classifier reads, as in the small encoder from scratch. The classifiers of"
+                        " multilingual E5 and MiniLM read the mean of all tokens, so claims on [CLS] are not judged on them."
+                    ),
                     FigureBlock("cls-lines"),
                     OwnBlock("fused-sentence"),
                 ),
             ),
         ),
-        cannot="The paper fine-tunes five pretrained encoders. Ours are one small encoder trained from scratch and, if its runs are"
-        " installed, one pretrained encoder with an adapter: compare gains, not accuracies.",
+        cannot="The paper fine-tunes five pretrained encoders on 150,000 reviews for 3 to 10 epochs. Ours are one small encoder trained"
+        " from scratch and, if its runs are installed, one pretrained encoder, multilingual E5, with an adapter. E5 learns from 15,000 of"
+        " the 150,000 reviews for one epoch, and its classifier reads the mean of all tokens, not [CLS]. Compare gains, not accuracies.",
     ),
     presets=PRESETS,
     injections=INJECTIONS,

@@ -134,6 +134,8 @@ def _judge_tasks_of(runs: Sequence[Run], encoder: str) -> Finding:
 def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes: bool) -> Finding:
     """Test whether a deviation about [CLS] changes, layer by layer over seeds (Welch's t test, Holm over layers).
 
+    It cannot be judged on an encoder whose classifier does not read [CLS].
+
     Args:
         changes: whether the claim is that it changes; otherwise that every layer stays the same within a tenth. It is
             refuted by a layer whose change is more than a tenth (`equivalent`), but not by a smaller significant change.
@@ -144,6 +146,8 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
 def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure: str, changes: bool) -> Finding:
     from sentviz.analysis.maps.heads import FILE
 
+    if why := fused.reads_mean(runs, dataset, encoder):
+        return not_testable(why)
     by_model = configurations(runs, dataset, encoder)
     base, injected = (
         np.array([_by_layer(run, measure) for run in by_model.get(model, []) if FILE in run.files]) for model in (BASE, CHOSEN)

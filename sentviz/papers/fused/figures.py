@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -75,12 +75,12 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     """
     from sentviz.analysis.maps.heads import CLS_MEASURES
     from sentviz.figures.heads import layer_lines
-    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, SETTINGS, encoders, heads_by_setting
+    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, SETTINGS, encoders, heads_by_setting, reads_mean
 
     ours = encoders(of.runs, of.name)
     frames: dict[str, pd.DataFrame] = {}
     runs: list[Run] = []
-    counts, fewest = [], []
+    counts, fewest, texts, means = [], [], [], []
     for encoder in ours:
         ending = f", {ENCODER_TITLES[encoder]}" if len(ours) > 1 else ""
         by_setting, sources = heads_by_setting(of.runs, of.name, encoder)
@@ -88,7 +88,10 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
         runs += sources
         seeds = {model: sum(run.configuration == encoder + model.removeprefix(BASE) for run in sources) for model in (BASE, CHOSEN)}
         counts += [f"{SETTINGS[model]}{ending} {count}" for model, count in seeds.items() if sources]
-        fewest += [min(seeds.values())] if sources else []
+        if sources:
+            fewest.append(min(seeds.values()))
+            texts.append(_read(by_setting) + (f" ({ENCODER_TITLES[encoder]})" if ending else ""))
+            means += filter(None, [reads_mean(of.runs, of.name, encoder)])
     if not frames:
         raise InputError(
             f"No run on {DATASETS[of.name]} has measured heads."
@@ -97,8 +100,15 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     dashed = [name for name in frames if name.startswith(SETTINGS[BASE])]
     drawn = layer_lines(frames, CLS_MEASURES, dashed=dashed, title=DATASETS[of.name], theme=theme)
     bands = "bands: least and largest over seeds" if min(fewest) > 1 else "bands: 95% intervals of one run's mean over texts"
-    words = f"{DATASETS[of.name]}, mean over heads and {drawn.frame['n'].max():,.0f} test texts; dashed: baseline; {bands}"
-    return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {', '.join(counts)}."), *runs)
+    words = f"{DATASETS[of.name]}, mean over heads and test texts, {' and '.join(texts)}; dashed: baseline; {bands}"
+    remarks = "".join(f" {why[0].upper()}{why[1:]}." for why in means)
+    return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {', '.join(counts)}.{remarks}"), *runs)
+
+
+def _read(by_setting: Mapping[str, pd.DataFrame]) -> str:
+    """Return the number of texts behind the lines of an encoder; a range if its settings have different numbers."""
+    counts = sorted({int(frame["n"].max()) for frame in by_setting.values()})
+    return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
 
 
 @figure("coverage", "The share of tokens that the lexicon leaves neutral", Study, "lexicon:coverage_bars")

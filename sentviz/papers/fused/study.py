@@ -186,6 +186,14 @@ def configurations(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) ->
     return {names[name]: seeds for name, seeds in collected.configurations(runs, dataset, tuple(names)).items()}
 
 
+def reads_mean(runs: Iterable[Run], dataset: str, encoder: str) -> str:
+    """Return why an encoder cannot be judged on [CLS]: its classifier reads the mean of all tokens; "" if it reads [CLS]."""
+    by_setting = configurations(runs, dataset, encoder)
+    if not any(not run.capabilities.cls for seeds in by_setting.values() for run in seeds):
+        return ""
+    return f"the classifier of {ENCODER_TITLES[encoder]} reads the mean of all tokens, but section 6 is about a [CLS] that is read"
+
+
 def gains(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> pd.DataFrame:
     """Return every setting against the baseline of the same encoder on the same test rows, as `compared` does, with two more columns.
 

@@ -81,9 +81,13 @@ class Answer:
 
 
 def answer(runs: Iterable[Run], dataset: str, split: str = "test") -> Answer | None:
-    """Return the study's answer on a split of a data set; None if no NDT run was tested on the split."""
-    by_model = tested(runs, dataset, split)
-    best = best_ndt((run for seeds in by_model.values() for run in seeds), dataset)
+    """Return the study's answer on a split of a data set; None if the best NDT was not tested on the split.
+
+    The best NDT is chosen by validation among all runs of the data set, so it is the same on every split.
+    """
+    every = list(runs)
+    by_model = tested(every, dataset, split)
+    best = [run for run in best_ndt(every, dataset) if split in run.metrics()]
     if not best:
         return None
     noise = seed_noise(by_model.values(), split)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.papers.ndt import prints
@@ -50,10 +50,17 @@ def tested(runs: Iterable[Run], dataset: str, split: str) -> dict[str, list[Run]
     return {model: seeds for model, seeds in by_model.items() if seeds}
 
 
+def best_on_validation(by_model: Mapping[str, Sequence[Run]]) -> str:
+    """Return the configuration with the highest mean validation accuracy; "" if there is none."""
+    return max(
+        by_model, key=lambda model: sum(run.config["best"]["accuracy"] for run in by_model[model]) / len(by_model[model]), default=""
+    )
+
+
 def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
-    """Return the seeds of the NDT configuration with the highest mean validation accuracy; empty if there is no NDT run."""
-    by_model = {model: seeds for model, seeds in configurations(runs, dataset).items() if model.startswith("ndt-")}
-    return max(by_model.values(), key=lambda seeds: sum(run.config["best"]["accuracy"] for run in seeds) / len(seeds), default=[])
+    """Return the seeds of the NDT configuration that is best on validation; empty if there is no NDT run."""
+    by_model = {model: seeds for model, seeds in configurations(runs, dataset).items() if model in NDTS}
+    return by_model.get(best_on_validation(by_model), [])
 
 
 def reported_best(dataset: str) -> str:

@@ -9,6 +9,7 @@ from sentviz.errors import InputError
 from sentviz.papers.ndt import latency, leak, prints, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
+from sentviz.papers.ndt.direction import direction_in_words
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
@@ -118,8 +119,8 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     words = (
         f"λ at the end of training on {DATASETS[dataset]}: mean over seeds, with the smallest and the largest. The stored weights are those"
         " of the best validation step, which may be earlier. The start comes from the initialization, the change from training. DT's"
-        " rows show −λ."
-    )
+        f" rows show −λ. {direction_in_words(frame, DATASETS[dataset])}"
+    ).strip()
     titles = {"value": "end", "low": "smallest end", "high": "largest end", "printed": "end, paper", "difference": "ours minus paper"}
     whole = ("layer", "component", "seeds")
     table_columns = [Column(name, titles.get(name, ""), "{:.0f}" if name in whole else "{:.4f}") for name in columns]
