@@ -72,6 +72,15 @@ def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: s
     return f"{epochs}, and its validation loss still fell by {own:.1%} in the last evaluation interval{against}"
 
 
+def epochs_in_words(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
+    """Return how many epochs each preset was trained for, for example "epochs: 2 (A), 1 (B and C)"."""
+    by_preset = configurations(runs, dataset, presets)
+    by_number: dict[int, list[str]] = {}
+    for preset, seeds in by_preset.items():
+        by_number.setdefault(_epochs(seeds), []).append(title(without_training(preset)))
+    return f"epochs: {', '.join(f'{number} ({_joined(names)})' for number, names in by_number.items())}" if by_number else ""
+
+
 def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
     """Return in words: different learning rates and epochs of presets, rates not searched, trainings that validation does not prefer.
 
