@@ -106,7 +106,7 @@ def test_a_claim_needs_a_known_kind() -> None:
     """One sentence names the claim and the kinds."""
     with pytest.raises(InputError, match=r"The claim 'A beats B' has the kind 'sure'. Use one of printed, counted, tested, theorem"):
         Claim("a", "A beats B", "", "runs here", "sure", lambda _: HOLDS)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="Use one of printed, counted, tested, theorem"):
+    with pytest.raises(InputError, match=r"^The claim 'A beats B' has no kind. Use one of printed, counted, tested, theorem.$"):
         Row("A", "A beats B", "runs here", "", lambda *_: HOLDS, {})  # type: ignore[arg-type]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +12,10 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.papers.hardmax import PAPER, claims, nearness
-from sentviz.papers.hardmax.study import PUBLIC, beside, compared, points, trained
-from sentviz.papers.hardmax.study import surveyed as with_leaders
+from sentviz.papers.hardmax.study import beside, trained
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.runs.store import Run, runs
-from tests.studies import as_said, made_run, plant
+from tests.studies import as_said, plant
 
 ROOT = Path(__file__).parents[1]
 HERE = [run for run in runs([ROOT / "checkpoints"]).values() if isinstance(run, Run) and run.config["model"].get("kind") == "hardmax"]
@@ -29,7 +28,7 @@ SENTIMENT = (
 EMBEDDING = "Words that lead have a polarity more often than equally frequent words that do not"
 FURTHEST = "The leaders furthest from the decision line include amazing and torture"
 GROWS = "Accuracy grows with the dimension of the embedding"
-REACHED = "The public code's accuracies are reached"
+REACHED = "The public code's accuracies are reached with its 128 words of a review"
 
 
 def judge(statement: str, runs: list[Any] | None = None) -> Finding:
@@ -70,10 +69,23 @@ def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], 
 # ---- the leaders of planted runs
 
 
+@dataclass(frozen=True)
+class MadeUp:
+    """A run of d = 2 without files."""
+
+    name: str
+    digest: str
+    configuration: str = "hardmax-d2"
+    shape: Any = field(default_factory=lambda: SimpleNamespace(width=2), compare=False)
+    config: Any = field(default_factory=lambda: {"data": {"name": "made up"}}, compare=False)
+
+    def frame(self, _: str) -> pd.DataFrame:
+        return pd.DataFrame()
+
+
 def surveyed(monkeypatch: pytest.MonkeyPatch, seeds: int) -> list[Any]:
     """Return `seeds` made-up runs with a name, a digest and empty tables; the claims treat them as runs with counted leaders."""
-    same = {"config": {"data": {"name": "made up"}}, "shape": SimpleNamespace(width=2), "frame": lambda file: pd.DataFrame()}
-    runs = [SimpleNamespace(name=f"s{i}", digest=f"digest-{i}", **same) for i in range(seeds)]
+    runs: list[Any] = [MadeUp(f"s{i}", f"digest-{i}") for i in range(seeds)]
     monkeypatch.setattr(claims, "counted", lambda runs, weights=False: runs)
     return runs
 
@@ -102,7 +114,8 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
     monkeypatch.setattr("sentviz.analysis.testset.leaders.per_layer", lambda frame: next(tables))
     finding = judge(ENOUGH, surveyed(monkeypatch, len(shares)))
     assert finding.verdict == verdict and "within 1% of the largest norm" in finding.evidence and "n = 200" in finding.evidence
-    assert finding.evidence.endswith("one training each of d = 2; n = 200" if len(shares) == 1 else "d = 2 (2 trainings); n = 200")
+    trainings = "one training each of d = 2, 128 words" if len(shares) == 1 else "d = 2, 128 words (2 trainings)"
+    assert finding.evidence.endswith(f"{trainings}; n = 200")
 
 
 def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -118,7 +131,9 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     assert claims._at_other_distances([]) == ""
 
 
-GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"negative": ["lovely", "film"], "positive": ["awful", "warm"]}
+POLARITIES = {"awful": -1.0, "dull": -0.5, "lovely": 1.0, "warm": 0.2, "film": 0.0}
+GOOD = {"negative": ["awful", "dull"] * 4, "positive": ["lovely", "warm"] * 4}
+BAD = {"negative": ["lovely", "film"] * 4, "positive": ["awful", "plot"] * 4}
 
 
 @pytest.mark.parametrize(
@@ -128,28 +143,42 @@ GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"n
         ((BAD, BAD), "fails"),
         ((GOOD, GOOD), "holds"),
         ((GOOD, BAD), "open"),
-        (({"negative": ["awful", "plot", "drivel"], "positive": ["lovely", "warm", "film"]},) * 2, "holds"),
-        (({"negative": ["plot"], "positive": ["film"]},) * 2, "unjudged"),
-        (({"positive": ["lovely", "warm"], "negative": []},) * 2, "fails"),
-        (({"positive": ["lovely", "awful"], "negative": ["awful", "warm"]},) * 2, "fails"),
-        (({"positive": [], "negative": []},) * 2, "fails"),
+        (({"negative": ["awful"] * 6 + ["plot"] * 4, "positive": ["lovely"] * 6 + ["film"] * 4},) * 2, "open"),
+        (({"negative": ["awful"] * 8 + ["plot"] * 2, "positive": ["lovely"] * 8 + ["film"] * 2},) * 2, "holds"),
+        (({"negative": ["plot"] * 4, "positive": ["film"] * 4},) * 2, "fails"),
+        (({"positive": ["lovely"] * 8, "negative": []},) * 2, "open"),
+        (({"positive": [], "negative": []},) * 2, "unjudged"),
     ],
-    ids=["one", "both fall", "both hold", "seeds differ", "words without a polarity", "no polarity", "one side only", "half", "none"],
+    ids=["one", "both fall", "both hold", "seeds differ", "12 of 20", "16 of 20", "no polarity", "one side only", "none"],
 )
 def test_what_leaders_convey(seeds: tuple[dict[str, list[str]], ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among words with a polarity more than half must have that of their class; a distance in another scale decides nothing."""
+    """Of all leaders more than half must have the polarity of their class, by a binomial test; one without a polarity counts against it.
+
+    A distance in another scale decides nothing.
+    """
     frames = [pd.DataFrame([(k, w) for k, words in seed.items() for w in words], columns=["label", "word"]) for seed in seeds]
     distances: list[float] = []
     monkeypatch.setattr(
         claims, "frequent_leaders", lambda run, distance: (distances.append(distance), (frames[len(distances) % len(frames) - 1], 2.0))[1]
     )
-    monkeypatch.setattr(claims, "_polarities", lambda: {"awful": -1.0, "dull": -0.5, "lovely": 1.0, "warm": 0.2, "film": 0.0})
+    monkeypatch.setattr(claims, "_polarities", lambda: POLARITIES)
     runs = surveyed(monkeypatch, len(seeds))
     assert judge(SENTIMENT[1], runs).verdict == verdict and set(distances) == {-1 / 3}
     in_units = judge(SENTIMENT[0], runs)
     assert in_units.verdict == "unjudged" and "in the scale of its own embedding" in in_units.evidence and 2.0 in distances
     monkeypatch.setattr(claims, "_polarities", dict)
     assert judge(SENTIMENT[1], runs).verdict == "unjudged"
+
+
+def test_leaders_without_a_polarity_count_as_not_conveying() -> None:
+    """6 of the 6 leaders with a polarity are of their class, but these are 6 of 10: p is 2 (386 of 1,024), so it cannot be told."""
+    leaders = [("negative", "awful")] * 3 + [("negative", "plot")] * 2 + [("positive", "warm")] * 3 + [("positive", "film")] * 2
+    finding = as_said(claims._judge_words("d = 2", pd.DataFrame(leaders, columns=["label", "word"]), 0.5, POLARITIES))
+    assert finding.verdict == "open" and finding.p == pytest.approx(2 * 386 / 1024)
+    assert "6 of 10" in finding.evidence and "negative 3 of 5, 0 of the other class, 2 without a polarity" in finding.evidence
+    assert finding.effect and (finding.effect.value, finding.effect.null) == (60, 50)
+    kinds = {claim.statement: claim.kind for claim in claims.CLAIMS}
+    assert [kinds[statement] for statement in SENTIMENT] == ["tested", "tested"]
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, *tables: pd.DataFrame) -> list[Any]:
@@ -263,118 +292,18 @@ def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pyt
     assert claims._polarities() == {}
 
 
-# ---- accuracies of planted runs
-
-Shelf = Callable[..., list[Run]]
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
-    """Runs by how many of 200 rows they get wrong, by dimension; seeds err on other rows."""
-    root, planted_runs = tmp_path_factory.mktemp("planted"), dict[tuple[int, int, int], Run]()
-
-    def of(wrong: dict[int, int], seeds: int = 2) -> list[Run]:
-        for d, count in wrong.items():
-            for seed in range(seeds):
-                if (d, count, seed) not in planted_runs:
-                    folder = root / f"{d}-{count}-{seed}"
-                    planted_runs[d, count, seed] = made_run(folder, "imdb", f"hardmax-d{d}", seed, wrong=count, first_wrong=7 * seed)
-        return [planted_runs[d, count, seed] for d, count in wrong.items() for seed in range(seeds)]
-
-    return of
-
-
-@pytest.mark.slow
-def test_accuracy_by_dimension(shelf: Shelf) -> None:
-    rising = {2: 80, 4: 54, 8: 30, 16: 4}
-    up = judge(GROWS, shelf(rising))
-    assert up.verdict == "holds" and "d 8 to 16: +13.00" in up.evidence and "2 against 2 seeds" in up.evidence
-    assert judge(GROWS, shelf(rising | {8: 80})).verdict == "fails"  # d = 8 is worse than d = 4
-    assert judge(GROWS, shelf(rising | {8: 54})).verdict == "open"  # d = 8 is as good as d = 4
-    assert judge(GROWS, shelf({2: 80, 4: 54, 8: 30})).verdict == "open"  # d = 16 is not available, and could be worse
-    assert judge(GROWS, shelf(rising, seeds=1)).verdict == "unjudged"  # other seeds unknown
-    assert judge(GROWS, shelf({2: 10})).verdict == "unjudged"
-
-
-@pytest.mark.exhaustive
-def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
-    """Public accuracies are 79.1 to 88.2 %: wrong in 42 to 24 of 200 rows."""
-    few, many, near = dict.fromkeys(PUBLIC, 5), dict.fromkeys(PUBLIC, 80), {2: 42, 4: 35, 8: 30, 16: 24}
-    assert judge(REACHED, shelf(few)).verdict == "holds"
-    assert judge(REACHED, shelf(many)).verdict == "fails"
-    assert judge(REACHED, shelf(few | {16: 80})).verdict == "fails"
-    assert judge(REACHED, shelf(near)).verdict == "open"
-    assert judge(REACHED, shelf({2: 5})).verdict == "open"  # three are not here
-    finding = judge(REACHED, shelf(few, seeds=1))
-    assert finding.verdict == "unjudged" and "(public code 85.05%), one seed" in finding.evidence
-
-
-@pytest.mark.slow
-def test_no_seed_is_lost(shelf: Shelf) -> None:
-    """The mean of a dimension is taken over all its seeds, in any order of the runs; a run with another name is ignored."""
-    two, single_seed = shelf({2: 20}), shelf({4: 60}, seeds=1)
-    unlisted = made_run(single_seed[0].folder.parents[1], "imdb", "hardmax-d2", 3, wrong=90, name="tried-out")
-    assert {d: [run.config["recipe"]["seed"] for run in seeds] for d, seeds in trained([*single_seed, *two[::-1], unlisted]).items()} == {
-        2: [0, 1],
-        4: [0],
-    }
-    table = beside([*two, *shelf({2: 60}, seeds=1)[:0], *single_seed]).set_index("d")
-    assert table.loc[2, ["value", "seeds"]].tolist() == [0.9, 2] and table.loc[4, ["value", "seeds"]].tolist() == [0.7, 1]
-    assert points(two)["value"].tolist() == [0.9, 0.9]
-
-
-@pytest.mark.slow
-def test_validation_chooses_between_the_starts(tmp_path: Path) -> None:
-    """The runs with the smaller validation loss stand beside the public code; the rest has a row without a printed number."""
-
-    def both(usual: float, wide: float) -> list[Run]:
-        folder = tmp_path / f"{usual}-{wide}"
-        few = made_run(folder / "a", "imdb", "hardmax-d2", wrong=20, validation=usual)
-        return [few, made_run(folder / "b", "imdb", "hardmax-d2", wrong=60, validation=wide, variant="wide-512")]
-
-    for usual, wide, values, second in ((0.8, 0.9, [0.7, 0.9], "d = 2, 128 words"), (0.9, 0.8, [0.9, 0.7], "d = 2, 512 words")):
-        runs = both(usual, wide)
-        table = beside(runs)
-        assert table["value"].tolist() == pytest.approx(values) and table["printed"].isna().tolist() == [False, True]
-        assert table["model"].tolist() == ["d = 2", second] == points(runs)["model"].tolist()
-        assert [run.configuration for run in compared(runs)[2]] == ["hardmax-d2-wide-512" if wide > usual else "hardmax-d2"]
-        assert f"d = 2 from {usual:.1%} to {wide:.1%}" in judge(REACHED, runs).evidence
-    assert "change the validation accuracy" not in judge(REACHED, both(0.8, 0.9)[:1]).evidence
-
-
-@pytest.mark.slow
-def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(shelf: Shelf) -> None:
-    """Of two dimensions unless another is asked for, and of every seed."""
-    has = {"both": ("model.safetensors", "leaders.parquet"), "weights": ("model.safetensors",), "leaders": ("leaders.parquet",)}
-
-    def holding(run: Run, what: str) -> Run:
-        changed = Run(run.name, run.folder)
-        vars(changed)["config"] = run.config | {"files": dict.fromkeys(has[what], "")}
-        return changed
-
-    (first, second), four = shelf({2: 20}), shelf({4: 60})
-    both = [holding(run, "both") for run in (first, second)]
-    assert with_leaders([*both, *(holding(run, "both") for run in four)]) == both
-    assert [run.name for run in with_leaders([holding(run, "both") for run in four], 4)] == [run.name for run in four]
-    for what in ("weights", "leaders"):
-        assert with_leaders([both[0], holding(second, what)]) == both[:1]
-    assert with_leaders([]) == []
-
-
 # ---- what ships
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(len(HERE) < 4, reason="the hardmax runs are not in checkpoints/")
-def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
-    """Each row of one seed against metrics.json, read here."""
-    table = beside(HERE).dropna(subset="printed").set_index("d")
-    assert set(table.index) == set(PUBLIC)
-    for d, row in table.iterrows():
-        seeds = [run.metrics()["test"] for run in compared(HERE)[d]]
-        mean = sum(metrics["accuracy"]["value"] for metrics in seeds) / len(seeds)
-        assert (row["value"], row["n"], row["seeds"]) == (pytest.approx(mean), seeds[0]["n"], len(seeds))
-        assert row["printed"] == PUBLIC[d]
+@pytest.mark.parametrize("key", ["e03c9a"])
+def test_no_page_refutes_the_furthest_leaders(key: str) -> None:
+    """Another training has other leaders, so neither the opening nor an item says that the poster's two words are not the furthest."""
+    opening = PAPER.opening()
+    assert opening and opening.expects[f"hardmax-{key}"] == "unjudged"
+    assert "not both" not in opening.result and "cannot judge" in " ".join(opening.question.split())
+    (item,) = (item for item in PAPER.items() if key in item.claims)
+    assert "cannot be judged" in item.why
 
 
 @pytest.mark.skipif(len(HERE) < 4, reason="the hardmax runs are not in checkpoints/")

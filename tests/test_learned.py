@@ -156,7 +156,7 @@ def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
     )
     assert "that of ndt-free-2 by 0.0%" in still_learning(by_preset, "diff", "ndt-free-2")
     assert not still_learning(by_preset, "diff", "vanilla") and not still_learning(by_preset, "ndt-unit-2", "ndt-free-2")
-    assert "one evaluation, so it is unknown" in still_learning(by_preset, "ndt-free-3", "diff")
+    assert "1 epoch and fewer than two evaluations, so it is unknown" in still_learning(by_preset, "ndt-free-3", "diff")
     assert still_learning(by_preset, "diff", "ndt-free-3").endswith("last evaluation interval")
 
 

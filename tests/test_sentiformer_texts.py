@@ -14,7 +14,7 @@ from sentviz.gallery.subjects import Study
 from sentviz.papers.sentiformer import carriers, lengths, memory
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import DATASETS
-from sentviz.papers.sentiformer.tables import TABLES
+from sentviz.papers.sentiformer.tables import TABLES, leads
 from sentviz.papers.sentiformer.text_claims import judge_kernel
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant
@@ -122,6 +122,39 @@ def test_the_lead_on_long_texts(low: float, high: float, verdict: str, monkeypat
     plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, [each for each in planted if each["seed"] == 0])
     assert judge(statement, runs).verdict == "unjudged"
     assert judge(statement, []).verdict == "unjudged"
+
+
+@pytest.mark.parametrize(
+    ("late", "losses", "why"),
+    [
+        ("sentiformer", (0.5, 0.4), "loss still fell by 20.0%"),
+        ("cnn", (0.5, 0.4), "loss still fell by 20.0%"),
+        ("bilstm", (0.5,), "BiLSTM had 1 epoch and fewer than two evaluations, so it is unknown whether it still learned"),
+    ],
+)
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_a_lead_by_length_is_open_where_a_model_still_learned(
+    late: str, losses: tuple[float, ...], why: str, seeds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The reason is said first, also if the test would decide; the table marks the data set; the comparison of accuracies names epochs."""
+    runs = [
+        run
+        for model, wrong in (("sentiformer", 10), ("bilstm", 40), ("cnn", 40))
+        for run in made_seeds(
+            tmp_path, "yelp_polarity", model, seeds if model == "cnn" else 3, wrong=wrong, losses=losses if model == late else (0.5, 0.5)
+        )
+    ]
+    row: dict[str, Any] = {"dataset": "yelp_polarity", "own": "sentiformer", "shortest": 1, "longest": 90, "n": 100}
+    span = {"value": 0.05, "low": 0.04, "high": 0.06}
+    parts = [(name, seed, part) for name in ("bilstm", "cnn") for seed in range(3) for part in ("1", "4", lengths.DIFFERENCE)]
+    rows = [row | span | {"baseline": name, "seed": seed, "part": part} for name, seed, part in parts]
+    plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, rows)
+    finding = judge("On Yelp polarity its lead over the BiLSTM and the CNN is larger on long texts", runs)
+    assert finding.verdict == "open" and why in finding.evidence.split(";")[0]
+    assert "epochs: 1 (SentiFormer, BiLSTM and CNN)" in finding.evidence
+    assert set(leads(runs).frame["dataset"]) == {"Yelp polarity (still learned)"} and set(leads([]).frame["dataset"]) == {"Yelp polarity"}
+    beats = judge("SentiFormer beats the BiLSTM and the CNN on Yelp polarity", runs)
+    assert f"3 against {seeds} seeds" in beats.evidence and "epochs: 1 (SentiFormer, BiLSTM and CNN)" in beats.evidence
 
 
 def test_leads_by_hand() -> None:

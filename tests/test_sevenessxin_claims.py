@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.papers.sevenessxin import claims, measured, prints
+from sentviz.papers.sevenessxin import PAPER, claims, measured, prints
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
-from sentviz.papers.sevenessxin.presets import EPOCHS, ROPE, VERSIONS
+from sentviz.papers.sevenessxin.presets import EPOCHS, ROPE, SIZES, VERSIONS
 from sentviz.papers.sevenessxin.study import by_epochs
+from sentviz.papers.sevenessxin.tables import padding
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds, plant
 
@@ -33,7 +34,7 @@ def seeds(root: Path, wrong: dict[str, int], n: int = 2) -> list[Run]:
 
 
 def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
-    base, variant = next(((name.removesuffix(f"-{each}"), each) for each in (*EPOCHS, "5k") if name.endswith(f"-{each}")), (name, ""))
+    base, variant = next(((name.removesuffix(f"-{each}"), each) for each in (*EPOCHS, *SIZES) if name.endswith(f"-{each}")), (name, ""))
     return made_seeds(root, prints.DATASET, base, n, wrong=wrong, variant=variant)
 
 
@@ -211,7 +212,37 @@ def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, m
 def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     row = ["all", 200, (low + high) / 2, low, high, -0.01, -0.02, 0.001, 0.3, "a/b", "d"]
     plant(monkeypatch, "sevenessxin.measured.PADDING", tmp_path, pd.DataFrame([row], columns=list(measured.PADDING.columns)))
-    assert judge("Padding", []).verdict == verdict
+    finding = judge("A run that was trained masked", [])
+    assert finding.verdict == verdict and finding.evidence.startswith("a/b was trained masked")
+    assert "−1.00 [−2.00, +0.10] points" in finding.evidence and "so this is not its setting" in finding.evidence
+
+
+def test_no_page_says_what_reading_padding_costs_the_published_setting() -> None:
+    """The measured run was trained masked, so page, opening, items and caption say that it was; the claim is counted, not tested."""
+    (claim,) = (claim for claim in CLAIMS if claim.id == "3e5e63")
+    opening = PAPER.opening()
+    assert (
+        claim.kind == "counted"
+        and opening
+        and "trained masked" in opening.result
+        and "as in the published code, changes" not in opening.result
+    )
+    assert "trained masked" in padding().caption and "points" in padding().columns[3].label
+    (item,) = (item for item in PAPER.items() if "3e5e63" in item.claims)
+    assert "trained masked" in item.why
+
+
+def test_from_20000_tweets_on_gains_are_said_apart(tmp_path: Path) -> None:
+    """5,000 against all decides the claim; the steps from 20,000 on stand beside it, also if they gain nothing."""
+    sizes = {"7ess-v1-5k": 90, "7ess-v1-20k": 40, "7ess-v1-80k": 44, "7ess-v1": 40}
+    flat = judge("Fewer", seeds(tmp_path / "flat", sizes))
+    assert "from 20,000 tweets on, at equal updates: to 80,000 −2.00 [" in flat.evidence and "to all +0.00 [" in flat.evidence
+    assert "so no gain is shown there" in flat.evidence
+    rising = judge("Fewer", seeds(tmp_path / "rising", sizes | {"7ess-v1": 4}))
+    assert "to all +18.00 [" in rising.evidence and "no gain" not in rising.evidence
+    assert "from 20,000" not in judge("Fewer", seeds(tmp_path / "two", {"7ess-v1-5k": 90, "7ess-v1": 40})).evidence
+    (claim,) = (claim for claim in CLAIMS if claim.id == "ce76f7")
+    assert "5,000 against all" in claim.statement
 
 
 def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ def measured_beside_printed(
     places = {model: i for i, model in enumerate(models)}
     tall = 27 * len(models)
     legend = legend_below(-28 / tall)
-    plot = new_plot(theme, title, (620, 104 + tall), (140, 44, 24, 60), legend=legend)
+    names = [as_text(model, 30) for model in models]
+    left = max(140, 14 + 6 * max(map(len, names)))
+    plot = new_plot(theme, title, (480 + left, 104 + tall), (left, 44, 24, 60), legend=legend)
     known = frame.dropna(subset="value")
     values = known[["value", "low", "high"]].to_numpy(float)
     form = ".2%" if percent else ".3f"
@@ -73,7 +75,6 @@ def measured_beside_printed(
             marker=reported_marker(colours.lines[1]),
             hovertemplate=f"{reference} %{{x:{form}}}<extra></extra>",
         )
-    names = [as_text(model, 30) for model in models]
     plot.update_yaxes(row_axis(names, 0.6, 0.4, showgrid=None))
     plot.update_xaxes(tickformat=".1%" if percent else None, nticks=7, automargin=False)
     both = known.dropna(subset="printed")

@@ -238,4 +238,4 @@ def padding(runs: Sequence[Run], _: str) -> None:
         "change of the pooled vector": ["", f"{shift:.0%} of its length"],
     }
     st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
-    st.caption("The page Explore has the same switch: Mask, below “What if?”.")
+    st.caption("The run was trained masked, unlike the published code's. The page Explore has the same switch: Mask, below “What if?”.")

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
 def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw accuracies by dimension, single seeds too, next to those of the authors' public code.
+    """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code.
 
     Raises:
         InputError: there is no run.
     """
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.hardmax.study import beside, by_dimension, points
+    from sentviz.papers.hardmax.study import beside, by_setting, points
 
-    every_run = [run for variants in by_dimension(of.runs).values() for seeds in variants.values() for run in seeds]
+    every_run = [run for by_d in by_setting(of.runs).values() for seeds in by_d.values() for run in seeds]
     if not every_run:
         raise InputError("There is no hardmax run: `sentviz train imdb --model hardmax-d2` trains one.")
     title, reference = "Test accuracy by dimension", "the public code's best"

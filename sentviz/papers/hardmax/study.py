@@ -1,8 +1,8 @@
-"""The hardmax paper's runs: every seed by dimension, and their accuracies beside the public code's."""
+"""The hardmax paper's runs: every seed by setting and dimension, and their accuracies beside the public code's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DATASET = "imdb"
-WORDS = {"": 128, "wide-512": 512}  # words of a review that are read, by variant; "wide-512" also has the start of the public code
+OF_POSTER = ""  # variant with the poster's and the public code's number of words
+SETTINGS = {OF_POSTER: "128 words", "wide-512": "512 words, wide start"}  # words of a review that are read, and start, by variant
 NAMED = ("amazing", "torture")  # leaders that the poster names as the furthest from the decision line
 EXAMPLE = (  # a review of ours with both words
     "An amazing cast and a wonderful score make up for a first hour that is pure torture, with a dull plot and terrible jokes."
@@ -31,18 +32,21 @@ def trained(runs: Iterable[Run], variant: str = "") -> dict[int, list[Run]]:
     return {d: by_model[f"hardmax-d{d}{ending}"] for d in widths if f"hardmax-d{d}{ending}" in by_model}
 
 
-def by_dimension(runs: Iterable[Run]) -> dict[int, dict[str, list[Run]]]:
-    """The seeds of each dimension by variant (a key of `WORDS`), the variant with the smallest validation loss first."""
-    every, by_d = list(runs), dict[int, dict[str, list[Run]]]()
-    for variant in WORDS:
-        for d, seeds in trained(every, variant).items():
-            by_d.setdefault(d, {})[variant] = seeds
-    return {d: dict(sorted(by_d[d].items(), key=lambda entry: _best(entry[1], "loss"))) for d in sorted(by_d)}
+def by_setting(runs: Iterable[Run]) -> dict[str, dict[int, list[Run]]]:
+    """The seeds by variant (a key of `SETTINGS`) and dimension; only what is here."""
+    every = list(runs)
+    return {variant: by_d for variant in SETTINGS if (by_d := trained(every, variant))}
 
 
-def compared(runs: Iterable[Run]) -> dict[int, list[Run]]:
-    """The runs compared with the public code, by d: of all variants that are here, the one with the smallest validation loss."""
-    return {d: next(iter(variants.values())) for d, variants in by_dimension(runs).items()}
+def row_name(d: int, variant: str = OF_POSTER) -> str:
+    """Return the name of the models of one dimension and setting, for example "d = 8, 512 words, wide start"."""
+    return f"d = {d}, {SETTINGS[variant]}"
+
+
+def row_of(run: Run) -> str:
+    """Return `row_name` of a run's model."""
+    d = run.shape.width
+    return row_name(d, run.configuration.removeprefix(f"hardmax-d{d}").removeprefix("-"))
 
 
 def with_weights(runs: Iterable[Run], d: int = 2) -> list[Run]:
@@ -51,15 +55,14 @@ def with_weights(runs: Iterable[Run], d: int = 2) -> list[Run]:
 
 
 def counted(runs: Iterable[Run], *, weights: bool = False) -> list[Run]:
-    """Return every training whose leaders were counted over the test split: all dimensions, then all variants and seeds.
+    """Return every training whose leaders were counted over the test split: all settings, then all dimensions and seeds.
 
     Args:
         weights: True for those with weights only.
     """
     from sentviz.analysis.testset.leaders import FILE
 
-    by_d = by_dimension(runs)
-    every = [run for variants in by_d.values() for variant in WORDS for run in variants.get(variant, [])]
+    every = [run for by_d in by_setting(runs).values() for seeds in by_d.values() for run in seeds]
     return [run for run in every if FILE in run.files and (run.has_weights or not weights)]
 
 
@@ -71,49 +74,29 @@ def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
 
 
 def beside(runs: Iterable[Run]) -> pd.DataFrame:
-    """Mean accuracy by d beside the public code's: d, model, value, low, high, n, seeds, printed; only what is here.
+    """Mean accuracy by setting and d: d, model (`row_name`), value, low, high, n, seeds, printed; only what is here.
 
-    The runs of `compared` come first. Those of the other variants follow without a printed number.
+    The public code's accuracy stands beside the models that read as many words; it is NaN for others.
     """
     import pandas as pd
 
-    rows = [{"d": d, "model": model, **means(seeds)["accuracy"], "printed": printed} for d, model, seeds, printed in _rows(runs)]
+    rows = [
+        {"d": d, "model": row_name(d, variant), **means(seeds)["accuracy"], "printed": public.get(d, np.nan)}
+        for variant, by_d in by_setting(runs).items()
+        for public in [PUBLIC if variant == OF_POSTER else {}]
+        for d, seeds in by_d.items()
+    ]
     return pd.DataFrame(rows, columns=["d", "model", "value", "low", "high", "n", "seeds", "printed"])
 
 
 def points(runs: Iterable[Run]) -> pd.DataFrame:
-    """Every run by itself: model, seed, value."""
+    """Every run by itself: model (`row_name`), seed, value."""
     import pandas as pd
 
     rows = [
-        (model, run.config["recipe"]["seed"], run.metrics()["test"]["accuracy"]["value"])
-        for _, model, seeds, _ in _rows(runs)
+        (row_name(d, variant), run.config["recipe"]["seed"], run.metrics()["test"]["accuracy"]["value"])
+        for variant, by_d in by_setting(runs).items()
+        for d, seeds in by_d.items()
         for run in seeds
     ]
     return pd.DataFrame(rows, columns=["model", "seed", "value"])
-
-
-def _rows(runs: Iterable[Run]) -> Iterator[tuple[int, str, list[Run], float]]:
-    """Yield the rows of `beside`: d, title, seeds and the public accuracy."""
-    dimensions = by_dimension(runs)
-    for d, variants in dimensions.items():
-        yield d, f"d = {d}", next(iter(variants.values())), PUBLIC.get(d, np.nan)
-    for d, variants in dimensions.items():
-        for variant in list(variants)[1:]:
-            yield d, f"d = {d}, {WORDS[variant]} words", variants[variant], np.nan
-
-
-def setting(runs: Iterable[Run]) -> str:
-    """Return in words how the start and the number of words change the validation accuracy; "" if only one variant is here."""
-    changes = [
-        f"d = {d} from {_best(variants[''], 'accuracy'):.1%} to {_best(variants['wide-512'], 'accuracy'):.1%}"
-        for d, variants in by_dimension(runs).items()
-        if len(variants) == len(WORDS)
-    ]
-    changed = "word vectors that start ten times as far apart and 512 words in place of 128 change the validation accuracy"
-    return f"{changed}: {', '.join(changes)}" if changes else ""
-
-
-def _best(seeds: Sequence[Run], metric: str) -> float:
-    """Return the mean of a validation metric of the stored steps over seeds."""
-    return float(np.mean([run.config["best"][metric] for run in seeds]))

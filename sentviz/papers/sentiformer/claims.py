@@ -29,7 +29,7 @@ from sentviz.papers.sentiformer.study import (
 )
 from sentviz.papers.sentiformer.text_claims import ROWS as TEXT_ROWS
 from sentviz.papers.studies.against import in_points, p_of_all, seeded
-from sentviz.papers.studies.rates import chosen, with_rates
+from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
@@ -245,7 +245,9 @@ def judge_baselines(dataset: str, runs: Sequence[Run]) -> Finding:
     effect = least.comparison.effect(f"{MODELS[WHOLE]} minus {COMPARED[without_training(least.baseline)]}")
     p = p_of_all(verdict, ((pair.adjusted, pair.word) for pair in pairs))
     finding = Finding(verdict, f"{MODELS[WHOLE]} minus {numbers}", effect=effect, p=p)
-    return with_rates(finding, runs, dataset, [pairs[0].own], [pair.baseline for pair in pairs], COMPARED.__getitem__)
+    baselines = [pair.baseline for pair in pairs]
+    finding = finding.noting(epochs_in_words(runs, dataset, [pairs[0].own, *baselines], COMPARED.__getitem__))
+    return with_rates(finding, runs, dataset, [pairs[0].own], baselines, COMPARED.__getitem__)
 
 
 def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:

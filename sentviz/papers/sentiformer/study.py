@@ -14,7 +14,7 @@ from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
-from sentviz.papers.studies.rates import chosen, only_tried_for, remark, tried
+from sentviz.papers.studies.rates import chosen, only_tried_for, remark, still_learning, tried
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
@@ -92,6 +92,18 @@ class BaselineComparison:
         loser, winner = (COMPARED[WHOLE], title) if result == "worse" else (title, COMPARED[WHOLE])
         unfair = f" ({loser} did not have every training of {winner})" if result in self.doubtful else ""
         return f"{title} {self.comparison.explained(self.adjusted)}{unfair}"
+
+
+def not_trained(runs: Iterable[Run], dataset: str) -> str:
+    """Return the numbers that show that SentiFormer or a baseline still learned when its training ended, faster than its rival.
+
+    "" if each of them was trained to its end, or is missing.
+    """
+    by_preset = configurations(runs, dataset)
+    own = chosen(by_preset, WHOLE)
+    baselines = [name for model in BASELINES if (name := chosen(by_preset, model))] if own else []
+    sides = [side for name in baselines for side in ((own, name), (name, own))]
+    return next(filter(None, (still_learning(by_preset, late, rival, COMPARED.__getitem__) for late, rival in sides)), "")
 
 
 def against_baselines(runs: Iterable[Run], dataset: str) -> list[BaselineComparison]:

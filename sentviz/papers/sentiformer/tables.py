@@ -21,6 +21,7 @@ from sentviz.papers.sentiformer.study import (
     configurations,
     gated,
     gates_over_seeds,
+    not_trained,
 )
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
@@ -173,8 +174,13 @@ def speech() -> Table:
     return Table("speech", "Parts of speech of sentiment words", frame, words, columns, groups="dataset", keys=("tag",))
 
 
-def leads() -> Table:
+STILL = "still learned"
+
+
+def leads(runs: Sequence[Run]) -> Table:
     """Return the lead over each baseline on each quarter of the texts by length, means over seeds.
+
+    Data sets on which a model still learned when its training ended are marked.
 
     Raises:
         InputError: nothing is measured.
@@ -187,10 +193,13 @@ def leads() -> Table:
         for key, each in frame.groupby(keys, sort=False)
     ]
     table = pd.DataFrame(rows)
-    table = table.assign(dataset=table["dataset"].map(DATASETS), baseline=[COMPARED[without_training(name)] for name in table["baseline"]])
+    titles = {name: DATASETS[name] + f" ({STILL})" * bool(not_trained(runs, name)) for name in table["dataset"].unique()}
+    table = table.assign(dataset=table["dataset"].map(titles), baseline=[COMPARED[without_training(name)] for name in table["baseline"]])
     words = (
         "Accuracy of SentiFormer minus that of the baseline on each quarter of the test texts, shortest texts first, with 95% intervals for"
         " other texts and other seeds; the last row is the longest quarter minus the shortest. Learning rates were chosen by validation."
+        " “Still learned”: when the training ended, the validation loss of one model still fell, faster than that of its rival, so the lead"
+        " says nothing about finished trainings."
     )
     columns = (
         Column("baseline"),
@@ -247,7 +256,7 @@ TABLES: dict[str, TableMaker] = {
     "steps": lambda runs, dataset: throughput.steps_table(),
     "places": lambda runs, dataset: places(),
     "speech": lambda runs, dataset: speech(),
-    "leads": lambda runs, dataset: leads(),
+    "leads": lambda runs, dataset: leads(runs),
     "memory": lambda runs, dataset: memory_table(),
     "lexicon-gates": lambda runs, dataset: guided(),
 }

@@ -10,10 +10,10 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
 from sentviz.analysis.levels import p_of_interval
 from sentviz.papers.sentiformer import carriers, lengths, memory, prints
-from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, with_weights
+from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
 from sentviz.papers.studies.against import in_percent, in_points
 from sentviz.papers.studies.means import combined
-from sentviz.papers.studies.rates import chosen, with_rates
+from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
@@ -163,7 +163,10 @@ def _neutral_errors(run: Run) -> tuple[dict[str, Any], float] | None:
 
 
 def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
-    """Test whether the lead over both baselines is larger on the longest quarter of the texts than on the shortest, over seeds."""
+    """Test whether the lead over both baselines is larger on the longest quarter of the texts than on the shortest, over seeds.
+
+    The claim stays open where a model still learned when its training ended, faster than its rival.
+    """
     by_preset, frame = configurations(runs, dataset), lengths.MEASURED.read()
     if not against_baselines(runs, dataset):
         return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
@@ -183,7 +186,10 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     if seeds < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown", effect)
     low, high = ([row[end] for row, _ in leads.values()] for end in ("low", "high"))
-    finding = Finding(decide(min(low) > 0, min(high) < 0), f"{evidence}; {seeds} seeds", effect=effect)
+    late = not_trained(runs, dataset)
+    verdict = "open" if late else decide(min(low) > 0, min(high) < 0)
+    finding = Finding(verdict, f"{late and f'{late}; '}{evidence}; {seeds} seeds", effect=effect)
+    finding = finding.noting(epochs_in_words(runs, dataset, [own, *map(str, leads)], COMPARED.__getitem__))
     return with_rates(finding, runs, dataset, [own], list(map(str, leads)), COMPARED.__getitem__)
 
 

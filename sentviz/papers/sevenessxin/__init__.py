@@ -77,7 +77,7 @@ PAPER = Paper(
                         "The published code pads every tweet to 128 tokens or more and has no mask, neither in attention nor in the"
                         " mean. Our models mask, and can also be run without the mask. A model that was trained with its mask then reads"
                         " padding for the first time: this shows that the mask matters to it, not that training without one is worse."
-                        " `7ess-v1-unmasked` is trained without.",
+                        " No run that ships is trained without; the study sevenessxin-padding trains one, `7ess-v1-unmasked`.",
                         small=True,
                     ),
                     TableBlock("padding"),

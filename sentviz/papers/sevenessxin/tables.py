@@ -145,14 +145,15 @@ def padding() -> Table:
     """
     frame = measured.PADDING.require()
     words = (
-        f"{frame['run'].iloc[0]} on its test split: the share of predictions that change, accuracy with padding read minus masked (shares,"
-        " 95% intervals over rows), and how far the pooled vector moves, as a share of its length (median)."
+        f"{frame['run'].iloc[0]}, trained masked, on its test split: the share of predictions that change (95% intervals over rows),"
+        " accuracy with padding read minus masked (points), and how far the pooled vector moves, as a share of its length (median)."
+        " This is not the setting of the published code, which trains without a mask, too."
     )
     columns = (
         Column("of", "tweets"),
         Column("n"),
         Column("changed", "changed predictions", interval=("changed_low", "changed_high")),
-        Column("difference", "difference of accuracy", "{:+.3f}", ("low", "high")),
+        Column("difference", "difference of accuracy, points", "{:+.1f}", ("low", "high"), percent=True),
         Column("moved", "change of the vector"),
     )
     return Table("padding", "Padding read instead of masked", frame, words, columns)

@@ -50,7 +50,7 @@ def only_tried_for(by_preset: Mapping[str, Sequence[Run]], model: str, rival: st
 def late_fall(runs: Sequence[Run]) -> float:
     """Return by which share of itself the validation loss fell over the last evaluation interval, the mean over seeds.
 
-    It is negative if the loss rose, and NaN if a run has one evaluation only.
+    It is negative if the loss rose, and NaN if a run has fewer than two evaluations.
     """
     falls = []
     for run in runs:
@@ -65,11 +65,20 @@ def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: s
     own, of_rival = late_fall(by_preset[preset]), late_fall(by_preset[rival])
     epochs = f"{title(without_training(preset))} had {_epochs(by_preset[preset])} epoch{'s' * (_epochs(by_preset[preset]) != 1)}"
     if math.isnan(own):
-        return f"{epochs} and one evaluation, so it is unknown whether it still learned"
+        return f"{epochs} and fewer than two evaluations, so it is unknown whether it still learned"
     if own < LEAST_FALL or own <= of_rival:
         return ""
     against = "" if math.isnan(of_rival) else f", that of {title(without_training(rival))} by {max(0.0, of_rival):.1%}"
     return f"{epochs}, and its validation loss still fell by {own:.1%} in the last evaluation interval{against}"
+
+
+def epochs_in_words(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
+    """Return how many epochs each preset was trained for, for example "epochs: 2 (A), 1 (B and C)"."""
+    by_preset = configurations(runs, dataset, presets)
+    by_number: dict[int, list[str]] = {}
+    for preset, seeds in by_preset.items():
+        by_number.setdefault(_epochs(seeds), []).append(title(without_training(preset)))
+    return f"epochs: {', '.join(f'{number} ({_joined(names)})' for number, names in by_number.items())}" if by_number else ""
 
 
 def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
