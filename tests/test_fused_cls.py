@@ -27,7 +27,7 @@ def encoder(root: Path, base: str = "", pooling: str = "cls") -> list[Run]:
     for model, shift, wrong in (("cls", 0.0, 40), ("cls-last-scaled", 0.1, 10)):
         for i, run in enumerate(made_seeds(root / f"{base}{model}", "nsmc", model, 3, wrong=wrong, base=base)):
             measured = with_heads(run, (0.2 + shift + 0.001 * i, 0.2 + shift + 0.001 * i), (0.1, 0.1))
-            vars(measured)["shape"] = replace(measured.shape, pooling=pooling)  # type: ignore[call-arg]
+            vars(measured)["shape"] = replace(measured.shape, pooling=pooling)  # type: ignore[arg-type]
             runs.append(measured)
     return runs
 

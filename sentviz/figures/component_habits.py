@@ -91,12 +91,12 @@ def _caption(frame: pd.DataFrame, sets: Sequence[str], titles: Mapping[str, str]
             sentences.append(f"Of the runs that {words}, {int((part['habits'] >= part['needed']).sum())} of {len(part)} reach more.")
     counts = ", ".join(f"{titles[name]} {int((frame['data'] == name).sum())}" for name in sets)
     seeds = int(frame.groupby(["data", "model"]).size().max())
-    fewest = frame.loc[frame["deals"].idxmin()]
+    size, deals = min(zip(frame["components"], frame["deals"], strict=True), key=lambda pair: pair[1])
     return sentence(
         [
             *sentences,
-            f"Not to differ is not to be equal: a difference in single heads is not seen, and with C = {fewest['components']} the heads of"
-            f" a layer can be dealt in {fewest['deals']:,} ways, so p is at least {1 / fewest['deals']:.2g}.",
+            f"Not to differ is not to be equal: a difference in single heads is not seen, and with C = {size} the heads of"
+            f" a layer can be dealt in {deals:,} ways, so p is at least {1 / deals:.2g}.",
             f"Measured runs: {counts}; at most {seeds} seed{'s' * (seeds > 1)} per configuration.",
         ]
     )

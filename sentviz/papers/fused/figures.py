@@ -80,7 +80,8 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     ours = encoders(of.runs, of.name)
     frames: dict[str, pd.DataFrame] = {}
     runs: list[Run] = []
-    counts, fewest, texts, means = [], [], [], []
+    counts, fewest, texts = [], [], []
+    means: list[str] = []
     for encoder in ours:
         ending = f", {ENCODER_TITLES[encoder]}" if len(ours) > 1 else ""
         by_setting, sources = heads_by_setting(of.runs, of.name, encoder)
