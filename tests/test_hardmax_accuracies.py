@@ -28,8 +28,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
             for seed in range(seeds):
                 if (d, count, seed, variant) not in planted_runs:
                     folder = root / f"{d}-{count}-{seed}{variant}"
-                    made = made_run(folder, "imdb", f"hardmax-d{d}", seed, wrong=count, first_wrong=7 * seed, variant=variant)
-                    planted_runs[d, count, seed, variant] = made
+                    planted_runs[d, count, seed, variant] = made_run(
+                        folder, "imdb", f"hardmax-d{d}", seed, wrong=count, first_wrong=7 * seed, variant=variant
+                    )
         return [planted_runs[d, count, seed, variant] for d, count in wrong.items() for seed in range(seeds)]
 
     return of

@@ -234,8 +234,8 @@ class Answer:
 
 def _check_kind(statement: str, kind: str) -> None:
     if kind not in KINDS:
-        given = f"the kind {kind!r}" if kind else "no kind"
-        raise InputError(f"The claim {statement!r} has {given}. Use one of {', '.join(KINDS)}.")
+        stated = f"the kind {kind!r}" if kind else "no kind"
+        raise InputError(f"The claim {statement!r} has {stated}. Use one of {', '.join(KINDS)}.")
 
 
 @dataclass(frozen=True)
