@@ -66,7 +66,7 @@ def judge_higher_auc(dataset: str, runs: Sequence[Run], *, higher: str) -> Findi
 def _judge_on(best: Sequence[Run], dt: Sequence[Run], split: str, higher: str) -> Finding:
     best, dt = ([run for run in side if split in run.metrics()] for side in (best, dt))
     if min(len(best), len(dt)) < OWN_SEEDS:
-        return not_testable(f"the best NDT by validation has {len(best)} seeds and DT {len(dt)}; each needs {OWN_SEEDS}")
+        return not_testable(f"seeds of the best NDT by validation: {len(best)}, of DT: {len(dt)}; each needs {OWN_SEEDS}")
     labels, probabilities = predictions([*dt, *best], split)
     rows = np.stack([contributions(labels, of_run) for of_run in probabilities], axis=1)
     pair = compare_correctness(rows[:, : len(dt)], rows[:, len(dt) :])
