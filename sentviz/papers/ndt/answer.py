@@ -87,7 +87,7 @@ def answer(runs: Iterable[Run], dataset: str, split: str = "test") -> Answer | N
     """
     every = list(runs)
     by_model = tested(every, dataset, split)
-    best = [run for run in best_ndt(every, dataset) if split in run.metrics()]
+    best = [run for run in best_ndt(every, dataset) if run in by_model.get(run.configuration, ())]
     if not best:
         return None
     noise = seed_noise(by_model.values(), split)
