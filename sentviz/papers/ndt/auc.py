@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
 from sentviz.analysis.evaluation import Floats
+from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctness
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import best_ndt, configurations
@@ -22,7 +23,6 @@ from sentviz.papers.studies.means import predictions
 from sentviz.papers.studies.rates import with_rates
 from sentviz.runs.store import Run
 
-LEVEL = 0.05  # significance level
 DT = "diff"
 
 

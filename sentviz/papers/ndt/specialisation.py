@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
+from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head
 from sentviz.errors import InputError
 from sentviz.papers.ndt.study import DATASETS, configurations
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits
-LEVEL = 0.05  # significance level
 DRAWS = 20_000  # permutations; all of them if there are fewer
 COLUMNS = ["data", "model", "mixing", "components", "kind", "seed", "run", "habits", "of", "needed", "deals", "alike", "heads_alike"]
 KINDS = {"adds": "add their maps", "subtracts": "subtract maps"}
