@@ -60,7 +60,9 @@ def started() -> AppTest:
 @cache
 def navigation() -> dict[str, Any]:
     """Return the pages that the app registers; Streamlit's harness learns them by a run."""
-    return started().run()._registered_pages
+    app = started()
+    app.query_params["run"] = RUN
+    return app.run()._registered_pages
 
 
 def switched(app: AppTest, page: str) -> AppTest:

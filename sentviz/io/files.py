@@ -133,7 +133,10 @@ def inside(folder: Path, file: str) -> Path:
     Raises:
         InputError: the file is a link that leads out of the folder.
     """
-    path = (folder / file).resolve()
+    path = folder / file
+    if os.sep not in file and file != ".." and not path.is_symlink():
+        return path
+    path = path.resolve()
     if not path.is_relative_to(folder.resolve()):
         raise InputError(f"{file} is a link to another folder. Replace it with the file itself.")
     return path

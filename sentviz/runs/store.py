@@ -185,7 +185,7 @@ class Run:
         """The digest with the weights of the best state and the trained length."""
         return hashlib.sha256(self._config_bytes()).hexdigest()[:12]
 
-    @property
+    @cached_property
     def is_shipped(self) -> bool:
         """True if the run came with sentviz, in the wheel or in a checkout, so that nothing is ever written into its folder."""
         root = self.folder.resolve().parent.parent
@@ -351,13 +351,22 @@ def runs(folders: Folders = (), *, shipped_first: bool = False) -> dict[str, Run
     If several folders have the same name, the one in the first root is used or, with `shipped_first`, the shipped one.
     """
     by_name: dict[str, Run | RunError] = {}
-    searched = sorted(roots(folders), key=lambda root: shipped_first and root.resolve() != SHIPPED.resolve())
-    for path in (path for root in searched for path in sorted(root.glob("*/*/"), key=lambda path: path.parts)):
-        name = "/".join(path.parts[-2:])
-        if name in by_name or ".tmp-" in path.parts[-1] or path.parts[-1].startswith(".") or path.parts[-2] == BASES:
-            continue
-        by_name[name] = _opened(path.resolve(), name, stamp(path / "config.json"))
+    for root in sorted(roots(folders), key=lambda root: shipped_first and root.resolve() != SHIPPED.resolve()):
+        for task, group in _folders(root.resolve()):
+            for name, folder in _folders(group) if task != BASES else ():
+                if f"{task}/{name}" not in by_name and ".tmp-" not in name and not name.startswith("."):
+                    by_name[f"{task}/{name}"] = _opened(folder, f"{task}/{name}", stamp(folder / "config.json"))
     return by_name
+
+
+def _folders(parent: Path) -> list[tuple[str, Path]]:
+    """Return the folders in a resolved folder, sorted by name, where they really are; none if it cannot be read."""
+    try:
+        with os.scandir(parent) as entries:
+            found = [(entry.name, entry.is_symlink()) for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+    return [(name, (parent / name).resolve() if linked else parent / name) for name, linked in sorted(found)]
 
 
 @lru_cache(maxsize=4096)
