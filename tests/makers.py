@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -217,11 +218,13 @@ def no_room(size: int) -> Iterator[None]:
     """Limit the size to which any file may grow."""
     resource = pytest.importorskip("resource", reason="this system cannot limit the size of files")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)  # Python would leave modules that are cut off, and could not import them again
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def workbook(*sheets: Sequence[Sequence[object]], shared: bool = True, edit: Mapping[str, tuple[str, str]] | None = None) -> bytes:

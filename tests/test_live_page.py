@@ -220,7 +220,7 @@ LAST = """async ([answerer], text) => {
 }"""
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_model: Model, chromium_offline: Any) -> None:
     """Twenty texts: probabilities to 1e-5, the fall without each word to 1e-4, and a map as packed; no request leaves the page."""
     tab, addresses = chromium_offline
@@ -283,7 +283,7 @@ def test_a_page_that_was_cut_off_says_so_and_shows_its_sentence(written: Path, t
         assert tab.locator(".word").count() > 1 and tab.locator(".verdict").inner_text()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("lacks", "sentence"), [("delete globalThis.WebAssembly", "it has no WebAssembly"), (BLIND, "its WebAssembly has no SIMD")]
 )
