@@ -144,7 +144,7 @@ def docstring_kind(node: ast.AST, text: str) -> str:
 
 
 def comments(source: str, strings: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> Iterator[tuple[int, str, str]]:
-    """Yield line number, code and comment of each line with a comment, for the places of the strings; none between the parts of a string."""
+    """Yield line number, code and comment of each line with a comment, for the places of the strings; none between parts of a string."""
     for number, line in enumerate(source.encode().split(b"\n"), 1):
         signs = (match.start() for match in re.finditer(b"#", line))
         sign = next((sign for sign in signs if not any(begin <= (number, sign) < end for begin, end in strings)), None)
