@@ -89,6 +89,7 @@ def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
         pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].map(VERDICT_WORDS).reset_index(drop=True))
 
 
+@pytest.mark.exhaustive
 def test_rows_and_columns_are_those_of_the_claims(ledger: pd.DataFrame) -> None:
     """Each row's words and each data set are written once a panel; claims of one row stand in the columns of their data sets."""
     for paper, claims in ledger.groupby("paper"):

@@ -26,6 +26,7 @@ def test_the_control_stands_beside_the_run_in_focus() -> None:
         assert any(f"plot-{key}" in chart for chart in charts), key
 
 
+@pytest.mark.exhaustive
 def test_swap_exchanges_the_two() -> None:
     app = opened("compare", row="demo-plain-01")
     app.button(key="compare-swap").click().run()

@@ -50,6 +50,7 @@ def test_the_page_shows_measured_runs_and_steers_a_sentence(monkeypatch: pytest.
     assert "with a vector of norm 0.00" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_words_and_claims_follow_the_stored_table() -> None:
     """Headline, board and claims name the stored numbers; claims are decided by the interval."""
     run = find(RUN)

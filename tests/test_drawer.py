@@ -155,6 +155,7 @@ def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str,
     assert message in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_a_forgotten_file_asks_for_itself_again() -> None:
     """A link to a visitor's own file shows the uploader only."""
     app = opened("confusion", run=RUN, over="mine")

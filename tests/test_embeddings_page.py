@@ -230,6 +230,7 @@ def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.Monk
     assert "40 of 40 vectors" in words(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("outline", "says"),
     [

@@ -21,7 +21,11 @@ def additive(weights: list[float]) -> np.ndarray:
 TABLES = [np.random.default_rng(n).normal(size=1 << n) for n in (3, 4, 5)] + [additive([1.0, -1.0, 0.5, 1.0]), additive([1.0, 2.0])]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=["3", "4", "5", "tie", "two"])
+@pytest.mark.parametrize(
+    "table",
+    [pytest.param(table, marks=[pytest.mark.exhaustive] if len(table) > 16 else []) for table in TABLES],
+    ids=["3", "4", "5", "tie", "two"],
+)
 def test_all_orders_and_signs(table: np.ndarray) -> None:
     """Each measure's column `random` is its mean over all orders of sizes with all signs, which random scores have alike."""
     values = shapley_values(table)

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 TEXT = "A warm but slow film."
 
 
+@pytest.mark.exhaustive
 def test_explore_shows_exact_values_of_a_class() -> None:
     """A link opens exact values of one class against another with a sentence, a figure and all 64 subsets; absent words can be masked."""
     app = opened(run="sst5_trees/sentiformer", text=TEXT, score="exact", target="very positive", against="neutral")

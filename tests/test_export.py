@@ -189,6 +189,7 @@ def test_browser_path_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_browser() is None
 
 
+@pytest.mark.exhaustive
 @needs_browser
 def test_a_browser_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     export.BROWSER.close()

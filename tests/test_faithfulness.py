@@ -234,6 +234,7 @@ def folder(tiny_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
 
 
+@pytest.mark.exhaustive
 def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
     """The stored table is read back, and all other files and the configuration stay the same."""
     run = Run.open(folder)

@@ -52,7 +52,7 @@ def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
     assert uploads.get_files("other", ["a"]) and uploads._total_bytes == 2 * len(FILE.data)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_app_is_served_so() -> None:
     code = "import app.main\nfrom streamlit.runtime import memory_media_file_storage as m\nprint(m.create_fast_hasher.__module__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

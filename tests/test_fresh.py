@@ -44,7 +44,7 @@ def test_a_page_of_rows_says_which_files_are_missing(newcomer: Path, page: str) 
     assert "sentiment140: it is a subset of Sentiment140" in text and "imdb/train" not in text
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_a_page_cannot_fetch_it_says(newcomer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If neither the cache nor the hub can be used, the button is replaced by a sentence and stays available."""
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")

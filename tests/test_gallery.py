@@ -40,6 +40,7 @@ BESIDE: dict[str, dict[str, Any]] = {
 OF = {"patch-epochs": "sst2/ndt-unit-2-epochs"}  # its pairs have words that made-up runs do not know
 SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw it
 LEFT_TO_FULL = (  # these take seconds, and the tests of their pages or commands draw most of them
+    "attribution-direct",
     "circuit",
     "claims-board",
     "direction-rows",
@@ -218,6 +219,7 @@ def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
         _ = subject.fresh
 
 
+@pytest.mark.exhaustive
 def test_a_fault_of_a_figure_is_not_shown_as_a_sentence(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A map that the trace lacks is refused in a sentence, but a wrong key in the code of a figure stays an error of the program."""
     run = find(tiny_run)

@@ -76,6 +76,7 @@ def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Pa
     np.testing.assert_allclose(last_trace(app).token_scores["removal"], removal(model, trace), atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_another_sentence_takes_the_gates_back() -> None:
     app = opened(whatif="open", run=GATED, text=TEXT, gates="3:shut")
     app.text_input(key="sentence").set_value("what a cold song").run()

@@ -117,6 +117,7 @@ def test_removed_and_pinned_words_move_the_answer(page: Any, hardmax_runs: Path)
     assert answer(app) == before
 
 
+@pytest.mark.exhaustive
 def test_all_words_can_be_removed_but_the_last(page: Any) -> None:
     app = page(text="a dull song")
     app.button(key="hardmax-remove").click().run()

@@ -116,6 +116,7 @@ def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:
     assert nearest_words and all(any(f" {word}" in text for text in texts) for word, _ in nearest_words)
 
 
+@pytest.mark.exhaustive
 def test_explore_speaks_korean() -> None:
     """Korean examples and the lexicon's strip are shown without a broken character."""
     app = opened(run=RUN, text=SENTENCE)

@@ -164,6 +164,7 @@ def test_a_figure_fits(case: tuple[str, str], read: Reader, runs: list[Run]) -> 
         assert not of_svg(figure, size, read), figure.name
 
 
+@pytest.mark.exhaustive
 def test_no_figure_is_forgotten() -> None:
     """The command draws every registered figure and every item of every paper."""
     assert set(FIGURES) < set(names())

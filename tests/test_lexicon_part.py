@@ -93,6 +93,7 @@ def _folder(name: str) -> Path:
     return cache.runs()[name].folder
 
 
+@pytest.mark.exhaustive
 def test_word_removal_is_asked_of_the_changed_model() -> None:
     """The scores next to the answer are computed at the page's strength."""
     app = opened(run=ALL, strength="3")

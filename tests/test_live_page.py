@@ -220,7 +220,7 @@ LAST = """async ([answerer], text) => {
 }"""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_model: Model, chromium_offline: Any) -> None:
     """Twenty texts: probabilities to 1e-5, the fall without each word to 1e-4, and a map as packed; no request leaves the page."""
     tab, addresses = chromium_offline

@@ -55,6 +55,7 @@ def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> It
     st.cache_resource.clear()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("query", [{}, {"head": "1"}, {"head": "max", "component": "2"}, {"maps": "none"}, {"maps": "none", "head": "max"}])
 def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
     """Any map, stored or computed, shows its units, its error, and the arithmetic of its strongest cell."""

@@ -75,6 +75,7 @@ def test_a_switch_shows_our_best_in_place_of_the_papers() -> None:
     assert "best validation accuracy of the runs here" in words(app) and not app.exception
 
 
+@pytest.mark.exhaustive
 def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """t-SNE is not computed before the visitor presses the button; differences from the paper are shown immediately."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))

@@ -221,6 +221,7 @@ def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path
         export_paper("none", tmp_path / "out", several)
 
 
+@pytest.mark.exhaustive
 def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("ndt", tmp_path / "out", [])

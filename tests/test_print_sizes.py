@@ -253,6 +253,7 @@ def test_an_axis_of_a_column_keeps_its_numbers() -> None:
     assert len(ticks) >= 3
 
 
+@pytest.mark.exhaustive
 @pictures
 def test_a_long_name_at_the_end_of_a_column_is_drawn() -> None:
     """All names above the columns are in the picture, also a last one that would leave it at 45 degrees."""

@@ -38,6 +38,7 @@ def test_falls_equal_a_loop_over_texts() -> None:
     assert got["sufficiency"] == pytest.approx(np.mean(rests), abs=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_reached_equals_a_loop_over_all_orders() -> None:
     """The mean fall of word removal's order is placed between the least and the largest mean fall of all 24 orders, for two texts."""
     model = planted_model(lambda there: 2 * (there("warm") + there("song")).clamp(max=1) - 1.5 * there("dull"))

@@ -192,6 +192,7 @@ def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:
         np.testing.assert_allclose(row, np.exp(logits) / np.exp(logits).sum(), atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -> None:
     """Word scores without attention are available, and integrated gradients sum up to 1e-2; scores that need attention raise InputError."""
     trace = model.trace(TEXT)

@@ -41,7 +41,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("hub") / "bert", "bert", ("negative", "positive"))
 
 
-@pytest.fixture(params=["ndt-unit-2", "diff", "vanilla", "hardmax-d2", "bert-all"])
+@pytest.fixture(params=["ndt-unit-2", "diff", "vanilla", "hardmax-d2", pytest.param("bert-all", marks=pytest.mark.exhaustive)])
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Return a function that makes a trainer of 20 to 40 steps for a kind of model, which keeps its last two epochs."""
     model: str = request.param

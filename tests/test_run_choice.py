@@ -36,6 +36,7 @@ def looks(figure: Figure, name: str) -> set[tuple[str, str]]:
     return {(line.line.color, line.marker.symbol) for line in lines}
 
 
+@pytest.mark.exhaustive
 def test_a_run_keeps_its_colour_if_another_run_lacks_a_measure() -> None:
     """The second of three runs has no [CLS]; the third has the third colour and symbol with and without it."""
     frames = {"a": heads("from_cls", "entropy"), "b": heads("entropy"), "c": heads("from_cls", "entropy")}

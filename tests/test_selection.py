@@ -106,7 +106,7 @@ def test_settings_of_a_method_are_in_its_name() -> None:
     assert method_title("umap-5") == "UMAP (neighbours 5)"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_perplexity_is_that_of_the_name() -> None:
     x = np.random.default_rng(0).normal(size=(60, 5))
     few, many = project(x, "tsne-5"), project(x, "tsne-15")

@@ -113,6 +113,7 @@ def test_what_is_missing_is_said_with_its_command(page: Opened, tmp_path: Path) 
     assert "sentviz gates sst5_trees/sentiformer" in "".join(note.value for note in page(tmp_path, "gates").info)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints/sst5_trees/sentiformer").is_dir(), reason="checkpoints/ is not here")
 def test_the_paper_s_sentences_are_offered_to_its_models_alone() -> None:
     """Each of them is a button on Explore, and the items of the list open on them."""

@@ -164,6 +164,7 @@ def test_a_probe_pays_for_a_leak() -> None:
     assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
 
 
+@pytest.mark.exhaustive
 def test_curves_show_the_f1_that_chose_the_stored_weights(small_runs: list[Run]) -> None:
     """Runs chosen by F1 have its panel (figure 4), and the star marks the step of the stored weights, not the best accuracy."""
     frame = gallery.make("curves", Runs.of(*small_runs), x="step").frame

@@ -177,6 +177,7 @@ def test_visitors_share_what_was_learned() -> None:
     assert proposition._jobs().get(str(solvers.Setting())) is None
 
 
+@pytest.mark.exhaustive
 def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
     """The three groups and the plain one, with every sentence of the chosen one."""
     app = page()

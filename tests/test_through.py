@@ -39,7 +39,7 @@ def unpacked(data: dict[str, object], name: str, kind: str) -> np.ndarray:
     return np.frombuffer(b64decode(str(data[name])), dtype=kind)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_browser_gets_what_was_measured(film: Film) -> None:
     """Predictions, counts and kinds equal the measurements; maps equal the traces to half a step of their 8 bits."""
     data, seen = through_data(film), film.seen

@@ -245,7 +245,7 @@ def test_notebooks_and_the_command_line_take_gates(gated_runs: Path, tmp_path: P
     assert "There is no token 99" in CliRunner().invoke(main, [*arguments, "-O", "gates_shut=99"]).output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_without_gates_or_signals_are_refused_in_a_sentence(gated_runs: Path, tiny_run: Path) -> None:
     with pytest.raises(InputError, match=r"has no gates\. Runs of the preset sentiformer have gates"):
         draw(str(tiny_run), "gates")

@@ -300,6 +300,7 @@ def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
     assert isinstance(verify(good), Verdict)
 
 
+@pytest.mark.exhaustive
 def test_tables_carry_no_record() -> None:
     figure = draw(RUN, "verdict")
     assert b"digest" not in render(figure, "csv") and b'"frame"' not in render(figure, "tex")

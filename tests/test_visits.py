@@ -119,6 +119,7 @@ libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library shares memory in another way")
 @pytest.mark.parametrize(("variable", "shared"), [("limit_arenas()", True), ("", False)], ids=["shared", "as it comes"])
 def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
@@ -144,6 +145,7 @@ print(full, freed, megabytes())
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library shares memory in another way")
 def test_freed_memory_goes_back_to_the_system() -> None:
     """Of 190 MB of blocks, freed below a block that stays, glibc keeps most until it is asked."""

@@ -80,6 +80,7 @@ def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts
     assert app.selectbox(key="words-cell").value == (0, 1)
 
 
+@pytest.mark.exhaustive
 def test_the_list_s_cell_is_the_part_of_the_rows(texts: Texts) -> None:
     app = opened("words")
     app.selectbox(key="words-cell").set_value((1, 1)).run()

@@ -119,6 +119,7 @@ def test_the_mistakes_are_one_click_away() -> None:
     assert with_choices(table, Choices("text", "label")).key == ("digest", "text", "label")
 
 
+@pytest.mark.exhaustive
 def test_pasted_lines_become_a_table() -> None:
     """Each line is a text. If each line has a tab, the lines are the rows of a table. Lines that cannot be read give one sentence."""
     app = opened("yours", run=RUN, bring="Lines")

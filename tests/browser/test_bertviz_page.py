@@ -188,6 +188,7 @@ def test_every_control_of_the_neuron_view(show: Callable[..., Any], theme: str) 
     np.testing.assert_allclose(numbers("product"), (query * keys).ravel(), atol=1e-3)
 
 
+@pytest.mark.exhaustive
 def test_hostile_tokens_are_inert_in_the_neuron_view(show: Callable[..., Any]) -> None:
     """Hostile tokens are text beside their queries and keys: no script runs, no element is added."""
     trace = small_model().trace("song " * len(HOSTILE), projections=True).replace(tokens=HOSTILE)
