@@ -20,6 +20,7 @@ from app.server.process import guard_files
 from app.server.queue import turns
 from app.text import md, with_code
 from sentviz.errors import InputError
+from sentviz.io.files import inside
 
 ROOT = Path(__file__).parents[1]
 FILE = UploadedFileRec("a", "mine.csv", "text/csv", b"text\nwarm\n")
@@ -144,3 +145,18 @@ def test_commands_in_sentences_of_the_library_are_code() -> None:
     )
     for text in ("one ` only", "two `` in a row", "*none*"):
         assert with_code(text) == md(text)
+
+
+@pytest.mark.parametrize("name", ["..", "../secret", "below/../../secret", "linked", "below/linked"])
+def test_no_name_leads_out_of_a_folder(name: str, tmp_path: Path) -> None:
+    """Names with dots and links that lead out are refused; a plain file and a link inside the folder are not."""
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (tmp_path / "secret").write_text("x")
+    for link in (folder / "linked", folder / "below" / "linked"):
+        link.symlink_to(tmp_path / "secret")
+    (folder / "plain").write_text("y")
+    (folder / "again").symlink_to(folder / "plain")
+    assert inside(folder, "plain").read_text() == inside(folder, "again").read_text() == "y"
+    with pytest.raises(InputError, match="is a link to another folder"):
+        inside(folder, name)

@@ -134,7 +134,7 @@ def inside(folder: Path, file: str) -> Path:
         InputError: the file is a link that leads out of the folder.
     """
     path = folder / file
-    if os.sep not in file and file != ".." and not path.is_symlink():
+    if path.name == file != ".." and not path.is_symlink():
         return path
     path = path.resolve()
     if not path.is_relative_to(folder.resolve()):

@@ -363,10 +363,10 @@ def _folders(parent: Path) -> list[tuple[str, Path]]:
     """Return the folders in a resolved folder, sorted by name, where they really are; none if it cannot be read."""
     try:
         with os.scandir(parent) as entries:
-            linked_by_name = [(entry.name, entry.is_symlink()) for entry in entries if entry.is_dir()]
+            folders = [(entry.name, entry.is_symlink()) for entry in entries if entry.is_dir()]
     except OSError:
         return []
-    return [(name, (parent / name).resolve() if linked else parent / name) for name, linked in sorted(linked_by_name)]
+    return [(name, (parent / name).resolve() if linked else parent / name) for name, linked in sorted(folders)]
 
 
 @lru_cache(maxsize=4096)

@@ -7,10 +7,12 @@ and at the subjects of the commits since then. `tests/test_plain.py` fails if th
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
+import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,19 +145,9 @@ def docstring_kind(node: ast.AST, text: str) -> str:
     return ""
 
 
-def comments(source: str, strings: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> Iterator[tuple[int, str, str]]:
-    """Yield line number, code and comment of each line with a comment, for the places of the strings; none between parts of a string."""
-    for number, line in enumerate(source.encode().split(b"\n"), 1):
-        signs = (match.start() for match in re.finditer(b"#", line))
-        sign = next((sign for sign in signs if not any(begin <= (number, sign) < end for begin, end in strings)), None)
-        if sign is not None:
-            yield number, line[:sign].decode(), line[sign:].decode()
-
-
 def in_file(file: str, source: str) -> Iterator[Finding]:
     """Yield the findings of a Python file."""
     texts: list[tuple[int, str]] = []
-    strings: list[tuple[tuple[int, int], tuple[int, int]]] = []  # (line, byte) of begin and end
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
             statement = node.body[0]
@@ -168,14 +160,13 @@ def in_file(file: str, source: str) -> Iterator[Finding]:
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 if name in VAGUE_NAMES:
                     yield Finding(file, node.lineno, "vague name", name)
-            case ast.JoinedStr() | ast.Constant(value=str() | bytes()):
-                strings.append(((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)))
-    for number, code, comment in comments(source, strings):
-        if not re.match(r"#\s*(noqa|type:|fmt:|pragma|ruff|!)", comment):
-            text, opener = comment.lstrip("# "), (words_of(comment) or [""])[0]
-            if code.strip() and re.match("[A-Za-z]", text) and opener in COMMENT_OPENERS and is_fragment(beginning(text, ".?:;")):
-                yield Finding(file, number, "comment is a fragment", text)
-            texts.append((number, text))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not re.match(r"#\s*(noqa|type:|fmt:|pragma|ruff|!)", token.string):
+            text, trailing = token.string.lstrip("# "), bool(token.line[: token.start[1]].strip())
+            opener = (words_of(text) or [""])[0]
+            if trailing and re.match("[A-Za-z]", text) and opener in COMMENT_OPENERS and is_fragment(beginning(text, ".?:;")):
+                yield Finding(file, token.start[0], "comment is a fragment", text)
+            texts.append((token.start[0], text))
     for line, text in texts:
         yield from (Finding(file, line, kind, text.strip()) for kind, pattern in PHRASES.items() if pattern.search(text))
 
