@@ -19,6 +19,7 @@ from sentviz.figures.style import SIZES
 from sentviz.runs.catalog import best_run
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import Run, runs
+from tests.shipped import often
 
 ROOT = Path(__file__).parents[1]
 RUN = "sst2/ndt-unit-2"
@@ -208,29 +209,28 @@ def test_a_link_with_an_intervention_is_written_with_its_fields() -> None:
     assert "change" not in app.query_params
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("   ", None),
-        ("\u200b\u200b", "visible"),
-        ("a" * 100_000, None),
-        ("wonderful " * 10_000, "were not read"),
-        ("\ud800 broken", None),
-        ("<script>alert(1)</script> </script> <b>bold</b>", None),
-        ("**bold** $x^2$ :red[red] [link](https://x.y) ![image](https://x.y/z.png) `code` # h", None),
-        ("مرحبا بالعالم", None),
-        ("😀😀😀 👩‍👩‍👧‍👦", None),
-        ("?", None),
-    ],
-)
-def test_any_text_gets_an_answer_or_one_sentence(text: str, message: str | None) -> None:
+ODD_TEXTS = {  # a part of the sentence that answers, if the text gets one
+    "\u200b\u200b": "visible",
+    "<script>alert(1)</script> </script> <b>bold</b>": "",
+    "   ": "",
+    "a" * 100_000: "",
+    "wonderful " * 10_000: "were not read",
+    "\ud800 broken": "",
+    "**bold** $x^2$ :red[red] [link](https://x.y) ![image](https://x.y/z.png) `code` # h": "",
+    "مرحبا بالعالم": "",
+    "😀😀😀 👩‍👩‍👧‍👦": "",
+    "?": "",
+}
+
+
+@pytest.mark.parametrize("text", often(ODD_TEXTS, *list(ODD_TEXTS)[:2]))
+def test_any_text_gets_an_answer_or_one_sentence(text: str) -> None:
     """Hostile, very long and unusual texts give an answer or one sentence, never an exception or markup."""
     app = opened(run="twitter_financial/ndt-unit-2")
     app.session_state["focus"] = app.session_state["focus"].with_(text=text)
     app.run()
     assert not app.exception, app.exception
-    if message:
-        assert message in words(app)
+    assert ODD_TEXTS[text] in words(app)
     assert "<script>" not in words(app)
     assert "**bold**" not in words(app)
 

@@ -174,6 +174,7 @@ def test_changes_of_a_higher_rank_have_8_bits(rank: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
     """Loaded weights are W + B A of each part, from the file's numbers; traces, explanations and predictions use them."""
     model, weights = load(trained), load_file(trained.folder / "model.safetensors")

@@ -232,6 +232,7 @@ def test_an_effect_in_words(effect: Effect, words: str) -> None:
     assert effect_in_words(effect) == words
 
 
+@pytest.mark.exhaustive
 def test_claims_have_short_rows_and_known_places(ledger: pd.DataFrame) -> None:
     """Words that fit a printed column; keys that name one claim; every figure that shows one is registered, every part is on the page."""
     assert ledger["key"].is_unique and ledger["row"].str.len().max() <= 46

@@ -121,7 +121,7 @@ def test_a_pass_of_one_long_text_has_several_parts(layers: int) -> None:
 
 
 @pytest.mark.usefixtures("single_rows")
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", often(SEARCHES, "reason"))
 @pytest.mark.parametrize("seconds", often([3.0, 40.0], 3.0))
 @pytest.mark.slow
 def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str, seconds: float) -> None:

@@ -93,6 +93,7 @@ def test_the_fit_is_that_of_a_slow_search(classes: int, intercept: bool) -> None
     assert intercept == any(fitted.intercept)
 
 
+@pytest.mark.exhaustive
 def test_a_shift_and_a_scale_are_found_again() -> None:
     """With 20,000 rows the fit undoes what was done to the logits, and the calibration error falls below a third."""
     logits, labels = sample(20_000, 2, seed=5)
@@ -151,6 +152,7 @@ def test_a_run_has_its_intercept_in_the_biases(run: Run, tmp_path: Path) -> None
     assert again.temperature == pytest.approx(run.calibration, rel=1e-2) and again.intercept == pytest.approx((0, 0), abs=5e-3)
 
 
+@pytest.mark.exhaustive
 def test_a_finished_run_can_be_calibrated_again(run: Run, tmp_path: Path) -> None:
     """A run without intercept gets the one that training would have given; a second one is refused, and the old run is unchanged."""
     with pytest.MonkeyPatch.context() as patch:

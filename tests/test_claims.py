@@ -66,6 +66,7 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, printed_count: int, sta
     ("dataset", "title", "low", "high"),
     [("imdb", "IMDB", -0.2001, -0.0575), ("yelp", "Yelp", -0.2003, -0.0468), ("twitter_financial", "Twitter", -0.2053, -0.0593)],
 )
+@pytest.mark.exhaustive
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
     """The range that the paper's text gives, against its table."""
     values = [float(row["lambda"]) for row in rows("lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]

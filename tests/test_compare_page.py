@@ -44,6 +44,7 @@ def test_a_choice_of_the_second_is_in_the_url_and_of_the_first_keeps_two() -> No
     assert (app.query_params["run"], app.query_params["versus"]) == ("sst2/diff", RUN)
 
 
+@pytest.mark.exhaustive
 def test_a_row_is_the_sentence_of_both() -> None:
     app = opened("compare", row="demo-plain-01", over="demo")
     rows = demo.load().set_index("id")
@@ -57,6 +58,7 @@ def test_models_with_other_classes_are_compared_on_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("text", often(["?", "wonderful " * 70, "<script>alert(1)</script> $x$ **b** `c`", "😀 مرحبا"], "?"))
+@pytest.mark.exhaustive
 def test_odd_texts_are_no_trouble(text: str) -> None:
     app = opened("compare", text=text, component="2", head="4", versus="sst2/vanilla")
     assert not app.exception, app.exception

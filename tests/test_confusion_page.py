@@ -175,6 +175,7 @@ def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:
 
 
 @SHIPPED
+@pytest.mark.exhaustive
 def test_the_threshold_moves_the_matrix_and_its_rows() -> None:
     """The accuracy and the count of the cell at threshold 0.9 equal those counted in the test."""
     app = opened("confusion", slice="cell=1,0")

@@ -89,6 +89,7 @@ def test_all_five_ways_find_an_inserted_direction() -> None:
     assert FOUND.projected("difference", 2)[FOUND.measured.side == 1].mean() == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.exhaustive
 def test_removal_breaks_only_the_model_that_reads_the_direction() -> None:
     """A model that reads axis 0 falls to chance without it. Another model that has the axis and reads axis 1 keeps every prediction."""
     for read, model in ((0, MADE_UP), (1, made_up(1))):

@@ -99,6 +99,7 @@ def test_every_colour_in_every_dimension(colour: str, dims: str) -> None:
     assert (drawn(app)["scale"] is not None) == (colour in ("confidence", "length"))
 
 
+@pytest.mark.exhaustive
 def test_a_lasso_in_a_link_keeps_its_rows() -> None:
     """The outline in a link chooses the same rows in the picture, in the row list and in the test."""
     outline = [(-20, -20), (0, -20), (0, 20), (-20, 20)]
@@ -123,6 +124,7 @@ def test_a_cell_fades_the_others() -> None:
 
 
 @pytest.mark.parametrize("part", ["lasso=tsne.2:0,0;1,0;1,1", "lasso=isomap.9:0,0;1,0;1,1", "lasso=pca.2:x", "nonsense"])
+@pytest.mark.exhaustive
 def test_a_lasso_whose_picture_is_not_here_is_one_sentence(part: str) -> None:
     app = opened("embeddings", slice=part)
     assert not app.exception
@@ -195,6 +197,7 @@ def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) ->
     assert titled(settled(app)) == "t-SNE, layer 2, the last"
 
 
+@pytest.mark.exhaustive
 def test_a_typed_sentence_is_placed_as_text() -> None:
     """A typed sentence is a star with a label, which is never markup and never in the link."""
     app = opened("embeddings")

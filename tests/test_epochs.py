@@ -34,6 +34,7 @@ def copy(kept_epochs: Path, tmp_path: Path) -> Path:
 # ---- kept and measured
 
 
+@pytest.mark.exhaustive
 def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
     """Epochs 2 to 4 store their predictions of the same rows, no text of the data set, and little beside the weights."""
     run = Run.open(kept_epochs)

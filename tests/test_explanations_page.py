@@ -44,6 +44,7 @@ def test_a_run_without_a_comparison_shows_its_faithfulness() -> None:
     assert not app.exception and "faith" in page_text(app).lower()
 
 
+@pytest.mark.exhaustive
 def test_explore_orders_methods_as_measured_and_says_how_far_to_believe_each() -> None:
     """The list begins with exact values and follows the measured order; gradient × input is called no better than random."""
     app = opened(run=RUN, text=TEXT, score="gradient")

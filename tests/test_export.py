@@ -60,6 +60,7 @@ def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
 
 
 @needs_browser
+@pytest.mark.exhaustive
 def test_svg_cells_have_the_colours_of_the_scale() -> None:
     """The smallest and the largest cell have the end colours of the scale, as in Plotly's heatmap."""
     plot = go.Figure(go.Heatmap(z=[[0.0, 1.0], [None, 0.5]], colorscale=[[0, "#102030"], [1, "#a0b0c0"]]))
@@ -69,6 +70,7 @@ def test_svg_cells_have_the_colours_of_the_scale() -> None:
 
 
 @needs_browser
+@pytest.mark.exhaustive
 def test_large_mosaics_stay_images_and_webgl_becomes_vectors() -> None:
     assert b"<image" in render(small_multiples(fake_trace(n=30, layers=4, heads=4)), "svg")
     plot = go.Figure(go.Scattergl(x=[1, 2], y=[3, 4], mode="markers"))

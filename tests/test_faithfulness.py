@@ -197,6 +197,7 @@ def _sampled(texts: list[str], size: int) -> list[str]:
     return [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:size]]
 
 
+@pytest.mark.exhaustive
 def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
     """Texts below three words and unknown methods are refused; methods that the model lacks are left out."""
     with pytest.raises(InputError, match="3 words"):

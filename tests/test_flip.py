@@ -45,6 +45,7 @@ def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
     assert len(flips) > 4
 
 
+@pytest.mark.exhaustive
 def test_no_smaller_removal_is_missed() -> None:
     """A flip has one word if leaving out one word flips the answer; every text without one or two words is predicted in the test."""
     sizes = []
@@ -136,6 +137,7 @@ def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < late < 12
 
 
+@pytest.mark.exhaustive
 def test_planted_reasons_are_found() -> None:
     """A planted word and a planted pair are found, no flip is reported without a reason, and no other word changes."""
     model = planted_model(lambda there: 2 * there("warm") - 1)

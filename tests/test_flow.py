@@ -230,6 +230,7 @@ def test_an_intervention_on_lambda_reaches_every_score() -> None:
 
 
 @pytest.mark.parametrize("text", ["warm", "?", TEXT])
+@pytest.mark.exhaustive
 def test_every_method_scores_every_text(text: str) -> None:
     """One word, one mark and a sentence have finite scores, one per token, and shares sum to the number of tokens."""
     model = small_model(components=2, mixing="differential", lambda_std=0.3, head_norm=True)

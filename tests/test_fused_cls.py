@@ -34,6 +34,7 @@ def encoder(root: Path, base: str = "", pooling: str = "cls") -> list[Run]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("claim", ON_CLS)
+@pytest.mark.exhaustive
 def test_no_claim_on_cls_is_judged_where_the_classifier_reads_the_mean(claim: str, tmp_path: Path) -> None:
     """The encoder that reads the mean cannot be judged, alone or beside one that reads [CLS], which decides."""
     (test,) = (each.test for each in CLAIMS if each.id == claim)
@@ -46,6 +47,7 @@ def test_no_claim_on_cls_is_judged_where_the_classifier_reads_the_mean(claim: st
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_figure_5_says_the_texts_of_each_encoder_and_what_its_classifier_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, mean = encoder(tmp_path), encoder(tmp_path, "e5", "mean")
     fewer = {run.name: run.frame("heads.parquet").assign(n=57) for run in mean}

@@ -217,6 +217,7 @@ def test_gains_by_hand(several: list[Run]) -> None:
     assert fused.gains([], "nsmc").empty
 
 
+@pytest.mark.exhaustive
 def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
     answer = fused.answer(several, "nsmc")
     assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 has no significant difference, 1 has no run"
@@ -236,6 +237,7 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
     assert "study fused --dataset sst2" in fused.answer(good[-2:], "sst2").numbers
 
 
+@pytest.mark.exhaustive
 def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
     """Runs on KLUE-NLI that were evaluated on XNLI count for two tasks; a task with one side only is left out."""
     seeds = made_seeds(tmp_path, "klue_nli", "cls", 2, wrong=40, also=("kornli_xnli",))

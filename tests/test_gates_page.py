@@ -107,6 +107,7 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
         gate_grid(frame, kind="word")
 
 
+@pytest.mark.exhaustive
 def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
     for name in ("gate-lines", "gate-grid", "scalars"):
         figure = draw(str(folder), name)
@@ -161,6 +162,7 @@ def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatc
     st.cache_resource.clear()
 
 
+@pytest.mark.exhaustive
 def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
     app = opened("scalars", run="toy/sentiformer")
     assert not app.warning and "Learned α, β, γ of run toy/sentiformer" in page_text(app)

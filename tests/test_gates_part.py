@@ -123,6 +123,7 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
         ({"run": GATED, "gates": "60:shut"}, "There is no token 60. The tokens are 1 to"),
     ],
 )
+@pytest.mark.exhaustive
 def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], sentence: str) -> None:
     app = opened(text=TEXT, **query)
     assert [sentence in str(each.value).replace("\\", "") for each in (*app.info, *app.warning)] == [True]

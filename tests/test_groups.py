@@ -157,6 +157,7 @@ def test_facets_are_the_slices_that_hold_some_rows() -> None:
     assert all(0 < n < len(rows) for n in sizes.values()) and "has=contrast" in sizes
 
 
+@pytest.mark.exhaustive
 def test_columns_that_form_no_groups_are_named() -> None:
     """Identifiers, long texts, one value for all, nothing but NaN; dates become years or months; more than 50 columns are cut."""
     n = 6_000

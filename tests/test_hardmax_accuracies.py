@@ -50,6 +50,7 @@ def test_accuracy_by_dimension(shelf: Shelf) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_dimensions_are_compared_within_one_setting(shelf: Shelf) -> None:
     """Accuracy that grows only from one setting to the other does not grow with the dimension; each setting is a part of its own."""
     flat, rising = dict.fromkeys(PUBLIC, 60), {2: 80, 4: 54, 8: 30, 16: 4}

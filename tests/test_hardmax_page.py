@@ -128,6 +128,7 @@ def test_all_words_can_be_removed_but_the_last(page: Any) -> None:
     assert "words read: 2." in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path) -> None:
     app = page()
     model = HardmaxModel.of(Run.open(hardmax_runs / "toy/hardmax-d2"))
@@ -179,6 +180,7 @@ def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monk
 # ---- the playground
 
 
+@pytest.mark.exhaustive
 def test_the_playground_checks_the_theorem(page: Any) -> None:
     app = page("playground")
     text = page_text(app)
@@ -199,6 +201,7 @@ def test_every_start_stands_in_both_dimensions(page: Any) -> None:
         assert not app.exception and bool(app.warning) == (start == "clicked"), start
 
 
+@pytest.mark.exhaustive
 def test_impossible_numbers_are_one_sentence(page: Any) -> None:
     app = page("playground")
     for key, value, expected in (
@@ -212,6 +215,7 @@ def test_impossible_numbers_are_one_sentence(page: Any) -> None:
         app.number_input(key=key).set_value(before).run()
 
 
+@pytest.mark.exhaustive
 def test_pasted_points(page: Any) -> None:
     app = page("playground")
     app.selectbox(key="focus-play-start").set_value("pasted").run()
@@ -227,6 +231,7 @@ def test_pasted_points(page: Any) -> None:
         assert not app.exception and expected in page_text(app), text
 
 
+@pytest.mark.exhaustive
 def test_the_playground_travels_in_the_link(page: Any) -> None:
     """What is set stands in the URL, what is as at first does not; a link opens the same playground."""
     app = page("playground")

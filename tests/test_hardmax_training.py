@@ -37,6 +37,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, data
         return train(recipe(), tmp_path_factory.mktemp("runs"), progress=False), splits
 
 
+@pytest.mark.exhaustive
 def test_training_texts_without_a_known_word_are_dropped_and_counted(short: tuple[Run, dict[str, datasets.Split]]) -> None:
     run, splits = short
     stored_splits = run.config["data"]["splits"]

@@ -77,6 +77,7 @@ def trace(model: Model) -> Trace:
     return explained(model, model.trace(SENTENCE))
 
 
+@pytest.mark.exhaustive
 def test_tokens_are_what_is_written(trace: Trace) -> None:
     """Each token is a part of the text, the three bytes of a syllable are shown as that syllable, and tokens join to the words."""
     inside = ~trace.specials

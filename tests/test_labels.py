@@ -374,6 +374,7 @@ def test_a_model_that_is_always_right_is_right_on_all_rows(own: Callable[..., st
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_labels_that_could_be_either_class_are_asked_for(own: Callable[..., str]) -> None:
     output = own([0, 4])
     assert "accuracy" not in output and "--labels 0=negative,4=positive" in output

@@ -37,6 +37,7 @@ def frame(model: HardmaxModel) -> pd.DataFrame:
     return survey(model, makers.toy_splits()["test"])
 
 
+@pytest.mark.exhaustive
 def test_measures_and_leaders_are_those_of_each_review(model: HardmaxModel) -> None:
     rng = np.random.default_rng(0)
     rows = [rng.integers(4, model.config.vocab_size, size=n).astype(np.int32) for n in (1, 2, 7, 12, 30, 30)]

@@ -162,6 +162,7 @@ def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("wrong", "decided"), [((2, 40), "holds"), ((40, 2), "fails")])
 @pytest.mark.parametrize(("late", "doubted"), [((), False), ("loser", True), ("winner", False), ("both", False)])
+@pytest.mark.exhaustive
 def test_a_side_that_still_learned_cannot_lose(tmp_path: Path, wrong: tuple[int, int], decided: str, late: str, doubted: bool) -> None:
     """NDT against vanilla: a decided claim is open if the losing side alone still learned, and its evidence names the epochs."""
     falls = {"winner": late in ("winner", "both"), "loser": late in ("loser", "both")}

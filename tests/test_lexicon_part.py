@@ -129,6 +129,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
     assert "not have all the layers, heads, components, lexicon or gates" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
     app = opened(run=PLAIN, strength="0.5")
     assert len(app.info) == 1 and "the chosen strength" in app.info[0].value
@@ -200,6 +201,7 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
     assert "token" not in app.query_params and "**1 · Entries with “tender”**" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_all_entries_of_a_token_can_be_paged_through(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("app.blocks.pages", "app.views.sentence.lexicon_part"):
         monkeypatch.setattr(f"{module}.SIZE", 1)
@@ -219,10 +221,12 @@ def test_all_entries_of_a_token_can_be_paged_through(monkeypatch: pytest.MonkeyP
         (XIA, "1", "Softmax does not cancel a factor"),
     ],
 )
+@pytest.mark.exhaustive
 def test_what_a_neutral_row_can_do_is_said(run: str, token: str, wanted: str) -> None:
     assert wanted in page_text(opened("attention", run=run, look="lexicon", text=TEXT, token=token))
 
 
+@pytest.mark.exhaustive
 def test_a_head_that_gets_nothing_says_which_one_does() -> None:
     app = opened("attention", run=LAST, look="lexicon", text=TEXT, head="1", layer="2")
     assert "Only head 2 uses the lexicon" in page_text(app)

@@ -18,6 +18,7 @@ from sentviz.papers.ndt.study import NDTS
 from sentviz.papers.ndt.tables import lambdas
 from sentviz.papers.studies.seeds import compare_over_seeds
 from sentviz.runs.store import Run
+from tests.shipped import often
 from tests.studies import made_run, made_seeds
 from tests.studies import ndt_claim as claim
 from tests.test_ndt_auc import AREAS
@@ -122,7 +123,7 @@ def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
     assert judge(shelf(data, {base: 10})).verdict == judge(shelf(data, every(10))).verdict == "unjudged"
 
 
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("base", often(BASES, "diff"))
 def test_the_best_ndt_is_chosen_once_and_by_validation(base: str, shelf: Shelf) -> None:
     """The NDT that validation prefers is compared on both kinds of rows, although another one is better on both."""
     title = {"vanilla": "The best NDT beats vanilla", "diff": "The best NDT beats DT"}.get(base, f"Not the wider block: NDT beats {base}")
@@ -303,6 +304,7 @@ def test_growth_is_compared_with_equal_starts_on_the_same_data_set(data: str, ti
     assert judge([*down, *control]).evidence.endswith(words if data == "sst2" else "our start values already grow with depth")
 
 
+@pytest.mark.exhaustive
 def test_the_table_of_lambdas_says_in_which_direction_they_move(shelf: Shelf) -> None:
     """The lambdas here fall by 0.6 in layer 2, the printed ones lie above their start: opposite directions, on a named data set."""
     words = lambdas(shelf("sst2", dict.fromkeys(UNBOUNDED, 20), drift=-0.3), "sst2").caption

@@ -118,6 +118,7 @@ def test_which_kind_specialises_more(statement: str, monkeypatch: pytest.MonkeyP
     assert judged(statement, planted([0, 1], [], data), monkeypatch).verdict == "unjudged"
 
 
+@pytest.mark.exhaustive
 def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """A data set on which both kinds specialise more decides nothing: kinds are exchanged only within a data set."""
     frame = pd.concat([planted([9, 8, 9, 8, 9], [9, 8], "imdb"), planted([1, 0], [1, 0, 1, 0, 1], "sst2")], ignore_index=True)

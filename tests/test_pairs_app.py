@@ -86,6 +86,7 @@ def test_pages_of_single_texts_have_one_box() -> None:
     assert all(trace.text_pair is None for trace in app.session_state["traces"].values())
 
 
+@pytest.mark.exhaustive
 def test_examples_of_pairs_are_pairs() -> None:
     """A run of pairs offers pairs only, and a click sets both texts."""
     app = opened(run=RUN)

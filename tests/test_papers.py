@@ -441,6 +441,7 @@ def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dic
     assert "is not a sentviz.runs.registry.Paper" in registry._wrong(changes, built_in)
 
 
+@pytest.mark.exhaustive
 def test_claims_that_cannot_be_loaded_are_said(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is shown in place of the paper's verdicts; the claims of the other papers are still judged."""
     lost = replace(example, claims="example_paper.claims:NOWHERE", makers="example_paper.nowhere:MAKERS")

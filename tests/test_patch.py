@@ -22,6 +22,7 @@ from sentviz.runs.configs import ConvolutionalConfig
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
 from tests.makers import gated_model, small_model
+from tests.shipped import often
 from tests.test_hardmax_model import random_model
 
 A, B = "a warm garden and a dull song , but a clever town", "a cold garden and a clever song , and a dull soup"
@@ -94,7 +95,7 @@ def by_hooks(pair: Pair, what: str, layer: int, head: int, tokens: list[int]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", often(MODELS, "differential"))
 @pytest.mark.parametrize("second", [B, LONGER], ids=["same length", "longer"])
 def test_cells_are_those_of_plain_hooks(name: str, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each cell of states, heads, values and feed-forward outputs equals a pass of its own with a forward hook, to 1e-5 log-odds."""

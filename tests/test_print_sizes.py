@@ -124,6 +124,7 @@ def test_rows_of_words_keep_their_height_in_a_column() -> None:
 
 @pictures
 @pytest.mark.skipif(fonts.font_file("sans-serif", "a") is None, reason="no fontconfig, or no font file, on this machine")
+@pytest.mark.exhaustive
 def test_an_svg_carries_its_letters() -> None:
     """The embedded font holds the letters of the picture, and the text stays text."""
     svg = render(figure(), "svg").decode()

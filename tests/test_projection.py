@@ -309,6 +309,7 @@ def test_the_stored_sample_fits_the_test_split_or_is_damaged() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> None:
     """A second cache on the same folder computes nothing; a layer is as near to the one above as a rotation can bring it."""
     rng = np.random.default_rng(4)

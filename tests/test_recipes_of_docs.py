@@ -235,7 +235,7 @@ def test_every_page_stands_for_it(bag: Path, page: str) -> None:
     assert app.session_state["focus"].run == "sst2/bag"
 
 
-@pytest.mark.parametrize("page", ["explore", "attention", "compare"])
+@pytest.mark.parametrize("page", often(["explore", "attention", "compare"], "attention"))
 def test_pages_of_a_sentence_say_that_there_is_no_attention(bag: Path, page: str) -> None:
     """And offer the rest: its answer, the strip; no head to silence."""
     app = opened(page, whatif="open", run="sst2/bag", text=TEXT, **({"versus": "sst2/vanilla-matched-512"} if page == "compare" else {}))

@@ -26,6 +26,7 @@ from sentviz.runs.writing import attach
 from sentviz.training import Trainer, resuming, task, task_of, train, trainer
 from sentviz.training.recipe import Recipe
 from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer
+from tests.shipped import often
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]
 
@@ -41,7 +42,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("hub") / "bert", "bert", ("negative", "positive"))
 
 
-@pytest.fixture(params=["ndt-unit-2", "diff", "vanilla", "hardmax-d2", pytest.param("bert-all", marks=pytest.mark.exhaustive)])
+@pytest.fixture(params=often(["ndt-unit-2", "diff", "vanilla", "hardmax-d2", "bert-all"], "vanilla", "hardmax-d2"))
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Return a function that makes a trainer of 20 to 40 steps for a kind of model, which keeps its last two epochs."""
     model: str = request.param

@@ -172,6 +172,7 @@ PIECES = [*"=,:.;@-0123456789", "cell", "word", "p", "agree", "tag", "lasso", "f
     st.sampled_from(["", "cell=", "word=", "p=", "agree=", "tag=", "lasso=", "word=dull@", "lasso=pca.1:"]),
     st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=30),
 )
+@pytest.mark.exhaustive
 def test_any_text_is_a_part_or_one_sentence(rows: Rows, begin: str, rest: str) -> None:
     """Any text of a link is refused in a sentence, or is a slice that can be said in words and gives rows or a sentence."""
     points = pd.DataFrame({"id": rows.frame["id"], "x": 0.5, "y": 0.5})

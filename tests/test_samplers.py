@@ -77,6 +77,7 @@ def network(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("samples", "draws"), [(30, 2), (58, 4), (100, 7), (200, 14)])
 @pytest.mark.parametrize("game", [sparse, network])
+@pytest.mark.exhaustive
 def test_intervals_cover_the_exact_values(game: Callable[..., np.ndarray], samples: int, draws: int) -> None:
     """The intervals hold the exact value in 93 % or more of 200 random games; normal ones of few draws do so less often."""
     n, hits, normal = 8, [], []
@@ -158,6 +159,7 @@ def test_smoothgrad_is_the_mean_over_noisy_copies(model: Model, trace: Trace) ->
         smooth_gradient(model, trace, samples=0)
 
 
+@pytest.mark.exhaustive
 def test_gradient_shap_is_the_mean_over_random_baselines(model: Model, trace: Trace) -> None:
     """Gradient SHAP equals a loop over its baselines to 1e-4; with the zero baseline alone it is near integrated gradients."""
     x, samples, seed = _vectors(model, trace), 10, 5

@@ -79,6 +79,7 @@ def test_equal_spreads_are_tested_as_scipy_does() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("unequal", [False, True])
 @pytest.mark.parametrize("seeds", often([(1, 1), (3, 1), (3, 3), (2, 5)], (3, 3)))
+@pytest.mark.exhaustive
 def test_equal_models_are_told_apart_no_more_than_by_chance(seeds: tuple[int, int], unequal: bool) -> None:
     """Of 1,000 pairs of equal models at most 7 % are told apart, and few at Holm's level of 12, whether their spreads are equal or not.
 

@@ -98,6 +98,7 @@ def test_every_part_stands_with_and_without_runs(part: str, page: Opened, study:
         assert not app.error, [error.value for error in app.error]
 
 
+@pytest.mark.exhaustive
 def test_gates_stand_beside_what_the_paper_says(page: Opened, study: Path) -> None:
     app = page(study, "gates")
     page_text = words(app)

@@ -82,6 +82,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         return train(toy_recipe("sentiformer", shape=shape, cls=True), tmp_path_factory.mktemp("runs"), progress=False)
 
 
+@pytest.mark.exhaustive
 def test_a_run_carries_its_tagger_and_its_scalars(run: Run) -> None:
     assert run.config["tagger"] == {"version": "english-1", "tags": list(TAGS)} and run.capabilities.tags
     model = sentviz.load(run)

@@ -168,6 +168,7 @@ def test_depth_width_and_heads(base: int, deeper: int, verdict: str, tmp_path: P
     assert judge("More depth", seeds(tmp_path, wrong)).verdict == verdict
 
 
+@pytest.mark.exhaustive
 def test_sizes_are_compared_at_equal_epochs_too(tmp_path: Path) -> None:
     """Versions that answer alike at equal updates, but not at equal epochs, do not differ little."""
     alike = dict.fromkeys(("7ess-v1", "7ess-v2"), 20)
@@ -232,6 +233,7 @@ def test_no_page_says_what_reading_padding_costs_the_published_setting() -> None
     assert "trained masked" in item.why
 
 
+@pytest.mark.exhaustive
 def test_from_20000_tweets_on_gains_are_said_apart(tmp_path: Path) -> None:
     """5,000 against all decides the claim; the steps from 20,000 on stand beside it, also if they gain nothing."""
     sizes = {"7ess-v1-5k": 90, "7ess-v1-20k": 40, "7ess-v1-80k": 44, "7ess-v1": 40}

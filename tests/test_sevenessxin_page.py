@@ -173,6 +173,7 @@ def test_curves_show_the_f1_that_chose_the_stored_weights(small_runs: list[Run])
     assert {run.name: [run.config["best"]["step"]] for run in small_runs} == {name: list(steps) for name, steps in starred.items()}
 
 
+@pytest.mark.exhaustive
 def test_neutral_tweets_are_counted_apart(small_runs: list[Run]) -> None:
     import sentviz
 
@@ -278,6 +279,7 @@ def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None
         encoder_schema([("a", "b")], range(2), layers=1, title="none", about="")
 
 
+@pytest.mark.exhaustive
 def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) -> None:
     """The curves are those of the installed versions of the second phase: of equal epochs, else of equal updates."""
     study = Study.of(prints.DATASET, small_runs)

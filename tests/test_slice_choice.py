@@ -100,6 +100,7 @@ def test_a_page_that_cannot_follow_a_slice_says_so(page: str) -> None:
     assert "does not apply here" not in page_text(opened(page))
 
 
+@pytest.mark.exhaustive
 def test_label_errors_of_a_weak_slice_are_judged_by_all_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a slice on which the model is usually wrong, the suspects are those of all rows; alone, it looks like swapped labels."""
     inside = Subset.parse(PART).mask(rows)

@@ -128,6 +128,7 @@ def test_special_tokens_are_left_out() -> None:
     assert cell(table, "entropy", 1, 0)["value"] == pytest.approx(want, abs=2e-5)
 
 
+@pytest.mark.exhaustive
 def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model, frame: pd.DataFrame) -> None:
     """Mean, minimum and maximum are those of four models made in the test; the random state is unchanged."""
     import torch

@@ -72,6 +72,7 @@ def test_a_disk_error_is_one_sentence_and_keeps_the_old_file(write: object, tmp_
         write(tmp_path / "no folder" / "table.csv", frame)  # type: ignore[operator]
 
 
+@pytest.mark.exhaustive
 def test_labels_on_a_disk_without_room_is_one_sentence(tmp_path: Path) -> None:
     answers = tmp_path / "answers.csv"
     answers.write_text("text,label,prediction\n" + "the same words again and again,bad,bad\n" * 200)

@@ -188,6 +188,7 @@ def test_words_agree_with_the_reference_on_latin(text: str) -> None:
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(ANY_TEXT)
+@pytest.mark.exhaustive
 def test_offsets_hold_for_any_text(words: Tokenizer, bpe: Tokenizer, text: str) -> None:
     assume(not is_blank(text))
     for tokenizer in (words, bpe):

@@ -192,6 +192,7 @@ def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
         assert mark == ("✓" if word == label else "✗")
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_the_failure_modes_has_its_colour_of_other_pages(page: Any) -> None:
     """The second run in focus has the second colour, also if it is drawn first."""
     app = page("toy/bilstm", versus="toy/sentiformer")

@@ -154,6 +154,7 @@ def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:
         assert any(f"draw('{NAME}', '{name}'" in block.value for block in app.code)
 
 
+@pytest.mark.exhaustive
 def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are ids if the data set is unknown."""
     st.cache_resource.clear()

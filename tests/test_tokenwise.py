@@ -196,6 +196,7 @@ def test_a_model_that_reads_no_tags_names_no_tagger() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["?!", "...", "😀", "영화는 차갑다", "a" * 100_000, "warm song " * 10_000])
+@pytest.mark.exhaustive
 def test_odd_texts_have_gates_and_positions(model: Model, text: str) -> None:
     """Texts without words, in another script, and of 100,000 characters have a cell per read token."""
     trace = seen(model, text)
@@ -257,6 +258,7 @@ def test_runs_without_gates_or_signals_are_refused_in_a_sentence(gated_runs: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_damaged_table_of_tags_is_one_sentence(gated_runs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "toy" / "sentiformer"
     shutil.copytree(gated_runs / "toy/sentiformer", folder)

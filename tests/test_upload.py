@@ -174,6 +174,7 @@ def test_a_sheet_that_cannot_be_read_is_one_sentence(data: bytes, name: str, she
         parsed(data, name, LIMITS, sheet)
 
 
+@pytest.mark.exhaustive
 def test_the_reader_passes_the_sheet_to_its_process_and_back() -> None:
     frame, _ = read_table(workbook(NOTES, REVIEWS), "x.xlsx")
     assert frame.attrs == {"sheets": ["S0", "S1"], "sheet": "S1"} and frame["review"].tolist() == ["a calm lake", "a loud road"]

@@ -115,6 +115,7 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_trace_at_hand_says_what_was_changed_in_it(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record of a trace has its text and interventions, and draws the same figure."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
@@ -202,6 +203,7 @@ def test_each_change_is_found_and_said(change: str, files: dict[str, Path], tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_another_figure_in_the_record_differs(files: dict[str, Path]) -> None:
     """A picture of one layer with a record of another differs in its numbers."""
     _, record = extract_record(files["html"].read_bytes())

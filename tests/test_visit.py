@@ -86,6 +86,7 @@ def test_any_link_gives_settings_that_can_be_written_again(query: dict[str, str]
     assert settings.query("confusion") == written
 
 
+@pytest.mark.exhaustive
 def test_a_page_reads_its_settings_from_the_link_and_keeps_them() -> None:
     """Settings return with their page after a visit to another page, whose URL has none of them."""
     app = opened("curves", axis="step", seeds="bands")

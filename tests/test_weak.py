@@ -53,6 +53,7 @@ def rows() -> Rows:
     return rows_of(table())
 
 
+@pytest.mark.exhaustive
 def test_planted_slices_are_found_and_nothing_else(rows: Rows) -> None:
     """The pair of a column and a phenomenon and the word are found; their numbers are those of a loop over the rows."""
     weak = weak_slices(rows)
@@ -79,6 +80,7 @@ def test_other_halves_find_the_planted_slices_too(rows: Rows, seed: int) -> None
 
 
 @pytest.mark.parametrize("word", ["my", "the", "was"])
+@pytest.mark.exhaustive
 def test_a_slice_of_a_stop_word_is_found(word: str) -> None:
     """Predictions of texts with a word such as "my" are often wrong: the word is found like any other one."""
     rng = np.random.default_rng(2)
@@ -99,6 +101,7 @@ def shuffles_with_a_slice(frame: pd.DataFrame, shuffles: int) -> int:
     return sum(not searched(rows, of, rows.predicted == each).weaker.empty for each in labels)
 
 
+@pytest.mark.exhaustive
 def test_shuffled_labels_give_no_slice() -> None:
     """40 shuffles: 5 or fewer find any slice; more would have a probability below 2 % at a rate of 5 %."""
     assert shuffles_with_a_slice(table(3, 1_200), 40) <= 5
@@ -157,6 +160,7 @@ def test_rows_that_cannot_be_searched_say_why(change: Callable[[pd.DataFrame], p
         weak_slices(rows_of(change(table(n=400))))
 
 
+@pytest.mark.exhaustive
 def test_one_class_and_strange_columns_are_searched() -> None:
     """One predicted class, one labelled class, columns of NaN and of as many values as rows: each search ends without an error."""
     frame = table(n=600).assign(empty=np.nan, key=[f"k{i}" for i in range(600)], amount=np.linspace(0, 1, 600), when="2024-05-31")

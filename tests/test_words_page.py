@@ -112,6 +112,7 @@ def test_a_pair_of_three_classes_is_chosen() -> None:
     assert opened("words", run=run, over="demo", slice="cell=0,2").selectbox(key="words-pair").value == (0, 2)
 
 
+@pytest.mark.exhaustive
 def test_without_texts_the_page_says_what_is_missing(texts: Texts) -> None:
     texts.here = False
     app = opened("words", run="sst2/diff")

@@ -104,6 +104,7 @@ def test_changes_can_hold_for_the_pinned_sentence_too() -> None:
     assert changed != pinned
 
 
+@pytest.mark.exhaustive
 def test_what_was_tried_is_kept_for_this_visit() -> None:
     app = opened()
     for text in ("A fine film.", "A poor film."):
@@ -130,6 +131,7 @@ def test_explanations_are_ranked_or_say_how_to_measure() -> None:
     assert "Word removal" in words(app) or "sentviz faithfulness" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
     """Explore writes the page of its run, keeps it for all visitors without their sentences, and says in one sentence why there is none."""
     calls = []

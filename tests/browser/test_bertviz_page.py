@@ -105,6 +105,7 @@ def test_every_control_of_the_head_view(show: Callable[..., Any], theme: str) ->
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.exhaustive
 def test_every_control_of_the_model_view(show: Callable[..., Any], theme: str) -> None:
     """Every head of every layer has a cell; a click opens it with its tokens, the pointer shows one token's lines, a click closes it."""
     trace = fake_trace(6, layers=3, heads=2)

@@ -57,19 +57,24 @@ def download(page: Any, figure: str, format: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
+MARKUP = "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> </script> <a href='//x.y'>good</a> $x$ **b**"
+
+
 def test_from_sentence_to_export(page: Any, server: str) -> None:
     """A visitor types, reads words, opens a head, moves lambda and exports files with the right bytes, without a request to another
-    server.
+    server. Markup in the sentence is shown as text on every part of the page.
     """
     page.goto(f"{server}/?run=sst2%2Fndt-unit-2&whatif=open")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
-    shown_answer = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
+    page.evaluate("window.hacked = false")
+    shown_answer = ask(page, f"This is not a bad zebra film, and almost wonderful. {MARKUP}")
     assert shown_answer.startswith(("Positive", "Negative"))
     page.locator(".st-key-canvas .word", has_text="wonderful").wait_for()
     page.locator(".st-key-canvas .tile[data-layer='1']").first.press("Enter")
     page.wait_for_url(re.compile("layer=2"))
     assert "layer=2" in page.url
     assert "text" not in page.url
+    assert page.evaluate("window.hacked") is False and page.locator("img[src='x'], a[href*='x.y']").count() == 0
 
     answer = page.locator(".st-key-canvas .answer")
     before = answer.inner_text()
@@ -126,21 +131,6 @@ def test_no_old_picture_is_below_a_new_answer(page: Any, server: str) -> None:
     assert "giraffe" in later[-1][0]
     old = [time for words, time in later if "zebra" in (words or "")]
     assert not old or old[-1] - old[0] < 100, "milliseconds of the old picture below the new answer, at most a few frames"
-
-
-def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
-    """A script, an image and an anchor in a typed sentence are shown as text on every part of the page."""
-    page.goto(f"{server}/?run=english/ndt-unit-2")
-    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
-    page.evaluate("window.hacked = false")
-    ask(
-        page,
-        "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> </script> <a href='//x.y'>good</a> $x$ **b**",
-    )
-    page.wait_for_timeout(500)
-    assert page.evaluate("window.hacked") is False
-    assert page.locator("img[src='x'], a[href*='x.y']").count() == 0
-    assert page.outside == []
 
 
 @pytest.mark.exhaustive

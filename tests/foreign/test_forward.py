@@ -204,6 +204,7 @@ def test_there_is_no_lambda_to_change(folders: dict[str, Path]) -> None:
         model.trace(SHORT, lambdas=[1, 1])
 
 
+@pytest.mark.exhaustive
 def test_threads_with_different_strengths_do_not_disturb_each_other(folders: dict[str, Path], lexicon: Lexicon) -> None:
     model = loaded(folders["roberta"], lexicon=lexicon, injection="all")
     strengths = (0.0, 1.0, 4.0, -2.0)
@@ -251,6 +252,7 @@ def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.exhaustive
 def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: dict[str, Path]) -> None:
     """Gradient x input equals autograd through transformers from `inputs_embeds`; for ModernBERT after the norm of its embeddings."""
     model, reference = loaded(folders[kind]), theirs(folders[kind])

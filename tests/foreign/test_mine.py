@@ -76,6 +76,7 @@ def test_classes_without_names_are_asked_about(folders: dict[str, Path], tmp_pat
     assert refused.exit_code == 1 and "--classes negative,neutral,positive" in refused.output
 
 
+@pytest.mark.exhaustive
 def test_what_is_no_classifier_of_one_class_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     sigmoid = "torch.nn.modules.activation.Sigmoid"
     cases = {

@@ -97,6 +97,8 @@ PHRASES = {
     ),
     "'where' instead of 'if'": re.compile(r"(\b(None|empty|False|nothing|a sentence( in (its|their) place)?)|\"\") where\b"),
 }
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+LOOKED_AT = (*DOCUMENTED, ast.arg, ast.Name)
 
 
 class Finding(NamedTuple):
@@ -149,7 +151,9 @@ def in_file(file: str, source: str) -> Iterator[Finding]:
     """Yield the findings of a Python file."""
     texts: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
+        if not isinstance(node, LOOKED_AT):
+            continue
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             statement = node.body[0]
             assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             text = str(statement.value.value)
