@@ -14,6 +14,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from tests.tools.syntax import nodes
+
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
     *("errors", "io", "data", "runs", "models", "analysis", "figures"),
@@ -49,17 +51,18 @@ def _names_a_module(text: str) -> bool:
 
 def _in_python(module: str, path: Path) -> Iterator[str]:
     """Yield the names that a module imports, or that stand in its strings outside docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+    docstrings = set[ast.AST]()
+    for node in nodes(path.read_text(encoding="utf-8")):
+        if isinstance(node, ast.Expr):
+            docstrings.add(node.value)
+        elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings and _names_a_module(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings and _names_a_module(node.value):
             yield node.value
 
 

@@ -15,6 +15,7 @@ import pytest
 from sentviz.runs.presets import presets
 from tests.docs import DOCS, ROOT, blocks
 from tests.imports import ENTRIES, circle, graph, parts, upward
+from tests.tools.syntax import nodes
 
 RECIPES = ("Add a figure", "Add a page", "Add a model", "Add a paper")
 DOCUMENTS = sorted(path.relative_to(DOCS).as_posix() for path in [*DOCS.glob("*.md"), *(DOCS / "pages").rglob("*.md")])
@@ -31,7 +32,7 @@ def names() -> set[str]:
     """Return every defined name: modules, classes, functions, arguments, attributes, and strings that look like names."""
     known = {part for path in sources() for part in (*path.relative_to(ROOT).parts[:-1], path.stem)} | set(dir(builtins))
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path.read_text(encoding="utf-8")):
             match node:
                 case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
                     known.add(name)

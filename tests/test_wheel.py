@@ -28,6 +28,7 @@ from sentviz.io.paths import home
 from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from tests.docs import ROOT
 from tests.fresh import leave
+from tests.tools.syntax import nodes
 
 pytestmark = pytest.mark.exhaustive
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -84,7 +85,7 @@ def test_what_is_imported_is_declared() -> None:
         with suppress(PackageNotFoundError):  # an extra that nobody here has
             declared |= {top.partition(".")[0] for top in tops(name)}
     for path in (path for folder in ("sentviz", "app") for path in (ROOT / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path.read_text(encoding="utf-8")):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"sentviz", "app"}:

@@ -80,7 +80,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     before = answer.inner_text()
     slider = page.locator(".st-key-lambda-1-2").get_by_role("slider")
     slider.focus()
-    for _ in range(20):
+    for _ in range(5):
         slider.press("ArrowLeft")
     page.wait_for_url(re.compile("mix="), timeout=30_000)
     answer.filter(has_not_text=re.compile(f"^{re.escape(before)}$")).wait_for(timeout=30_000)

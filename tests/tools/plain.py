@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import click
 
+from tests.tools.syntax import nodes
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -150,7 +152,7 @@ def docstring_kind(node: ast.AST, text: str) -> str:
 def in_file(file: str, source: str) -> Iterator[Finding]:
     """Yield the findings of a Python file."""
     texts: list[tuple[int, str]] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if not isinstance(node, LOOKED_AT):
             continue
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
