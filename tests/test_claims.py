@@ -77,6 +77,7 @@ def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float
     assert (verdict == "holds") == ((min(values), max(values)) == (low, high))
 
 
+@pytest.mark.exhaustive
 def test_growing_lambdas_from_the_raw_file() -> None:
     """Layer 2 above layer 1, pair by pair: the unbounded ones of IMDB, and all of every data set."""
     values = {

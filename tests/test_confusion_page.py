@@ -204,6 +204,7 @@ def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
 
 
 @SHIPPED
+@pytest.mark.exhaustive
 def test_two_runs_are_held_against_each_other() -> None:
     """Counts and p are those of the paired comparison, and a part of the agreement lists its rows."""
     from sentviz.papers.studies.stats import paired

@@ -167,6 +167,7 @@ def test_leace_is_the_closed_form_and_leaves_no_linear_trace() -> None:
 
 
 @pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.exhaustive
 def test_moves_are_those_of_plain_hooks(name: str) -> None:
     """Predictions without a direction at one depth, and at every depth, equal complete passes with hooks; row vectors are slow means."""
     model = RANDOM[name]

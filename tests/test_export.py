@@ -103,6 +103,7 @@ def test_html_is_self_contained_and_harmless() -> None:
 
 @pytest.mark.browser
 @needs_browser
+@pytest.mark.exhaustive
 def test_html_asks_for_nothing(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     path = save(heatmap(fake_trace(tokens=EVIL), 0), tmp_path / "figure.html")

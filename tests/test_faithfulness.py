@@ -255,6 +255,7 @@ def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
     assert [p.name for p in folder.parent.iterdir()] == [folder.name]
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
     """A damaged run stays unchanged, with any file that somebody put into it."""
     frame, metrics = over_split(model, TEXTS, ["received"], sample=2), (folder / "metrics.json").read_text()

@@ -129,6 +129,7 @@ def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], se
     assert [sentence in str(each.value).replace("\\", "") for each in (*app.info, *app.warning)] == [True]
 
 
+@pytest.mark.exhaustive
 def test_the_look_shows_gates_tags_and_positions() -> None:
     app = opened("attention", run=GATED, look="gates", text=TEXT, gates="3:shut")
     assert "The gate multiplies a token's weight" in page_text(app) and "● 1 shut" in page_text(app)

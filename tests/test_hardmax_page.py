@@ -137,6 +137,7 @@ def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path)
     assert percent(float(model.follow(SONG, 10.0).probabilities[-1].max())) in answer(app)
 
 
+@pytest.mark.exhaustive
 def test_planes_of_more_dimensions(page: Any) -> None:
     app = page(width=4)
     for look in ("decision", "axes"):

@@ -366,7 +366,7 @@ WRITTEN = [[1, 2], [-1, 1], [0, 1], [False, True], ["Negative", "POSITIVE"], ["ë
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("labels", often(WRITTEN, [1, 2], [-1, 1]))
+@pytest.mark.parametrize("labels", often(WRITTEN, [-1, 1]))
 def test_a_model_that_is_always_right_is_right_on_all_rows(own: Callable[..., str], labels: list[Any]) -> None:
     output = own(labels)
     assert "accuracy            1.0000" in output and "60 of 60 rows" in output, output

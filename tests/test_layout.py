@@ -16,12 +16,12 @@ from sentviz.gallery import FIGURES
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
-from tests.shipped import often
 from tests.tools import layout
 from tests.tools.layout import drawn, names, of_pdf, of_png, of_svg
 from tests.tools.picture import Reader, reader
 
 pytestmark = [
+    pytest.mark.exhaustive,
     pytest.mark.browser,
     pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine"),
 ]
@@ -102,7 +102,6 @@ def far_apart(plot: go.Figure) -> None:
     plot.update_layout(yaxis_domain=[0.3, 0.7])
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("plant", "kind"),
     [
@@ -124,7 +123,6 @@ def test_a_planted_fault_is_found(plant: Callable[[go.Figure], None], kind: str,
     assert {fault.kind for fault in of_svg(as_figure(plot), "web", read)} == ({kind} if kind else set())
 
 
-@pytest.mark.exhaustive
 def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PDF that is moved by ten pixels, as browsers print with a margin, and one of another width are found."""
     assert not of_pdf(as_figure(plain()), "web", read)
@@ -137,7 +135,6 @@ def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pyte
         assert {fault.kind for fault in of_pdf(as_figure(plain()), "web", read)} == {"page"}
 
 
-@pytest.mark.exhaustive
 def test_a_png_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PNG of another width, one without its title, and a blank one are found."""
     assert not of_png(as_figure(plain()), "column", read)
@@ -151,7 +148,7 @@ def test_a_png_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytes
     assert kinds == [{"page"}, {"blank"}, {"blank"}]
 
 
-@pytest.mark.parametrize("case", often(SAMPLE.items(), ("strip", "column")))
+@pytest.mark.parametrize("case", SAMPLE.items())
 def test_a_figure_fits(case: tuple[str, str], read: Reader, runs: list[Run]) -> None:
     """Every figure of a shipped run fits its size as SVG."""
     name, size = case
@@ -164,7 +161,6 @@ def test_a_figure_fits(case: tuple[str, str], read: Reader, runs: list[Run]) -> 
         assert not of_svg(figure, size, read), figure.name
 
 
-@pytest.mark.exhaustive
 def test_no_figure_is_forgotten() -> None:
     """The command draws every registered figure and every item of every paper."""
     assert set(FIGURES) < set(names())

@@ -59,6 +59,7 @@ def test_measures_and_leaders_are_those_of_each_review(model: HardmaxModel) -> N
             assert measures[i, k, 2] == pytest.approx(np.mean([close[j][leads].any() for j in range(len(row))]))
 
 
+@pytest.mark.exhaustive
 def test_the_survey_counts_reviews(model: HardmaxModel, frame: pd.DataFrame) -> None:
     split = makers.toy_splits()["test"].frame
     counts: Counter[tuple[str, str, bool]] = Counter()

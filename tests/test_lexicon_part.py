@@ -143,6 +143,7 @@ def test_compare_asks_both_as_trained() -> None:
     assert {trace.run for trace in traces(app) if not trace.change.strength} == {ALL, LAST}
 
 
+@pytest.mark.exhaustive
 def test_a_notebook_makes_the_same_figure() -> None:
     """The notebook lines contain the strength, and `draw` uses it."""
     app = opened(run=ALL, strength="0.5", text=TEXT)

@@ -214,7 +214,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("statement", PAIRS)
+@pytest.mark.parametrize("statement", often(PAIRS, next(iter(PAIRS))))
 def test_dt_against_vanilla(statement: str, shelf: Shelf) -> None:
     data, better, worse = PAIRS[statement]
     judge, elsewhere = claim(statement, "runs here"), "imdb" if data == "sst2" else "sst2"

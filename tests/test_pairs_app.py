@@ -96,6 +96,7 @@ def test_examples_of_pairs_are_pairs() -> None:
     assert not any(example.pair for example in examples_for(("negative", "positive"), "ko").values())
 
 
+@pytest.mark.exhaustive
 def test_a_pair_is_private_until_linked() -> None:
     """A pair is in the link that a visitor asks for, not in the address; a row in focus replaces it."""
     focus = Focus(run=RUN).with_(text=FIRST, pair=SECOND)

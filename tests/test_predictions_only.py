@@ -36,6 +36,7 @@ def brought(source: RowsSource = FILE, labels: bool = True) -> Rows:
 
 
 @pytest.mark.parametrize("name", ["confusion", "classes", "roc", "precision-recall", "threshold", "reliability", "word-cloud", "word-list"])
+@pytest.mark.exhaustive
 def test_figures_of_rows_need_no_model(name: str) -> None:
     """Each figure names the file as its source, has no call that draws it again, and its record names no run."""
     figure = gallery.make(name, Answers.of(brought()))

@@ -247,6 +247,7 @@ def test_names_at_ends_move_as_little_as_they_can() -> None:
 
 
 @pictures
+@pytest.mark.exhaustive
 def test_an_axis_of_a_column_keeps_its_numbers() -> None:
     """The axis has fewer numbers than on a page, but at least three."""
     svg = render(accuracy(), "svg", size="column")

@@ -330,6 +330,7 @@ def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> No
     np.testing.assert_allclose(flat[0].points, flat[1].points, atol=1e-6)  # the same cloud, only turned and scaled
 
 
+@pytest.mark.exhaustive
 def test_pictures_end_above_what_is_not_at_hand(tmp_path: Path) -> None:
     """Pictures end above a layer without vectors or picture, and at the requested layer."""
     stack = [clouds(40, seed=seed)[0] for seed in range(3)]

@@ -233,6 +233,7 @@ def test_progress_counts_every_sentence_of_every_model(model: Model) -> None:
     assert seen == [(i, 9) for i in range(1, 10)]
 
 
+@pytest.mark.exhaustive
 def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.DataFrame) -> None:
     """The stored table is read back, the other files stay, and a foreign file is not lost."""
     folder = Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))

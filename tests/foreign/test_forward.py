@@ -26,12 +26,13 @@ from sentviz.models.protocol import Capture, Inputs  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
 from sentviz.runs.target import log_odds  # noqa: E402
 from tests.foreign.models import DECODERS, KINDS, SHORT, TEXT, answers, expected_output, loaded, theirs  # noqa: E402
+from tests.shipped import often  # noqa: E402
 
 pytestmark = pytest.mark.slow
 UNCALLED = ("deberta", "deberta-v2", "mpnet")  # transformers computes their attention without its attention interface
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", often(KINDS, "roberta", "modernbert", "mpnet", "deberta-v2", "llama"))
 def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
     """Logits, maps and states equal those of transformers, alone and padded, with eager and fused attention. Two texts read together have
     the traces of each alone.
@@ -390,7 +391,7 @@ def test_patched_cells_are_those_of_hooks_on_transformers(kind: str, folders: di
     assert pair.joint([pair.edit("state", (1, i)) for i, _ in aligned]).share == pytest.approx(1, abs=1e-4) or len(ids[0]) != len(ids[1])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", often(KINDS, "bert", "qwen3"))
 def test_direct_contributions_sum_to_the_logits_of_transformers(kind: str, folders: dict[str, Path]) -> None:
     """The contributions of embedding, heads, feed-forward networks and biases sum to the difference of two logits, to 1e-4."""
     model = loaded(folders[kind])
