@@ -285,6 +285,7 @@ def test_the_runs_of_one_data_set() -> None:
     assert len(app.dataframe[0].value) > len(table)
 
 
+@pytest.mark.exhaustive
 def test_the_first_page_stands_without_torch() -> None:
     """In a new process the Explore page is drawn without torch, sklearn, scipy, umap and transformers."""
     code = f"""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from sentviz.models import attention as at
 from tests import slow
+from tests.shipped import often
 
 DOUBLE = torch.float64
 
@@ -130,7 +131,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("n, window, places, lengths", PATTERNS)
 @pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize("block", [1, 4, 64])
+@pytest.mark.parametrize("block", often([1, 4, 64], 4))
 def test_banded_is_the_dense_masked_formula(
     n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,7 @@ def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_explanations_never_expand_the_whole_table(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts of the table make the whole, and the smallest edit, word suggestions and gradients read only parts."""
     monkeypatch.setattr("sentviz.models.encoder.TABLE_ROWS", 7)

@@ -36,6 +36,7 @@ def test_a_link_names_the_capability_and_a_failed_edit_shows_both_texts() -> Non
     assert app.dataframe[0].value["before the edit"].tolist()[0] == failed["before"].iloc[0]
 
 
+@pytest.mark.exhaustive
 def test_a_link_to_a_case_opens_it_in_explore_with_its_label() -> None:
     """The link has the id of the case, so that it needs no private text."""
     card = stored_card(find(RUN))

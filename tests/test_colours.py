@@ -113,6 +113,7 @@ def points() -> pd.DataFrame:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     """ "positive" has the same colour in probabilities, layers, epochs, embeddings (page and file), t-SNE panels and browser views."""
     from sentviz.browser.packing import palettes

@@ -179,6 +179,7 @@ def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Ca
         client.close()
 
 
+@pytest.mark.exhaustive
 def test_headers_and_bodies_have_a_time(start: Callable[..., int], limits: Callable[..., None]) -> None:
     """A client that is too slow with headers or body gets an error; then the connection is closed, also for one that continues or sends
     nothing.

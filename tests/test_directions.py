@@ -100,6 +100,7 @@ def test_removal_breaks_only_the_model_that_reads_the_direction() -> None:
             assert (sides["axis"] == sides["none"]).mean() == (pytest.approx(0.5, abs=0.03) if read == 0 else 1)
 
 
+@pytest.mark.exhaustive
 def test_removal_falls_to_chance_and_random_directions_do_nothing() -> None:
     """The table has chance for the direction and LEACE at all tokens, no change for random directions, and counts lost accuracy."""
     table: Any = FOUND.removal(random=8).set_index(["measure", "depth", "name", "place"])

@@ -118,6 +118,7 @@ def test_a_lasso_in_a_link_keeps_its_rows() -> None:
     assert drawn(app)["outline"] == {"layer": 2, "corners": [list(map(float, corner)) for corner in outline]}
 
 
+@pytest.mark.exhaustive
 def test_a_cell_fades_the_others() -> None:
     app = opened("embeddings", slice="cell=1,0")
     assert "are chosen" in page_text(app)

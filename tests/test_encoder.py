@@ -17,6 +17,7 @@ from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Replac
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
 from tests import makers, slow
 from tests.makers import small_encoder
+from tests.shipped import often
 
 VANILLA: dict[str, Any] = {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"}
 DIFF: dict[str, Any] = {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}
@@ -155,7 +156,7 @@ def test_differential_attention_is_the_published_formula() -> None:
     np.testing.assert_allclose(got[0], want, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", often(FORMS, *list(FORMS)[:6]))
 def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logits, pooled vectors and gradients equal those of a pass that captures (and computes) every state; also under interventions."""
     form = FORMS[name] | {"pooling": "cls", "max_length": 40}

@@ -33,6 +33,7 @@ def test_a_class_of_another_run_is_named_and_left_out() -> None:
     assert app.selectbox(key="focus-target").value == ""
 
 
+@pytest.mark.exhaustive
 def test_slow_exact_values_wait_for_a_button(monkeypatch: pytest.MonkeyPatch) -> None:
     """A button states the time of slow exact values; the words have the colours of removal until then."""
     from app.views.sentence import exact_part

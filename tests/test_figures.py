@@ -262,6 +262,7 @@ def test_scalars_by_share_of_training_end_together() -> None:
         scalar_evolution({"short": history()}, ["lambda"], x="epoch")  # type: ignore[arg-type]
 
 
+@pytest.mark.exhaustive
 def test_lambda_change_and_print() -> None:
     changed = scalar_evolution({"a<b>": history(), "b": history(-0.3)}, ["lambda"], change=True)
     assert changed.frame.groupby(["run", "layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)

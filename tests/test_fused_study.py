@@ -148,6 +148,7 @@ def test_claims_that_rest_on_the_names_of_the_rows_are_open() -> None:
     assert evidence("Last head ÷ √d has the smallest spread of gains")[0] == "open"
 
 
+@pytest.mark.exhaustive
 def test_equal_spreads_cannot_be_refuted() -> None:
     """The p value is that of Pitman and Morgan's t from sums and differences of paired gains, n = 5."""
     from scipy.stats import t

@@ -55,6 +55,7 @@ def tokens(model: Model) -> Iterator[tuple[int, str, str, str, list[float]]]:
                 yield i, word, name, trace.tags[j], [*gates, sum(gates) / len(gates)]
 
 
+@pytest.mark.exhaustive
 def test_means_intervals_and_chance_are_those_of_loops(model: Model, measured: pd.DataFrame) -> None:
     """Every row of every kind equals loops over the tokens of single traces."""
     seen = list(tokens(model))
@@ -88,6 +89,7 @@ def test_words_are_frequent_known_and_of_the_model(measured: pd.DataFrame, model
     assert {"the", "a"} <= set(words["name"]) <= {word.lower() for word in stood}
 
 
+@pytest.mark.exhaustive
 def test_a_difference_is_that_of_two_means_and_its_interval_that_of_texts(model: Model, measured: pd.DataFrame) -> None:
     """The interval of a difference equals the one from each text's written-out effect on the difference."""
     (first, second), sides = next(iter(CONTRASTS.items()))

@@ -64,6 +64,7 @@ def test_dimensions_are_compared_within_one_setting(shelf: Shelf) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
     """Public accuracies are 79.1 to 88.2 %: wrong in 42 to 24 of 200 rows. Each dimension is a part of its own."""
     few, many, near = dict.fromkeys(PUBLIC, 5), dict.fromkeys(PUBLIC, 80), {2: 42, 4: 35, 8: 30, 16: 24}

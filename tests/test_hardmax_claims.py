@@ -40,6 +40,7 @@ def test_no_claim_is_left_out() -> None:
     assert {claim.statement for claim in claims.CLAIMS} == {THEOREM, EMBEDDING, ENOUGH, *SENTIMENT, FURTHEST, GROWS, REACHED}
 
 
+@pytest.mark.exhaustive
 def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
     frame = judged([], ["hardmax"])
     assert len(frame) == len(claims_of(PAPER))

@@ -29,6 +29,7 @@ def with_headline(model: Model, text: str) -> Trace:
     return supported(model, model.trace(text), chance(model, OWN))
 
 
+@pytest.mark.exhaustive
 def test_the_planted_reason_is_named() -> None:
     """The headline names a planted word or pair, and says if no single word explains the answer."""
     model = planted_model(lambda there: 3 * there("tender") - 1)

@@ -70,6 +70,7 @@ def test_inverted_scores_explain_the_other_class(model: Model) -> None:
     assert judged.verdict == "believe" and "explain “positive” well" in judged.answer
 
 
+@pytest.mark.exhaustive
 def test_random_scores_are_rarely_believed(model: Model) -> None:
     """Of 20 random explanations, at most 3 are believed, and at least 8 are doubted."""
     rng, text = np.random.default_rng(3), "a dull but clever garden is not warm"

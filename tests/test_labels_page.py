@@ -30,6 +30,7 @@ def table(n: int = 300) -> pd.DataFrame:
 
 
 @SHIPPED
+@pytest.mark.exhaustive
 def test_stored_rows_open_with_the_answer_and_their_most_suspicious_label(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without texts, labels are judged all the same; the demo set does not take the place of the list; repeats need the texts."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))

@@ -77,6 +77,7 @@ def test_before_is_without_the_lexicon_alone() -> None:
 
 
 @pytest.mark.parametrize("injection", INJECTIONS)
+@pytest.mark.exhaustive
 def test_a_neutral_row_cannot_move_in_layer_1_unless_it_is_multiplied(injection: str) -> None:
     """Softmax cancels equal biases of [CLS] in layer 1, but not a factor; in layer 2 the states have changed."""
     model = random_model(**INJECTIONS[injection])

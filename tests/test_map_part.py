@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from app.components.attention_map import Picked, content, picked
 from sentviz.analysis.maps.longmap import map_of_trace, pack, tile, units
 from tests.fakes import fake_trace
+from tests.shipped import often
 from tests.test_app import page_text
 
 pytestmark = pytest.mark.slow
@@ -83,7 +84,9 @@ def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
     assert "Click a cell" in text
 
 
-@pytest.mark.parametrize("text", ["?", "<b>bold</b> </script>", "**b** $x$ :red[r] `c`", "مرحبا بالعالم", "👩‍👩‍👧 😀", "a" * 3000])
+@pytest.mark.parametrize(
+    "text", often(["?", "<b>bold</b> </script>", "**b** $x$ :red[r] `c`", "مرحبا بالعالم", "👩‍👩‍👧 😀", "a" * 3000], "?")
+)
 def test_any_text(page: Any, text: str) -> None:
     """One token, markup, markdown, right-to-left text, emoji and one long word give no exception and no markup."""
     app = page(text=text)

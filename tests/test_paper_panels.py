@@ -111,6 +111,7 @@ def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
         roc_panels(panels.rocs([]))
 
 
+@pytest.mark.exhaustive
 def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
     """Lambdas start at 0.2; seeds end 0.1 and 0.3 higher in layer 1, twice that in layer 2."""
     seeds = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, drift=drift) for seed, drift in ((0, 0.1), (1, 0.3))]

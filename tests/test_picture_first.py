@@ -25,6 +25,7 @@ def test_the_picture_is_above_its_controls(page: str, control: str) -> None:
     assert picture < next(place for place, (_, key) in enumerate(nodes) if key == control)
 
 
+@pytest.mark.exhaustive
 def test_the_verdict_on_components_has_its_picture_before_its_reasons() -> None:
     """The picture follows the verdict; the list of reasons is below the picture."""
     nodes = list(opened("components").main)

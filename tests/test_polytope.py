@@ -17,6 +17,7 @@ def by_name(statements: list[Statement]) -> dict[str, Statement]:
 
 @settings(deadline=None, max_examples=80)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 24), st.floats(0.2, 20), st.booleans())
+@pytest.mark.exhaustive
 def test_the_theorem_holds_on_random_runs(seed: int, d: int, n: int, alpha: float, grid: bool) -> None:
     rng = np.random.default_rng(seed)
     q = rng.normal(size=(d, d))

@@ -17,6 +17,7 @@ from sentviz.figures.source import Source
 from sentviz.gallery.points import Points
 from sentviz.gallery.subjects import Answers, sourced
 from sentviz.runs.store import Run
+from tests.shipped import often
 from tests.test_app import RUN, opened, page_text
 
 OURS = ("a dull garden", "a bright song and a warm soup", "the soup is not bright", "nobody sang, it was dull")
@@ -89,7 +90,7 @@ def test_words_need_texts() -> None:
 
 @SHIPPED
 @pytest.mark.slow
-@pytest.mark.parametrize("view", ["matrix", "curves", "calibration"])
+@pytest.mark.parametrize("view", often(["matrix", "curves", "calibration"], "matrix"))
 def test_the_confusion_page_needs_no_model(monkeypatch: pytest.MonkeyPatch, view: str) -> None:
     rows = brought()
     monkeypatch.setattr(cache, "table", lambda focus: rows)

@@ -37,6 +37,7 @@ def read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False)
 
 
+@pytest.mark.exhaustive
 def test_every_row_has_the_reason_and_the_words_of_explain(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
     """The witness are the same functions, text by text. A row without a text has a remark; a formula is escaped; no labels are needed."""
     texts = [*TEXTS[:3], "=cold soup", ""]

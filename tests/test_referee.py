@@ -92,6 +92,7 @@ def test_scores_without_a_sign_are_compared_with_sizes() -> None:
     assert got[["ranks", "signs", "error"]].isna().all()
 
 
+@pytest.mark.exhaustive
 def test_random_explanations_are_at_chance() -> None:
     """Random explanations of 120 texts of five words find a fifth of the first words and half of the signs, without rank correlation."""
     rng = np.random.default_rng(1)

@@ -267,6 +267,7 @@ def test_a_resume_point_of_other_data_is_refused(tmp_path: Path, monkeypatch: py
         ("optimizer.0.exp_avg", False),
     ],
 )
+@pytest.mark.exhaustive
 def test_a_resume_point_without_one_of_its_tensors_is_damaged(name: str, older: bool, tmp_path: Path) -> None:
     """One sentence, and the trainer does not believe that it went on."""
     toy_trainer(tmp_path / "x").fit(progress=False, until=3)

@@ -28,6 +28,7 @@ from sentviz.runs.catalog import catalog
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
 from tests.makers import LABELS
+from tests.shipped import often
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", often(DAMAGES, *list(DAMAGES)[:8]))
 def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: Path) -> None:
     """The error names the run or file and the reason; the other run loads, and the catalogue lists both."""
     damage, reason = DAMAGES[name]

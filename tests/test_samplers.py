@@ -22,6 +22,7 @@ from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from tests.makers import planted_model, small_model
+from tests.shipped import often
 
 TEXT = "what a warm clever song we saw but dull"
 needs_judges = pytest.mark.skipif(importlib.util.find_spec("shap") is None, reason="needs the extra judges")
@@ -214,7 +215,7 @@ def test_a_package_that_is_missing_is_named(model: Model, trace: Trace, monkeypa
 CLASS_SCORES = [name for name, method in SCORES.items() if method.unit == "log-odds" and not method.package]
 
 
-@pytest.mark.parametrize("name", CLASS_SCORES)
+@pytest.mark.parametrize("name", often(CLASS_SCORES, *list(CLASS_SCORES)[:3]))
 def test_every_method_explains_one_class_against_another(name: str) -> None:
     """Scores of A against B are the negative of B against A, and those of two classes add to none; the words name both classes."""
     model = small_model(labels=["sad", "plain", "glad"])

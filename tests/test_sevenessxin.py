@@ -26,6 +26,7 @@ from sentviz.training.finishing import test_splits as splits_for_tests
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import task_of
 from tests import makers, slow
+from tests.shipped import often
 
 TEXTS = ["i am so happy today", "this is sad", "not what i want at all", "fine"]
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
@@ -47,7 +48,7 @@ def recipe(model: str) -> Recipe:
     return Recipe.read(source("sevenessxin", "sentiment140"), model=model)
 
 
-@pytest.mark.parametrize("model", VERSIONS)
+@pytest.mark.parametrize("model", often(VERSIONS, *list(VERSIONS)[:3]))
 def test_a_version_is_as_table_one_says(model: str) -> None:
     """Shape, batch and number of parameters equal those counted from the paper's sizes; the second phase has an additional temperature per
     layer.

@@ -265,6 +265,7 @@ def test_importance_is_drawn_beside_an_even_share() -> None:
             token_importance(["so", "good"], wrong, title="none")
 
 
+@pytest.mark.exhaustive
 def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None:
     """The encoder has the sizes of the run that is asked for; a version that is not installed is named with its command."""
     study = Study.of(prints.DATASET, small_runs)

@@ -276,6 +276,7 @@ def test_batches_equal_single_texts(either: Tokenizer) -> None:
     assert either.encode_batch([]) == [] and either.ids_batch([]) == []
 
 
+@pytest.mark.exhaustive
 def test_threads_do_not_disturb_each_other(either: Tokenizer) -> None:
     with ThreadPoolExecutor(4) as pool:
         lengths = list(pool.map(lambda n: len(either.encode("good " * 50, max_length=n)), list(range(1, 40)) * 5))

@@ -56,6 +56,7 @@ def test_the_browser_gets_what_was_measured(film: Film) -> None:
     np.testing.assert_allclose(sentence["probabilities"], [trace.probabilities for trace in film.traces.values()], atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_places_keep_their_distances(film: Film) -> None:
     """The places are the joint picture up to one factor for all epochs."""
     at, raw = film.places(), film.seen.vectors

@@ -75,6 +75,7 @@ def test_planted_slices_are_found_and_nothing_else(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.exhaustive
 def test_other_halves_find_the_planted_slices_too(rows: Rows, seed: int) -> None:
     assert {"col=product:phone~has=negation", "word=battery"} <= set(weak_slices(rows, seed=seed).weaker["slice"])
 

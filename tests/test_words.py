@@ -251,6 +251,7 @@ def test_stop_words_leave_what_decides() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("weights", often([range(40, 0, -1), [3.0] * 40, [1000, 30, *range(28, 0, -1)]], [1000, 30, *range(28, 0, -1)]))
+@pytest.mark.exhaustive
 def test_no_two_boxes_of_a_cloud_overlap(seed: int, weights: list[float]) -> None:
     """All boxes are inside the area without overlap, with areas in proportion to weights, and depend on the seed only."""
     words = [f"{word}{i}" for i, word in zip(range(len(list(weights))), VOCABULARY * 4, strict=False)]

@@ -158,6 +158,7 @@ def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPat
     assert any("too large to write here" in warning.value for warning in app.warning) and len(calls) == 2
 
 
+@pytest.mark.exhaustive
 def test_the_verdict_page_offers_a_report() -> None:
     """Explore offers the one-file report of the sentence as a download."""
     app = opened()

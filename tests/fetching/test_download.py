@@ -93,6 +93,7 @@ def test_changed_content_starts_anew(hub: Hub, file: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_waiting_as_told(hub: Hub, file: str, tmp_path: Path) -> None:
     hub.trouble = [("after", 1), None]
     start = time.monotonic()
@@ -142,6 +143,7 @@ def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_troubled_servers_are_left_after_a_while(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for trouble, message in ((503, "it answered 503"), ("drop", "the connection broke")):
         hub.trouble, hub.requests = [trouble] * 9, []

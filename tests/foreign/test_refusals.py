@@ -23,6 +23,7 @@ from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.foreign import ForeignTask  # noqa: E402
 from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
+from tests.shipped import often  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,7 @@ DAMAGED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", DAMAGED)
+@pytest.mark.parametrize("how", often(DAMAGED, *list(DAMAGED)[:4]))
 def test_a_run_runs_no_code_and_does_not_contradict_itself(
     how: str, toy_data: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from sentviz.data.texts import LONGEST, is_blank, word_spans  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from tests.foreign.models import loaded, saved, theirs  # noqa: E402
+from tests.shipped import often  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +67,7 @@ def of_an_owner(tokenizer: Any) -> None:
 
 
 END = "XLM-R with special tokens of its owner, which loses the start of long texts"
+OWNERS = "BERT, cased, with special tokens of its owner"
 MODELS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "BERT": ("bert", lambda tokenizer: None, {}),
     "BERT, cased, with special tokens of its owner": ("bert", cased, {}),
@@ -125,7 +127,7 @@ def compare(model: Any, folder: Path, texts: list[str], tolerance: float = 1e-5)
     np.testing.assert_allclose(answers, wanted, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", often(MODELS, *list(MODELS)[:4]))
 def test_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
     folder = folder_of(name, tmp_path)
     compare(loaded(folder), folder, hostile(40))
@@ -190,7 +192,7 @@ DOORS = {"a model in memory": of_memory, "score": of_file, "serve": of_server, "
 SPELLING = ["a warm [SEP] song", "dull [URL]garden", "[MASK]", "<pad> a [lion] song <pad>", "zebras zebra LOUD quiet [[SEP]]"]
 
 
-@pytest.mark.parametrize("name", ["BERT, cased, with special tokens of its owner", "Llama, whose answer is at the last token", "RoBERTa"])
+@pytest.mark.parametrize("name", often([OWNERS, "Llama, whose answer is at the last token", "RoBERTa"], OWNERS))
 @pytest.mark.parametrize("door", [*list(DOORS)[:3], pytest.param("ONNX", marks=pytest.mark.exhaustive)])
 def test_every_door_reads_them_alike(door: str, name: str, tmp_path: Path) -> None:
     """The answers to a text with special tokens are those of transformers to 1e-5 (random weights: 1e-4 of a graph) for every door."""
