@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Literal
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.embedded_record import extract_record
 from sentviz.export.record import ChangedError, Record
-from sentviz.figures.source import Call
+from sentviz.figures.source import Call, Source
 from sentviz.io.files import read_regular
 from sentviz.runs.store import Run, runs
 
@@ -63,14 +63,15 @@ def compare_with_runs(record: Record) -> Verdict:
         place = verdicts.index(worst)
         letter = ascii_lowercase[place] if place < len(ascii_lowercase) else f"{place + 1}"
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
-    available = runs()
+    available, sources = runs(), set[Source]()
     for source in record.runs:
         run = available.get(source.run)
         if not isinstance(run, Run):
             return Verdict("cannot be had", f"Its run {source.run:.100} is not installed.", record)
-        if run.digest != source.digest:
+        if not run.had_digest(source.digest):
             why = f"Its run {source.run} has the digest {source.digest:.40}; the installed run of this name has {run.digest}."
             return Verdict("cannot be had", why, record)
+        sources.add(replace(source, digest=run.digest))
     if record.call is None:
         return Verdict("cannot be had", "Its record does not say how to draw the figure again.", record)
     from sentviz.gallery import FIGURES, draw
@@ -92,7 +93,7 @@ def compare_with_runs(record: Record) -> Verdict:
         return Verdict("cannot be had", f"It cannot be drawn again with the options in its record ({type(error).__name__}).", record)
     if changed := record.differs(again.frame):
         return Verdict("differs", f"The installed runs give other numbers: {changed}.", record)
-    if differing := set(again.runs) ^ set(record.runs):
+    if differing := set(again.runs) ^ sources:
         first = min(differing, key=lambda source: (source in again.runs, source.run))
         details = f"{first.run} (seed {first.seed}, {first.rows}, digest {first.digest})"
         why = f"Its record does not name the runs that its figure shows: see {details}."

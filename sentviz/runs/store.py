@@ -41,6 +41,7 @@ from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.io.paths import home, is_path, place
+from sentviz.runs.renewed import config_before
 from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table
 
 if TYPE_CHECKING:
@@ -177,13 +178,25 @@ class Run:
     @cached_property
     def digest(self) -> str:
         """Twelve hex digits that change if anything in the run changes; another epoch or length has a digest of its own."""
-        variant = self.weights.removeprefix("model.safetensors") + (f"@{self.max_length}" if self.max_length else "")
-        return hashlib.sha256(self._config_bytes() + variant.encode()).hexdigest()[:12]
+        return _digest(self._config_bytes() + self._variant)
+
+    @property
+    def _variant(self) -> bytes:
+        return (self.weights.removeprefix("model.safetensors") + (f"@{self.max_length}" if self.max_length else "")).encode()
 
     @cached_property
     def _stored(self) -> str:
         """The digest with the weights of the best state and the trained length."""
-        return hashlib.sha256(self._config_bytes()).hexdigest()[:12]
+        return _digest(self._config_bytes())
+
+    def had_digest(self, digest: str) -> bool:
+        """Return whether a digest is the run's, or was it before its predictions were written anew (`sentviz.runs.renewed`)."""
+        before = self._config_before
+        return digest == self.digest or (bool(before) and digest == _digest(before + self._variant))
+
+    @cached_property
+    def _config_before(self) -> bytes:
+        return config_before(self._stored, self._config_bytes())
 
     @cached_property
     def is_shipped(self) -> bool:
@@ -193,8 +206,12 @@ class Run:
 
     @property
     def beside(self) -> Path:
-        """Folder in the user's library for what is measured on a shipped run. It is found by the digest of the run as it is stored."""
-        return home() / "measured" / self._stored
+        """Folder in the user's library for what is measured on a shipped run. It is found by the digest of the run as it is stored.
+
+        What was measured before the predictions of the run were written anew stays in the folder of the digest before.
+        """
+        folders, before = home() / "measured", self._config_before
+        return older if before and (older := folders / _digest(before)).is_dir() else folders / self._stored
 
     @property
     def files(self) -> dict[str, str]:
@@ -408,6 +425,10 @@ def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     except ValueError as error:
         raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
     return text
+
+
+def _digest(config: bytes) -> str:
+    return hashlib.sha256(config).hexdigest()[:12]
 
 
 def checked_path(folder: Path, file: str, digest: str, owner: str, card: str, remedy: str = "") -> Path:

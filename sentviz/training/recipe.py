@@ -184,9 +184,9 @@ class Recipe:
         if not name:
             return pinned
         teacher = find(name)
-        if digest not in ("", teacher.digest):
+        if digest and not teacher.had_digest(digest):
             raise RunError(f"The recipe's teacher is another run than the installed {name}: its digest is {digest}, not {teacher.digest}.")
-        return replace(pinned, teacher=f"{name}@{teacher.digest}")
+        return replace(pinned, teacher=f"{name}@{digest or teacher.digest}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return all settings, for config.json."""

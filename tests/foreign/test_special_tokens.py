@@ -70,7 +70,7 @@ END = "XLM-R with special tokens of its owner, which loses the start of long tex
 OWNERS = "BERT, cased, with special tokens of its owner"
 MODELS: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "BERT": ("bert", lambda tokenizer: None, {}),
-    "BERT, cased, with special tokens of its owner": ("bert", cased, {}),
+    OWNERS: ("bert", cased, {}),
     "RoBERTa": ("roberta", masks_with_spaces, {}),
     "DistilBERT with tokens of its owner": ("distilbert", of_an_owner, {}),
     END: ("xlm-roberta", added("<url>", "[SEP]", special=True), {}),
