@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
+from tests.tools.attack import served
 from tests.tools.attack.__main__ import CASES, ROOT, chosen, full
 from tests.tools.attack.case import Case, Outcome, never, says, sentence, table, unmet
 from tests.tools.attack.runner import attacked
-from tests.tools.attack.watch import bounded
+from tests.tools.attack.watch import bounded, pace
 
 QUICK = ("library/verify a folder", "library/archive: no zip", "server/deep JSON")
 
@@ -70,3 +73,18 @@ def test_a_command_is_ended_when_it_takes_too_much(tmp_path: Path, monkeypatch: 
 def test_some_attacks_hold() -> None:
     outcomes = attacked([case for case in CASES if full(case) in QUICK], ROOT, lambda outcome: None)
     assert {result.name: result.verdict for result in outcomes} == {name.partition("/")[2]: "holds" for name in QUICK}
+
+
+def test_work_is_counted_in_seconds_of_an_idle_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A processor second counts half while the machine makes half as many additions in it as if nothing else ran."""
+    seconds = iter([0.0, 3.0, 3.0, 4.0])
+
+    async def asked(answered: Callable[[], None]) -> None:
+        answered()
+
+    monkeypatch.setattr(served, "pace", lambda: 0.5)
+    monkeypatch.setattr(served, "PAUSE", 0.0)
+    meanwhile = served.Meanwhile(asked, lambda: next(seconds), answers=False)
+    asyncio.run(meanwhile.go_on(2))
+    assert meanwhile.slowest()[1] == 1.5 and not meanwhile.lost
+    assert pace() > 0

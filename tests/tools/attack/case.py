@@ -12,7 +12,7 @@ GROWTH = 500  # megabytes that an input may cost at most
 SHORT = 40  # characters of a sentence that is shown with the next one
 MOST = 100  # characters of a verdict in the table
 WAITED = "another waited"
-WAIT = 2.0  # processor seconds that the target may compute more than at rest before it answers another visitor: a second of two cores
+WAIT = 2.0  # seconds of an idle core that the target may compute more than at rest before it answers another visitor
 HANG = 30.0  # seconds by the clock that another visitor may wait longer than at rest, whatever else the machine does
 PROGRESS = re.compile(r"\w+: +\d+%|\w+: \d+ ?\S+ \[|Rows")  # a bar on the terminal
 FAULT = re.compile(r"Traceback \(most recent|fault of sentviz|nobody foresaw|Internal Server Error|Something went wrong here")
@@ -71,7 +71,7 @@ class Outcome:
     output: str = ""
     rest: float | None = None  # slowest ordinary answer before the attack
     felt: float | None = None  # slowest ordinary answer during it
-    rest_work: float = 0.0  # processor seconds of the target from a question to its answer, at most, before the attack
+    rest_work: float = 0.0  # seconds of an idle core that the target computes from a question to its answer, at most, before the attack
     work: float = 0.0  # the same during it
     falls: list[str] = field(default_factory=list)
     skipped: str = ""

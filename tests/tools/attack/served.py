@@ -17,7 +17,7 @@ from pathlib import Path
 from websockets.exceptions import ConnectionClosed
 
 from tests.tools.attack.case import Case, Outcome
-from tests.tools.attack.watch import EVERY, SLOWER, Watch, computed, environment
+from tests.tools.attack.watch import EVERY, SLOWER, Watch, computed, environment, pace
 from tests.tools.soak import free_port
 
 RUN = "sst2/ndt-unit-2"
@@ -141,7 +141,7 @@ class Meanwhile:
 
     def __init__(self, ask: Ask, work: Callable[[], float], *, answers: bool) -> None:
         self._ask, self._work, self._answers, self.lost = ask, work, answers, ""
-        self._waits = list[tuple[float, float]]()  # seconds by the clock, and processor seconds of the target
+        self._waits = list[tuple[float, float]]()  # seconds by the clock, and seconds of an idle core that the target computed
         self._since: tuple[float, float] | None = None  # clock and work at a question without an answer
 
     async def rest(self) -> tuple[float, float]:
@@ -166,7 +166,7 @@ class Meanwhile:
 
     def _answered(self) -> None:
         if self._since is not None:
-            self._waits.append((time.monotonic() - self._since[0], self._work() - self._since[1]))
+            self._waits.append((time.monotonic() - self._since[0], pace() * (self._work() - self._since[1])))
             self._since = None
 
     def slowest(self) -> tuple[float, float]:
