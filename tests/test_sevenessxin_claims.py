@@ -218,6 +218,16 @@ def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.Monk
     assert "−1.00 [−2.00, +0.10] points" in finding.evidence and "so this is not its setting" in finding.evidence
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("masked", "read", "verdict"), [(20, 20, "holds"), (20, 80, "fails"), (80, 20, "fails"), (20, 24, "open")])
+def test_training_with_padding(masked: int, read: int, verdict: str, tmp_path: Path) -> None:
+    """Only an interval inside or outside of one point decides; one configuration alone decides nothing."""
+    runs = seeds(tmp_path, {"7ess-v1": masked, "7ess-v1-unmasked": read}, n=3)
+    finding = judge("Trained with padding read", runs)
+    assert finding.verdict == verdict and f"{1 - read / 200:.1%}" in finding.evidence and "3 against 3 seeds" in finding.evidence
+    assert judge("Trained with padding read", [run for run in runs if "unmasked" in run.name]).verdict == "unjudged"
+
+
 def test_no_page_says_what_reading_padding_costs_the_published_setting() -> None:
     """The measured run was trained masked, so page, opening, items and caption say that it was; the claim is counted, not tested."""
     (claim,) = (claim for claim in CLAIMS if claim.id == "3e5e63")

@@ -43,6 +43,7 @@ CHANGES = {  # difference from the usual training, by variant
     "5k-epochs": "5,000 rows, with epochs",
     "6k-updates": "6,000 updates",
     "2-epochs": "two epochs",
+    "12-epochs": "twelve epochs at most",
     "3k-masked": "3,000 masked updates first",
     "wide": "wide start",
     "wide-512": "wide start, 512 tokens",
