@@ -49,7 +49,7 @@ def computed(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-ADDITIONS = 600_000  # of a measurement of the pace
+ADDITIONS = 600_000  # the pace is measured over so many
 SPEED = 18_000_000  # additions in Python that a core of the machine of the table makes in a second if nothing else runs
 
 
