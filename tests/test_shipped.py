@@ -42,8 +42,8 @@ def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
 
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
 def test_no_digest_has_changed() -> None:
-    """The digest of config.json of every shipped run is unchanged."""
-    assert {name: Run.open(ROOT / name, name).digest for name in DIGESTS} == DIGESTS
+    """The digest of config.json of every shipped run is unchanged, or was this before its predictions were written anew."""
+    assert not [name for name, digest in DIGESTS.items() if not Run.open(ROOT / name, name).had_digest(digest)]
 
 
 LOADING = """
