@@ -22,6 +22,8 @@ ENDINGS = {  # addition to the model, by the ending of a preset's name
     "xia": "lexicon multiplied",
     "all": "lexicon on all heads",
     "all-scaled": "lexicon on all heads, scaled",
+    "from-cls": "answers from [CLS]",
+    "from-cls-last-scaled": "answers from [CLS], lexicon on the last head, scaled",
     "last": "lexicon on the last head",
     "last-scaled": "lexicon on the last head, scaled",
     "gated": "gates",

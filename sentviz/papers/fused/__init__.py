@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.fused.presets import INJECTIONS, MODELS, PRESETS
+from sentviz.papers.fused.presets import ADDITIONS, INJECTIONS, MODELS, PRESETS
 from sentviz.runs.registry import Page, Paper, Study
 from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
@@ -128,6 +128,7 @@ PAPER = Paper(
     ),
     presets=PRESETS,
     injections=INJECTIONS,
+    additions=ADDITIONS,
     studies={
         "fused": Study("a [CLS] encoder without and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
         "fused-ood": Study(

@@ -19,4 +19,5 @@ INJECTIONS: dict[str, dict[str, Any]] = {
     "last": {"lexicon": "add", "lexicon_heads": "last"},
     "last-scaled": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True},
 }
+ADDITIONS: dict[str, dict[str, Any]] = {"from-cls": {"pooling": "cls"}}  # for a base whose classifier reads the mean of all tokens
 MODELS = ("cls", *(f"cls-{injection}" for injection in INJECTIONS))
