@@ -10,7 +10,7 @@ import pytest
 
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Sentence, Study
-from sentviz.papers.fused import PAPER
+from sentviz.papers.fused import PAPER, study
 from sentviz.papers.fused.claims import CLAIMS
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.sections import TextBlock
@@ -44,6 +44,22 @@ def test_no_claim_on_cls_is_judged_where_the_classifier_reads_the_mean(claim: st
     part = dict(both.parts)["multilingual E5"]
     assert part.verdict == "unjudged" and "reads the mean of all tokens" in part.evidence
     assert dict(test([*own, *encoder(tmp_path / "cls", "e5")]).parts)["multilingual E5"].verdict == alone.verdict
+
+
+@pytest.mark.slow
+def test_claims_and_figure_5_read_the_runs_on_e5_that_answer_from_cls(tmp_path: Path) -> None:
+    """Where runs on E5 answer from [CLS], they stand in the place of those that answer from the mean, and are judged."""
+    own, mean, reading = encoder(tmp_path), encoder(tmp_path, "e5", "mean"), encoder(tmp_path, "e5-from-cls")
+    both = [*own, *mean, *reading]
+    assert study.encoders_on_cls(both, "nsmc") == ["e5-from-cls", "cls"] and study.encoders(both, "nsmc") == ["e5", "cls"]
+    assert study.encoders_on_cls([*own, *mean, *reading[3:]], "nsmc") == ["e5", "cls"]  # no baseline that answers from [CLS]
+    for claim in ON_CLS:
+        (test,) = (each.test for each in CLAIMS if each.id == claim)
+        parts = dict(test(both).parts)
+        assert parts.keys() == {"multilingual E5 that reads [CLS]", "an encoder from scratch"}
+        assert all(part.verdict == test(own).verdict != "unjudged" for part in parts.values())
+    caption = make("cls-lines", Study.of("nsmc", both)).caption
+    assert "multilingual E5 that reads [CLS]" in caption and "the mean of all tokens" not in caption
 
 
 @pytest.mark.slow

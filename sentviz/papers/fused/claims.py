@@ -140,7 +140,7 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
         changes: whether the claim is that it changes; otherwise that every layer stays the same within a tenth. It is
             refuted by a layer whose change is more than a tenth (`equivalent`), but not by a smaller significant change.
     """
-    return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_deviation_of(dataset, runs, encoder, measure, changes))
+    return _by_encoder(fused.encoders_on_cls(runs, dataset), lambda encoder: _judge_deviation_of(dataset, runs, encoder, measure, changes))
 
 
 def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure: str, changes: bool) -> Finding:
@@ -183,7 +183,7 @@ def judge_cause(dataset: str, runs: Sequence[Run]) -> Finding:
 
     A shift and a gain that come together do not prove a cause.
     """
-    return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_cause_of(dataset, runs, encoder))
+    return _by_encoder(fused.encoders_on_cls(runs, dataset), lambda encoder: _judge_cause_of(dataset, runs, encoder))
 
 
 def _judge_cause_of(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:

@@ -75,9 +75,9 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     """
     from sentviz.analysis.maps.heads import CLS_MEASURES
     from sentviz.figures.heads import layer_lines
-    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, SETTINGS, encoders, heads_by_setting, reads_mean
+    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, SETTINGS, encoders_on_cls, heads_by_setting, reads_mean
 
-    ours = encoders(of.runs, of.name)
+    ours = encoders_on_cls(of.runs, of.name)
     frames: dict[str, pd.DataFrame] = {}
     runs: list[Run] = []
     counts, fewest, texts = [], [], []

@@ -39,7 +39,8 @@ SETTINGS = {
 }
 SCRATCH = "cls"  # encoder trained from scratch; the names of its settings are those of `SETTINGS`
 PRETRAINED = {"nsmc": "e5", "sst2": "minilm", "klue_nli": "e5", "korean_hate_speech": "e5", "question_pair": "e5"}  # data set -> base
-ENCODER_TITLES = {SCRATCH: "from scratch", "e5": "multilingual E5", "minilm": "MiniLM"}
+FROM_CLS = {"e5": "e5-from-cls"}  # base whose classifier reads the mean of all tokens -> the same base, whose classifier reads [CLS]
+ENCODER_TITLES = {SCRATCH: "from scratch", "e5": "multilingual E5", "e5-from-cls": "multilingual E5 that reads [CLS]", "minilm": "MiniLM"}
 INJECTED = tuple(model for model in SETTINGS if model not in (BASE, XIA))
 KINDS = {"McNemar": "one seed", "over seeds": "over seeds"}
 _PRINTED = {
@@ -175,6 +176,13 @@ def encoders(runs: Iterable[Run], *datasets: str) -> list[str]:
             enough = all(len(based.get(setting, ())) >= min(2, len(seeds)) for setting, seeds in scratch.items())
             complete[base] = complete.get(base, True) and enough
     return [*(base for base in complete if complete[base]), SCRATCH, *(base for base in complete if not complete[base])]
+
+
+def encoders_on_cls(runs: Iterable[Run], dataset: str) -> list[str]:
+    """Return our encoders for what is said of [CLS]: those of `encoders`, each as it reads [CLS] where its runs that do so are installed."""
+    every = list(runs)
+    reading = {base: other for base, other in FROM_CLS.items() if BASE in configurations(every, dataset, other)}
+    return [reading.get(encoder, encoder) for encoder in encoders(every, dataset)]
 
 
 def configurations(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> dict[str, list[Run]]:
