@@ -54,6 +54,20 @@ def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: f
         np.testing.assert_allclose(table[token], want, atol=1e-6)
 
 
+def test_whole_words_leave_out_emoticons_and_parts_of_terms(words: Tokenizer, pieces: Tokenizer) -> None:
+    """ "very" is only a part of an entry and the signs are of emoticons, so they stay neutral; "good" has its own entry's 1 + 2/4."""
+    more = pd.concat([ENTRIES, pd.DataFrame({"term": [":-)", "good:", "don't"], "polarity": [1.0, 3.0, -1.0]})])
+    whole = Lexicon.of("mine", more).of_whole_words()
+    assert (whole.name, whole.terms) == ("mine:whole-words", ("good", "very good", "bad", "plain", "zzz qqq", "don't"))
+    table = whole.polarity(words)
+    np.testing.assert_allclose(table[words.id_of("good")], [2.5 / 4.5, 1 / 4.5, 1 / 4.5], atol=1e-6)
+    np.testing.assert_allclose(table[words.id_of("very")], 1 / 3, atol=1e-7)
+    assert entries(whole, words, words.id_of("good"))["term"].tolist() == ["good"]
+    own = [token for term in whole.terms if len(token := pieces.ids_batch([term])[0]) == 1]
+    polar = np.flatnonzero(~np.isclose(whole.polarity(pieces), 1 / 3).all(axis=1) & (np.arange(pieces.vocab_size) >= 4))
+    assert set(polar) == {int(ids[0]) for ids in own if ids[0] >= 4}
+
+
 def test_counts_give_shares_and_intensity() -> None:
     """KOSAC's counts become shares, times 2/3 for medium intensity; an entry without counts adds nothing."""
     frame = pd.DataFrame({"term": ["가/X", "나/X", "다/X"], "form": ["가", "나", "다"], "n_pos": [3, 0, 0], "n_neut": [1, 0, 0]})

@@ -48,11 +48,18 @@ def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
     assert {key for key in long if long[key] != usual[key]} == {"variant", "max_length"}
 
 
+def test_whole_words_change_the_lexicon_and_nothing_else() -> None:
+    words, usual = (Recipe.read("fused_sst2", model="cls-last", variant=each).as_dict() for each in ("whole-words", ""))
+    assert {key for key in words if words[key] != usual[key]} == {"variant", "lexicon"}
+    assert words["lexicon"] == f"{usual['lexicon']}:whole-words"
+
+
 @pytest.mark.parametrize(
     ("variant", "model", "message"),
     [
         ("nonsense", "ndt-free-2", "There is no variant 'nonsense'. The variants are equal"),
         ("swapped", "ndt-unit-2", "has no negative lambdas"),
+        ("whole-words", "ndt-unit-2", "names no lexicon, so ndt-unit-2 has no variant whole-words"),
         ("frozen", "vanilla", "no lambda with a start value, so it has no variant"),
     ],
 )
@@ -62,9 +69,10 @@ def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, message: 
 
 
 def test_names_tell_variants_apart() -> None:
-    names = {Recipe.read("sst2", model="ndt-free-3", variant=variant, seed=2).name for variant in ("", *VARIANTS)}
+    of_ndt = VARIANTS.keys() - {"whole-words"}
+    names = {Recipe.read("sst2", model="ndt-free-3", variant=variant, seed=2).name for variant in ("", *of_ndt)}
     assert "sst2/ndt-free-3-frozen-s2" in names
-    assert len(names) == 1 + len(VARIANTS)
+    assert len(names) == 1 + len(of_ndt)
 
 
 def test_the_study_of_controls_has_every_control_beside_the_original(tmp_path: Path) -> None:

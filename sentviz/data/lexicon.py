@@ -9,10 +9,14 @@ An entry contains a token if the entry's token sequence contains it; equal lette
 scalar polarity, theta_P and theta_AP are both the unit vector of its sign, and theta_I is its size divided by the lexicon's largest size.
 From counts (KOSAC), theta_P and theta_AP are both the shares of the counts, and theta_I is 1, 2/3, 1/3 or 0 for high, medium, low or no
 intensity.
+
+A name with `WHOLE_WORDS` at its end is the same lexicon without emoticons, of whole words: an entry contains a token only if the token is
+the whole entry. With the usual rule the full stop and the pieces of words are polar, because some emoticon or longer word contains them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,7 +39,9 @@ LEXICONS = {
     "en": ("lexicon_en_vader", "lexicon_en_opinion", "lexicon_en_sentiwordnet"),
     "ko": ("lexicon_ko_knu", "lexicon_ko_kosac"),
 }
+JOINTS = re.compile(r"(?<=\w)[ '’-](?=\w)")  # A term of several words is joined by these signs.
 INTENSITY = {"High": 1.0, "Medium": 2 / 3, "Low": 1 / 3}
+WHOLE_WORDS = ":whole-words"
 SPECIALS = 4  # number of special entries at the start of every vocabulary
 
 
@@ -46,6 +52,7 @@ class Lexicon:
     name: str
     terms: tuple[str, ...]
     weights: npt.NDArray[np.float64]  # (T, 3) theta_P + theta_I theta_AP, in the order of SIDES
+    whole_words: bool = False  # an entry contains a token only if it is that token
 
     @classmethod
     def load(cls, name: str) -> Lexicon:
@@ -56,6 +63,8 @@ class Lexicon:
         """
         from sentviz.data import datasets
 
+        if name.endswith(WHOLE_WORDS):
+            return cls.load(name.removesuffix(WHOLE_WORDS)).of_whole_words()
         if name not in (known := [entry for group in LEXICONS.values() for entry in group]):
             raise InputError(f"There is no lexicon {name!r}. The lexicons are {', '.join(known)}.")
         try:
@@ -98,6 +107,16 @@ class Lexicon:
         np.add.at(summed, at, weights)
         return cls(name, tuple(places), summed / np.bincount(at)[:, None])
 
+    def of_whole_words(self) -> Lexicon:
+        """Return this lexicon for whole words, without emoticons: terms of letters, with spaces, hyphens or apostrophes between them."""
+        words = [i for i, term in enumerate(self.terms) if JOINTS.sub("", term).isalpha()]
+        return Lexicon(self.name + WHOLE_WORDS, tuple(self.terms[i] for i in words), self.weights[words], whole_words=True)
+
+    def spelt(self, tokenizer: Tokenizer) -> list[Ids]:
+        """Return the tokens that each term contains; none of a term of several tokens if only whole words count."""
+        spelt = _spelt(tokenizer, self.terms)
+        return [ids if len(ids) == 1 else ids[:0] for ids in spelt] if self.whole_words else spelt
+
     def polarity(self, tokenizer: Tokenizer, smoothing: float = SMOOTHING) -> Floats:
         """Return lambda(x) of every entry of a vocabulary, (V, 3); neutral for entries that no term contains and for special ones.
 
@@ -107,7 +126,7 @@ class Lexicon:
         if not smoothing >= 0:
             raise InputError(f"Smoothing must be 0 or more, not {smoothing}.")
         sums = np.zeros((tokenizer.vocab_size, 3))
-        for ids, weights in zip(_spelt(tokenizer, self.terms), self.weights, strict=True):
+        for ids, weights in zip(self.spelt(tokenizer), self.weights, strict=True):
             sums[np.unique(ids)] += weights
         return _smoothed(sums, smoothing)
 
@@ -116,7 +135,7 @@ def entries(lexicon: Lexicon, tokenizer: Tokenizer, token: int, most: int = 50) 
     """Return the terms whose token sequence contains a vocabulary entry, with what each adds: term, positive, neutral, negative."""
     import pandas as pd
 
-    containing = [i for i, ids in enumerate(_spelt(tokenizer, lexicon.terms)) if token in ids]
+    containing = [i for i, ids in enumerate(lexicon.spelt(tokenizer)) if token in ids]
     rows = [(lexicon.terms[i], *lexicon.weights[i]) for i in sorted(containing, key=lambda i: len(lexicon.terms[i]))[:most]]
     return pd.DataFrame(rows, columns=["term", *SIDES])
 

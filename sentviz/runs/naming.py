@@ -52,6 +52,7 @@ CHANGES = {  # difference from the usual training, by variant
     "epochs": "with epochs",
     "full": "all matrices trained",
     "labels": "from labels alone",
+    "whole-words": "lexicon of whole words",
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from sentviz.data.lexicon import WHOLE_WORDS
 from sentviz.errors import InputError, nearest
 from sentviz.runs.configs import CONFIGS, EncoderConfig, ModelConfig
 from sentviz.runs.registry import Preset, papers
@@ -34,6 +35,7 @@ VARIANTS = {
     "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
     "full": "trains the matrices of the base themselves in place of low-rank changes, at learning rate 0.0001",
     "labels": "learns from the labels alone, without a teacher",
+    "whole-words": "polarities of whole words, without emoticons",
 }
 VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "512": {"max_length": 512},
@@ -148,9 +150,11 @@ def check_shape(name: str, shape: Mapping[str, Any]) -> None:
     preset(name, vocab_size=9, classes=2, max_length=9, **shape)
 
 
-def variant_changes(variant: str, model: str) -> dict[str, Any]:
+def variant_changes(variant: str, model: str, lexicon: str = "") -> dict[str, Any]:
     """Return the settings of `Recipe` that a variant changes for a preset; empty for the variant "".
 
+    Args:
+        lexicon: the recipe's lexicon.
     Raises:
         InputError: there is no such variant, or the preset cannot have it.
     """
@@ -160,6 +164,10 @@ def variant_changes(variant: str, model: str) -> dict[str, Any]:
         raise InputError(f"There is no variant {variant!r}. The variants are {', '.join(VARIANTS)}.")
     if variant in VARIANT_SETTINGS:
         return dict(VARIANT_SETTINGS[variant])
+    if variant == "whole-words":
+        if not lexicon:
+            raise InputError(f"The recipe names no lexicon, so {model} has no variant {variant}.")
+        return {"lexicon": lexicon + WHOLE_WORDS}
     config = preset(model, vocab_size=9, classes=2, max_length=9)
     if not isinstance(config, EncoderConfig) or config.mixing not in CONSTRAINT_SIGNS:
         raise InputError(f"{model} has no lambda with a start value, so it has no variant {variant}.")

@@ -96,7 +96,9 @@ class Recipe:
         changes = {k: v for k, v in changes.items() if v is not None}
         if is_own(str(source)):
             settings = own_settings(str(source), changes) | changes
-            return cls.of(settings | variant_changes(changes.get("variant", ""), settings.get("model", cls.model)))
+            return cls.of(
+                settings | variant_changes(changes.get("variant", ""), settings.get("model", cls.model), settings.get("lexicon", ""))
+            )
         path = Path(source)
         path = path if path.suffix == ".toml" else recipes().get(str(source), path)
         if path.suffix != ".toml" and usual(changes):  # the model has settings of its own, so any data set will do
@@ -114,7 +116,7 @@ class Recipe:
         elif not values.get("base") and changes.get("model", written := values.get("model", cls.model)) != written:
             values |= usual(changes)
         values |= changes
-        return cls.of(values | variant_changes(values.get("variant", ""), values.get("model", cls.model)))
+        return cls.of(values | variant_changes(values.get("variant", ""), values.get("model", cls.model), values.get("lexicon", "")))
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Recipe:

@@ -179,9 +179,9 @@ def encoders(runs: Iterable[Run], *datasets: str) -> list[str]:
 
 
 def encoders_on_cls(runs: Iterable[Run], dataset: str) -> list[str]:
-    """Return our encoders for what is said of [CLS]: those of `encoders`, each as it reads [CLS] where its runs that do so are installed."""
+    """Return our encoders for claims on [CLS]: those of `encoders`, each in its version that reads [CLS] if that is installed."""
     every = list(runs)
-    reading = {base: other for base, other in FROM_CLS.items() if BASE in configurations(every, dataset, other)}
+    reading = {base: name for base, name in FROM_CLS.items() if BASE in configurations(every, dataset, name)}
     return [reading.get(encoder, encoder) for encoder in encoders(every, dataset)]
 
 
