@@ -17,10 +17,15 @@ from sentviz.runs.registry import Preset, papers
 
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}  # constraint of a mixing -> range
 LAMBDA_CONTROLS = ("equal", "swapped", "frozen")
+LAMBDA_SETTINGS = ("high", "slow-lambda", "1e-4", "no-decay")  # other starts, rates and decays
 VARIANTS = {
     "equal": "every lambda starts at the same size, 0.15, with the preset's sign, in every layer and component",
     "swapped": "every lambda starts at the preset's value with the opposite sign",
     "frozen": "every lambda stays at the preset's start",
+    "high": "every lambda starts at the same size, 0.4, with the preset's sign, in every layer and component",
+    "slow-lambda": "lambda rate 0.00005",
+    "1e-4": "learning rate and lambda rate 0.0001",
+    "no-decay": "weights do not decay",
     "512": "reads the first 512 tokens",
     "3e-4": "learning rate 0.0003",
     "fast": "learning rate 0.001",
@@ -38,6 +43,9 @@ VARIANTS = {
     "whole-words": "polarities of whole words, without emoticons",
 }
 VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
+    "slow-lambda": {"lambda_rate": 5e-5},
+    "1e-4": {"learning_rate": 1e-4, "lambda_rate": 1e-4},
+    "no-decay": {"weight_decay": 0.0},
     "512": {"max_length": 512},
     "3e-4": {"learning_rate": 3e-4},
     "fast": {"learning_rate": 1e-3},
@@ -56,7 +64,7 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
 TRAINING_ENDINGS = tuple(  # variants that change the learning rate or the number of epochs alone
     f"-{name}" for name, settings in VARIANT_SETTINGS.items() if settings.keys() in ({"learning_rate"}, {"epochs"})
 )
-EQUAL = 0.15  # absolute start value of every lambda in the variant "equal"
+EQUAL = {"equal": 0.15, "high": 0.4}  # absolute start value of every lambda, by variant
 
 
 def presets() -> dict[str, Preset]:
@@ -176,7 +184,8 @@ def variant_changes(variant: str, model: str, lexicon: str = "") -> dict[str, An
     if variant == "swapped" and config.mixing in ("unit", "nonneg"):
         raise InputError(f"{model} has no negative lambdas, so its signs cannot be swapped.")
     sign = -1 if config.mixing == "symmetric" else 1
-    new = [[sign * EQUAL if variant == "equal" else -value for value in row] for row in config.lambda_start]
+    size = EQUAL.get(variant)
+    new = [[sign * size if size else -value for value in row] for row in config.lambda_start]
     return {"shape": {"lambda_start": new}}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.ndt.presets import ADDITIONS, PRESETS
+from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS
 from sentviz.runs.registry import Page, Paper, Study
 from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
@@ -86,7 +87,13 @@ PAPER = Paper(
             "two NDTs with every control of the start of their lambdas",
             ("sst2", "twitter_financial"),
             ("ndt-symmetric-3", "ndt-free-3"),
-            ("", "equal", "swapped", "frozen"),
+            ("", *LAMBDA_CONTROLS),
+        ),
+        "ndt-settings": Study(
+            "one NDT with other starts, rates and decays, for the lambdas that the paper prints",
+            ("sst2",),
+            ("ndt-free-3",),
+            ("", *LAMBDA_SETTINGS),
         ),
     },
     claims="sentviz.papers.ndt.claims:CLAIMS",
