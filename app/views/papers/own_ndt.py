@@ -16,6 +16,7 @@ from app.views.papers.shared import digests
 from sentviz.errors import InputError
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
+from sentviz.papers.ndt.panels import SETTINGS_OF
 from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
 from sentviz.papers.ndt.tables import results as results_table
@@ -155,6 +156,8 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
         return
     st.markdown("##### Learned, or set by the start values?")
     st.markdown("\n".join(f"- {md(line)}" for line in describe_controls(frame)))
+    if SETTINGS_OF in set(frame["model"]):
+        missing_note([show_study_figure(PAPER, "lambda-settings", dataset, runs)])
     with st.expander("Every lambda of these runs", on_change="rerun", key="ndt-controls") as drawer:
         if drawer.open:
             counted = frame.assign(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study
+from sentviz.papers.ndt.presets import PRESETS
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -19,6 +20,12 @@ def _sets() -> Sequence[str]:
     from sentviz.papers.ndt.study import DATASETS
 
     return list(DATASETS)
+
+
+def _controlled() -> Sequence[str]:
+    from sentviz.papers.ndt import PAPER
+
+    return PAPER.studies["ndt-controls"].datasets
 
 
 def _runs(of: Study) -> list[Run]:
@@ -68,15 +75,30 @@ def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
 
 @figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
 def _lambda_grid(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
+    from sentviz.papers.ndt.study import DATASETS
+
+    return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False, theme=theme)
+
+
+@figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, "lambda_grid:lambda_grid", sets=_controlled)
+def _lambda_settings(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
+    from sentviz.papers.ndt.panels import SETTINGS_OF
+    from sentviz.papers.ndt.study import DATASETS, settings_of
+
+    title = f"{DATASETS[of.name]}, settings of {SETTINGS_OF}"
+    return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True, theme=theme)
+
+
+def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, settings: bool, theme: Theme) -> Figure:
     from sentviz.figures.lambda_grid import lambda_grid
     from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import lambda_frames
-    from sentviz.papers.ndt.study import DATASETS, configurations
+    from sentviz.papers.ndt.study import configurations
 
-    frame, marks = lambda_frames(of.runs, of.name)
-    result = lambda_grid(frame, title=DATASETS[of.name], change=change, printed=marks, theme=theme)
-    by_model, drawn = configurations(of.runs, of.name), set(frame["model"])
-    return sourced(result, *(run for model, seeds in by_model.items() if model in drawn for run in seeds))
+    frame, marks = lambda_frames(of.runs, of.name, settings=settings)
+    drawn = set(frame["model"])
+    used = [run for model, seeds in configurations(of.runs, of.name, tuple(models)).items() if model in drawn for run in seeds]
+    return sourced(lambda_grid(frame, title=title, change=change, printed=marks, theme=theme), *used)
 
 
 @figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)

@@ -10,14 +10,16 @@ import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
 from sentviz.papers.ndt import prints
-from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best
+from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best, settings_of
 from sentviz.papers.studies.means import predictions
+from sentviz.runs.naming import CHANGES
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SETTINGS_OF = "ndt-free-3"  # the NDT that was trained with other starts, rates and decays
 MOST_POINTS = 250  # largest number of points of a ROC curve
 
 
@@ -130,8 +132,11 @@ def _curves(run: Run, digest: str, seed: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).assign(**macro)
 
 
-def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def lambda_frames(runs: Iterable[Run], dataset: str, *, settings: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Learned lambda over the steps, and the printed final values.
+
+    Args:
+        settings: of one NDT (`SETTINGS_OF`) with other starts, rates and decays, which then stand in the place of constraints.
 
     The first: model, constraint, components, layer, component (counted from 0), step, value, low, high, change, change_low, change_high,
     seeds. Value and change from the start are means over seeds, low and high their least and largest; steps are those that every seed has.
@@ -140,9 +145,9 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
     import pandas as pd
 
     parts, marks = [], []
-    by_model = configurations(runs, dataset)
+    by_model = configurations(runs, dataset, settings_of(SETTINGS_OF)) if settings else configurations(runs, dataset)
     for model, seeds in sorted(by_model.items(), key=lambda item: item[0] == "diff"):
-        if (column := _constraint(seeds)) is None:
+        if (column := _setting(model) if settings else _constraint(seeds)) is None:
             continue
         components = seeds[0].capabilities.components
         of_runs = [_history(run, run.digest) for run in seeds]
@@ -159,13 +164,20 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
         )
         over_seeds = over_seeds[over_seeds["seeds"] == over_seeds["seeds"].max()]
         parts.append(over_seeds.assign(model=model, constraint=column, components=components))
-        marks.append(prints.lambdas(printed_name(dataset), model).assign(constraint=column, components=components))
+        marks.append(
+            prints.lambdas(printed_name(dataset), SETTINGS_OF if settings else model).assign(constraint=column, components=components)
+        )
     columns = ["model", "constraint", "components", "layer", "component", "step", "value", "low", "high"]
     columns += ["change", "change_low", "change_high", "seeds"]
     of_print = ["constraint", "components", "layer", "component", "value"]
     if not parts:
         return pd.DataFrame(columns=columns), pd.DataFrame(columns=of_print)
     return pd.concat(parts, ignore_index=True)[columns], pd.concat(marks, ignore_index=True)[of_print]
+
+
+def _setting(configuration: str) -> str:
+    """Return what a setting of `SETTINGS_OF` changes, for the head of a column."""
+    return CHANGES[variant] if (variant := configuration.removeprefix(SETTINGS_OF).strip("-")) else "as in the study"
 
 
 def _constraint(seeds: Sequence[Run]) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.studies import collected
-from sentviz.runs.presets import LAMBDA_CONTROLS, VARIANTS
+from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -19,7 +20,23 @@ CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
 # data sets with several kinds of test rows: data set -> split -> name of the rows in a sentence
 ROWS: dict[str, dict[str, str]] = {"sst2": {"test": "the re-split", "official_test": "the official sentences"}}
-CONTROL_COLUMNS = ["model", "variant", "layer", "component", "start", "end", "change", "accuracy", "low", "high", "n", "seed", "run"]
+CONTROLS = (*LAMBDA_CONTROLS, *LAMBDA_SETTINGS)
+CONTROL_COLUMNS = [
+    "model",
+    "variant",
+    "layer",
+    "component",
+    "start",
+    "end",
+    "change",
+    "printed",
+    "accuracy",
+    "low",
+    "high",
+    "n",
+    "seed",
+    "run",
+]
 NDTS = tuple(model for model in PRESETS if model.startswith("ndt-"))
 
 # our metric -> (printed table, its column, factor to our unit)
@@ -39,9 +56,14 @@ def printed_name(dataset: str) -> str:
     return {"yelp_full": "yelp"}.get(dataset, dataset)
 
 
-def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
-    """The study's runs of a data set by configuration, in the paper's order, seeds in order."""
-    return collected.configurations(runs, dataset, tuple(PRESETS))
+def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str] = tuple(PRESETS)) -> dict[str, list[Run]]:
+    """The study's runs of a data set by configuration, by default those of the paper, in their order, seeds in order."""
+    return collected.configurations(runs, dataset, models)
+
+
+def settings_of(model: str) -> list[str]:
+    """Return the names of an NDT's configurations with each start, rate and decay, its own first."""
+    return [model, *(f"{model}-{variant}" for variant in CONTROLS)]
 
 
 def tested(runs: Iterable[Run], dataset: str, split: str) -> dict[str, list[Run]]:
@@ -123,32 +145,41 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
 
 
 def controlled_lambdas(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
-    """Return the effect of a lambda's start: the same models, trained from equal, swapped and frozen starts.
+    """Return the effect of a lambda's start, rate and decay: the same models, trained with other ones.
 
-    There is one row per lambda of every controlled run and of its original of the same seed: start, end, change, and the test accuracy.
+    There is one row per lambda of every controlled run and of its original of the same seed: start, end, change, the end value that the
+    paper prints (NaN where it prints none), and the test accuracy.
 
     Layers and components are counted from 0; variant is "" for the preset's own start.
     """
     import pandas as pd
 
     on_dataset = [run for run in runs if run.config["data"]["name"] == dataset and run.capabilities.lambdas]
-    controlled_recipes = [run.config["recipe"] for run in on_dataset if run.config["recipe"].get("variant") in LAMBDA_CONTROLS]
+    controlled_recipes = [run.config["recipe"] for run in on_dataset if run.config["recipe"].get("variant") in CONTROLS]
     controlled = {(recipe["model"], recipe["seed"]) for recipe in controlled_recipes}
     rows = []
     for run in on_dataset:
         recipe = run.config["recipe"]
         variant = recipe.get("variant", "")
-        if (recipe.get("model"), recipe["seed"]) not in controlled or variant not in ("", *LAMBDA_CONTROLS):
+        if (recipe.get("model"), recipe["seed"]) not in controlled or variant not in ("", *CONTROLS):
             continue
         history, test = run.history().query("name == 'lambda' and component > 0").sort_values("step"), run.metrics()["test"]
+        printed = prints.lambdas(printed_name(dataset), recipe["model"]).set_index(["layer", "component"])["value"]
         for (layer, component), part in history.groupby(["layer", "component"]):
             start, end = float(part["value"].iloc[0]), float(part["value"].iloc[-1])
             rows.append(
                 {"model": recipe["model"], "variant": variant, "layer": layer, "component": component, "start": start, "end": end}
-                | {"change": end - start, **test["accuracy"], "n": test["n"], "seed": recipe["seed"], "run": run.name}
+                | {
+                    "change": end - start,
+                    "printed": printed.get((layer, component), float("nan")),
+                    **test["accuracy"],
+                    "n": test["n"],
+                    "seed": recipe["seed"],
+                    "run": run.name,
+                }
             )
     frame = pd.DataFrame(rows).rename(columns={"value": "accuracy"}) if rows else pd.DataFrame(columns=CONTROL_COLUMNS)
-    order = {name: i for i, name in enumerate(("", *LAMBDA_CONTROLS))}
+    order = {name: i for i, name in enumerate(("", *CONTROLS))}
     return frame[CONTROL_COLUMNS].sort_values(
         ["model", "seed", "variant", "layer", "component"], key=lambda c: c.map(order) if c.name == "variant" else c
     )
@@ -163,5 +194,9 @@ def describe_controls(frame: pd.DataFrame) -> list[str]:
         same = int((part["start"] * part["end"] > 0).sum())
         most = max(part["change"], key=abs)
         moved = f"largest change {most:+.3f} from starts of {part['start'].abs().mean():.3f} in size; {same} of {len(part)} keep their sign"
-        lines.append(f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}; accuracy {accuracy}.".replace("-0.", "−0."))
+        apart = float((part["end"] - part["printed"]).abs().mean())
+        printed = f"; on average {apart:.3f} from the paper's λ" if isfinite(apart) else ""
+        lines.append(
+            f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}{printed}; accuracy {accuracy}.".replace("-0.", "−0.")
+        )
     return lines
