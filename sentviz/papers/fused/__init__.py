@@ -41,7 +41,8 @@ PAPER = Paper(
                     TextBlock(
                         "A token is polar if any lexicon entry contains it, so punctuation marks (parts of VADER's emoticons), particles"
                         " and pieces of words are polar, too. In “The plot drags in places, but the two leads are a quiet delight.” the"
-                        " full stop is the second most polar token. A lexicon of whole words may give other gains."
+                        " full stop is the second most polar token. The runs `cls-last-scaled-whole-words` on SST-2 have a lexicon of whole"
+                        " words; the board compares them with the baseline."
                     ),
                     Drawer("Every comparison, with p-values", (TableBlock("comparisons"),), "fused-numbers"),
                     TextBlock("##### Table 1: accuracy, %"),
@@ -131,6 +132,9 @@ PAPER = Paper(
     additions=ADDITIONS,
     studies={
         "fused": Study("a [CLS] encoder without and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
+        "fused-whole-words": Study(
+            "the paper's best injection with a lexicon of whole words, without emoticons", ("sst2",), ("cls-last-scaled",), ("whole-words",)
+        ),
         "fused-ood": Study(
             "the same as it is and with the paper's best injection, out of its domain",
             ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs are not installed

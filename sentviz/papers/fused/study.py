@@ -29,6 +29,7 @@ PRINTED = "nsmc"  # the data set that the paper's gains are of
 DATASETS = {"nsmc": "NSMC", "sst2": "SST-2"}  # ours: the paper has NSMC only
 ENCODERS = ("ko-electra", "kr-electra", "kc-electra", "xlm-roberta-base", "kr-bert")
 BASE, XIA, CHOSEN = "cls", "cls-xia", "cls-last-scaled"  # the last is what the paper takes to the out-of-domain tasks
+WHOLE_WORDS = f"{CHOSEN}-whole-words"
 SETTINGS = {
     "cls": "Baseline",
     "cls-xia": "Xia et al., product",
