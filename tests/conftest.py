@@ -122,6 +122,11 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that stores what the code draws now."""
+    parser.addoption("--bless", action="store_true", help="store the figures of tests/golden as they are drawn now")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of `tests/browser`, mark tests fast that have no other mark, skip tests without their data sets; sort the files.
 

@@ -1,0 +1,123 @@
+"""Every figure on three small runs, and those of studies on the runs that ship: numbers, caption and options are as stored.
+
+`pytest tests/golden --bless` writes what the code draws now; the difference in `tests/golden/figures` is what a reviewer reads. Where a run
+cannot give a figure, the sentence that says why is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.errors import SentvizError
+from sentviz.figures.figure import Figure
+from sentviz.gallery import FIGURES, draw
+from tests.golden.make import MEASUREMENTS, RUNS
+from tests.injected import use_injected_data, write_lexicon
+from tests.shipped import often
+from tests.test_app import SHIPPED
+
+STORED = Path(__file__).parent / "figures"
+TOLERANCE = 1e-6  # relative, and absolute for numbers below 1
+ROWS = 2  # first rows of a table that are stored as they are; of all rows, each column stores three sums or a digest
+PAIRS = {  # figures of the minimal pairs that ship, whose words the small runs do not know -> a run that knows them
+    "patch-average": "sst2/ndt-unit-2",
+    "circuit": "sst2/ndt-unit-2",
+    "patch-epochs": "sst2/ndt-unit-2-epochs",
+}
+STUDIES = PAIRS | {name: spec.names[0] for name, spec in FIGURES.items() if not spec.of.OF_RUN}
+OF_RUNS = [name for name in FIGURES if name not in STUDIES]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "difference": {"versus": "toy/cls-last-scaled-gated-aware"},
+    "agreement": {"versus": ("toy/hardmax-d2",)},
+}
+OPTIONS |= {"comparison": OPTIONS["agreement"], "weak-slices": {"over": "demo"}}
+SECONDS = ("tsne-panels", "separation")  # studies that compute for many seconds
+
+
+def told(value: Any) -> Any:
+    """Return a value as JSON stores it: whole numbers and texts as they are, other numbers with nine digits."""
+    if isinstance(value, float | np.floating):
+        return float(f"{value:.9g}") if math.isfinite(value) else str(value)
+    return value.item() if isinstance(value, np.generic) else value if isinstance(value, int | str | None) else str(value)
+
+
+def column(values: pd.Series[Any]) -> dict[str, Any]:
+    """Return what is stored of a column: its kind and, of numbers, the sums of x, of |x| and of x times its place; else a digest."""
+    if values.dtype.kind in "iufb":
+        numbers = values.to_numpy(float)
+        known = np.where(np.isfinite(numbers), numbers, 0.0)
+        sums = known.sum(), np.abs(known).sum(), known @ np.arange(1, len(known) + 1) / max(len(known), 1)
+        return {"kind": values.dtype.kind, "sums": [told(each) for each in sums], "missing": int((~np.isfinite(numbers)).sum())}
+    return {"kind": "text", "digest": hashlib.sha256("\0".join(map(str, values)).encode()).hexdigest()[:12]}
+
+
+def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
+    """Return what is stored of a figure: name, caption and table; or the sentence with which it is refused."""
+    try:
+        figure = draw_it()
+    except SentvizError as error:
+        return {"refused": str(error)}
+    frame = figure.frame
+    first = [[told(value) for value in row] for row in frame.head(ROWS).itertuples(index=False)]
+    columns = {str(name): column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
+    return {"name": figure.name, "caption": figure.caption, "rows": len(frame), "columns": columns, "first": first}
+
+
+def differences(stored: Any, now: Any, where: str = "") -> Iterator[str]:
+    """Yield each place in which two summaries differ, numbers by more than the tolerance."""
+    if isinstance(stored, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*stored, *now)):
+            yield from differences(stored.get(key), now.get(key), f"{where}/{key}")
+    elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):
+        for i, (a, b) in enumerate(zip(stored, now, strict=True)):
+            yield from differences(a, b, f"{where}/{i}")
+    elif isinstance(stored, float) and isinstance(now, int | float):
+        if abs(stored - now) > TOLERANCE * max(1.0, abs(stored)):
+            yield f"{where}: {stored!r} is now {now!r}"
+    elif stored != now:
+        yield f"{where}: {stored!r} is now {now!r}"
+
+
+def compare(name: str, now: dict[str, Any], bless: bool) -> None:
+    """Compare a figure with the stored one, or store it."""
+    path, now = STORED / f"{name}.json", json.loads(json.dumps({"options": {k: str(v) for k, v in FIGURES[name].options.items()}} | now))
+    if bless:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(now, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    assert not list(differences(stored, now)), f"{name} differs; if it should, `pytest tests/golden --bless` stores it"
+
+
+@pytest.fixture(scope="module")
+def small_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The three runs and the made-up set are all that there is."""
+    data = tmp_path_factory.mktemp("data")
+    write_lexicon(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_DATA", str(data))
+        patch.setenv("SENTVIZ_RUNS", str(RUNS))
+        use_injected_data(patch)
+        yield
+
+
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_figures_of_small_runs_are_those_that_are_stored(name: str, small_world: None, request: pytest.FixtureRequest) -> None:
+    now = {run: summary(lambda run=run: draw(run, name, **OPTIONS.get(name, {}))) for run in MEASUREMENTS}
+    assert any("refused" not in each for each in now.values()), next(iter(now.values()))
+    compare(name, now, request.config.getoption("--bless"))
+
+
+@SHIPPED
+@pytest.mark.slow
+@pytest.mark.parametrize("name", often(STUDIES, *(name for name in STUDIES if name not in SECONDS)))
+def test_figures_of_shipped_runs_are_those_that_are_stored(name: str, request: pytest.FixtureRequest) -> None:
+    compare(name, {STUDIES[name]: summary(lambda: draw(STUDIES[name], name))}, request.config.getoption("--bless"))
