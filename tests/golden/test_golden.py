@@ -20,8 +20,7 @@ import pytest
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import Figure
 from sentviz.gallery import FIGURES, draw
-from tests.golden.make import MEASUREMENTS, RUNS
-from tests.injected import use_injected_data, write_lexicon
+from tests.golden.make import MEASUREMENTS
 from tests.shipped import often
 from tests.test_app import SHIPPED
 
@@ -95,18 +94,6 @@ def compare(name: str, now: dict[str, Any], bless: bool) -> None:
         path.write_text(json.dumps(now, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     assert not list(differences(stored, now)), f"{name} differs; if it should, `pytest tests/golden --bless` stores it"
-
-
-@pytest.fixture(scope="module")
-def small_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The three runs and the made-up set are all that there is."""
-    data = tmp_path_factory.mktemp("data")
-    write_lexicon(data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SENTVIZ_DATA", str(data))
-        patch.setenv("SENTVIZ_RUNS", str(RUNS))
-        use_injected_data(patch)
-        yield
 
 
 @pytest.mark.parametrize("name", OF_RUNS)

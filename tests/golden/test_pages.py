@@ -1,0 +1,111 @@
+"""Every page and part of a page with a small run: it opens, its link leads back to the same state, and it shows what is stored.
+
+`pytest tests/golden --bless` writes the outline of each page: its elements in order, each with its label or text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1.element_tree import Block, Element
+
+from app.focus import Focus
+from sentviz.analysis.explain import SCORES
+from sentviz.figures.figure import file_safe
+from sentviz.runs.registry import BUILT_IN, find_paper
+from tests.golden.make import MEASUREMENTS
+from tests.golden.test_golden import STORED
+from tests.test_app import PAGES, SHIPPED, opened
+from tests.test_fresh import sane
+
+pytestmark = SHIPPED
+NDT, FUSED, HARDMAX = MEASUREMENTS
+OUTLINES = STORED.with_name("pages")
+LONGEST = 160  # characters of a text that are stored
+CHANGING = re.compile(r"\b[0-9a-f]{12}\b")  # digests
+LIBRARY = ("claims", "runs", "data", "glossary")
+PAPERS = tuple(find_paper(name).page.url for name in BUILT_IN)
+
+
+def label(element: Any) -> str:
+    """Return what an element says: its label and value; of a table its columns."""
+    value = getattr(element, "value", "")
+    if isinstance(value, pd.DataFrame):
+        return ", ".join(map(str, value.columns))
+    said = [str(part) for part in (getattr(element, "label", ""), value) if part not in ("", None)]
+    return CHANGING.sub("…", " ".join(dict.fromkeys(said)))[:LONGEST]
+
+
+def outline(block: Any, depth: int = 0) -> Iterator[str]:
+    """Yield a line for each element and block, in order; of the files of a figure only that there are some."""
+    for child in block.children.values():
+        if isinstance(child, Block):
+            named = getattr(child, "label", "")
+            inside = list(outline(child, depth + 1))
+            yield " " * depth + f"{child.type}{f': {named}' if named else ''}"
+            of_figure = child.type == "popover" and any("download_button: CSV" in line for line in inside)
+            yield from [" " * (depth + 1) + "files"] if of_figure else inside
+        elif isinstance(child, Element):
+            yield " " * depth + f"{child.type}: {label(child)}"
+
+
+def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield every page of a run as it opens with the first run, its parts, and the pages on which the other two runs have more."""
+    for page in (page for page in PAGES if page not in PAPERS and page not in LIBRARY):
+        yield page, {}
+    yield from parts("attention", look=("long", "bertviz", "layers", "scores"))
+    yield from parts("confusion", view=("curves", "calibration"), slice=("cell=1,0",), versus=(FUSED,))
+    yield "words", {"words": "count"}
+    yield "embeddings", {"dims": "3"}
+    yield "scalars", {"scale": "change"}
+    yield "curves", {"axis": "step"}
+    yield "compare", {"versus": FUSED}
+    yield "explore", {"text": "a dull, warm song", "off": "1.1"}
+    for look in ("maps", "lexicon", "gates"):
+        yield "attention", {"run": FUSED, "look": look}
+    yield "cls", {"run": FUSED}
+    yield "scalars", {"run": FUSED}
+    for lab in ("review", "playground", "leaders"):
+        yield "hardmax", {"run": HARDMAX, "lab": lab}
+    yield "explore", {"run": HARDMAX}
+
+
+def parts(page: str, **fields: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield a page with every value of each field."""
+    for name, values in fields.items():
+        for value in values:
+            yield page, {name: value}
+
+
+def named(page: str, query: dict[str, str]) -> str:
+    """Return the name of the file with a page's outline."""
+    return file_safe("-".join([page, *(f"{name}-{value}" for name, value in query.items())])[:100])
+
+
+VIEWS = {named(page, query): (page, query) for page, query in of_small_runs()}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_page_shows_what_is_stored_and_its_link_leads_back(name: str, small_world: None, request: pytest.FixtureRequest) -> None:
+    page, query = VIEWS[name]
+    app = opened(page, **{"run": NDT} | query)
+    sane(app)
+    focus, notes = Focus.parse(app.query_params, (NDT, FUSED, HARDMAX), SCORES, NDT)
+    assert focus == app.session_state["focus"] and not notes
+    compare_outline(name, list(outline(app.main)), request.config.getoption("--bless"))
+
+
+def compare_outline(name: str, lines: list[str], bless: bool) -> None:
+    """Compare an outline with the stored one, or store it."""
+    path = OUTLINES / f"{name}.txt"
+    if bless:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    stored = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    differences = list(unified_diff(stored, "\n".join(lines).splitlines(), "stored", "now", lineterm="", n=1))
+    assert not differences, "\n".join([f"{name} differs; if it should, `pytest tests/golden --bless` stores it", *differences[:40]])
