@@ -19,6 +19,7 @@ from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.data.behaviour import find_case
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.lazy import pd
 from sentviz.models.budget import Budget
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
@@ -261,8 +262,6 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 def _measured(source: Run, seen: Trace) -> tuple[Trace, Any]:
     """Return `explanations` of a trace of a run."""
     import time
-
-    import pandas as pd
 
     from sentviz.analysis.explain.faithfulness import faithfulness
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.io.late import PLACES, lazy
+from sentviz.io.late import PLACES
+from sentviz.lazy import package_names
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.direct import direct_attribution
@@ -99,7 +100,7 @@ PLACES.update(
     }
 )
 
-__getattr__ = lazy(__name__, _MODULES)
+__getattr__ = package_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pandas as pd
 import streamlit as st
 
 from sentviz.analysis.testset.comparison import Comparison
@@ -12,6 +11,7 @@ from sentviz.export.files import render
 from sentviz.figures import Figure, Theme
 from sentviz.figures.style import Style
 from sentviz.io.spreadsheet import as_csv
+from sentviz.lazy import pd
 from sentviz.serving.jobs import Turns
 
 MIME = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
@@ -16,6 +15,7 @@ from app.text import md
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import SentvizError
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 NOTE = 500  # characters of a note

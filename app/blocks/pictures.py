@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import streamlit as st
 
 from app import answers, visit
@@ -25,6 +24,7 @@ from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
 from sentviz.figures.scatter import measured
 from sentviz.io.paths import home
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
 

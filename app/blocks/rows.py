@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app import cache, visit
@@ -26,6 +25,7 @@ from sentviz.data.own_columns import PREFIX
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
+from sentviz.lazy import pd
 from sentviz.runs.store import WITHOUT_ROWS
 
 ORDERS = {

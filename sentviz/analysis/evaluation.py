@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
 
@@ -47,8 +46,6 @@ class Evaluation:
 
         If rounding makes another class as probable as the predicted one, the predicted one gets 1e-5 more.
         """
-        import pandas as pd
-
         frame = pd.DataFrame({"split": self.split, "id": list(self.ids), "label": self.labels.astype(np.int8)})
         shares, predicted = self.probabilities.astype(np.float32).round(5), self.probabilities.argmax(axis=1)
         lost = np.flatnonzero(shares.argmax(axis=1) != predicted)

@@ -12,10 +12,9 @@ from sentviz.analysis.explain.refereed import FILE as REFEREE
 from sentviz.analysis.maps import gates, heads, specialise
 from sentviz.analysis.testset import leaders
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
     from sentviz.runs.configs import Capabilities

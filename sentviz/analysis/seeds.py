@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import special
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -122,20 +123,16 @@ def standard_error(rows: float, *parts: tuple[SeedNoise, float]) -> tuple[float,
 
 def half_width(error: float, freedom: float, level: float = 0.95) -> float:
     """Return half the width of a t interval."""
-    from scipy.special import ndtri, stdtrit  # importing scipy.stats takes a second
-
     tail = (1 + level) / 2
-    return float(ndtri(tail) if np.isinf(freedom) else stdtrit(freedom, tail)) * error
+    return float(special.ndtri(tail) if np.isinf(freedom) else special.stdtrit(freedom, tail)) * error
 
 
 def two_sided(difference: float, error: float, freedom: float) -> float:
     """Return the two-sided p of a t test."""
-    from scipy.special import ndtr, stdtr
-
     if not error:
         return float(difference == 0)
     distance = -abs(difference) / error
-    return 2 * float(ndtr(distance) if np.isinf(freedom) else stdtr(freedom, distance))
+    return 2 * float(special.ndtr(distance) if np.isinf(freedom) else special.stdtr(freedom, distance))
 
 
 def pooled_noise(groups: Sequence[Bools | Floats]) -> SeedNoise | None:
@@ -157,11 +154,9 @@ def pooled_noise(groups: Sequence[Bools | Floats]) -> SeedNoise | None:
 
 def equal_spread(variances: Sequence[float], degrees: Sequence[int]) -> float:
     """Return p of Bartlett's (1937) test that samples with these variances and degrees of freedom have one variance; 1 for one sample."""
-    from scipy.special import chdtrc  # importing scipy.stats takes a second
-
     v, f = np.array(variances, dtype=float), np.array(degrees, dtype=float)
     if len(v) < 2:
         return 1.0
     statistic = f.sum() * np.log((f * v).sum() / f.sum()) - (f * np.log(v)).sum()
     correction = 1 + ((1 / f).sum() - 1 / f.sum()) / (3 * (len(v) - 1))
-    return float(chdtrc(len(v) - 1, statistic / correction))
+    return float(special.chdtrc(len(v) - 1, statistic / correction))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-import pandas as pd
 
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
@@ -16,6 +15,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.figures.text import visible
 from sentviz.io.spreadsheet import write_csv
+from sentviz.lazy import pd
 
 LISTED = 10  # mistakes that are listed
 CUT = 90  # characters of a text

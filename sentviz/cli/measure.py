@@ -9,11 +9,10 @@ import click
 
 from sentviz.cli.own import Given, given_options, reading_options
 from sentviz.cli.terminal import command, main, print_metrics, progress_bar
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
     from sentviz.analysis.testset.word_counts import Counts
     from sentviz.data.labels import Reading

@@ -9,6 +9,7 @@ import click
 
 from sentviz.cli.own import Given, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
+from sentviz.lazy import np
 
 
 @main.command()
@@ -68,7 +69,6 @@ def score(
     mine/NAME. OUT.csv has every column of FILES and the predictions; pandas and pyarrow read a folder OUT as one table. To continue a
     stopped command, run it again. A row that cannot be read gets a remark instead of a prediction.
     """
-    import numpy as np
 
     from sentviz.data.labels import LeftOutError, Reading, check_complete, in_words
     from sentviz.serving.corpus import one_file

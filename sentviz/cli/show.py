@@ -11,6 +11,7 @@ import click
 from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
 from sentviz.errors import InputError
+from sentviz.lazy import np
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -97,7 +98,6 @@ def explain(
         return
     if run is None or text or out is not None:
         raise click.UsageError("Missing argument: give a sentence, or a file with --data and -o.")
-    import numpy as np
 
     from sentviz.analysis.explain import (
         SCORES,
@@ -318,7 +318,6 @@ def export(
 @command
 def report(run: str, sentence: str, pair: str | None, change: str, out: Path, picture: bool, target: Target) -> None:
     """Write RUN's prediction for SENTENCE with words, attention maps and origin as one HTML page that needs no network."""
-    import numpy as np
 
     from sentviz.analysis.explain import explained, supported, usual
     from sentviz.analysis.explain.headline import chance_of

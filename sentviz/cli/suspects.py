@@ -13,6 +13,7 @@ from sentviz.data.labels import Reading
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.text import visible
 from sentviz.io.spreadsheet import write_csv
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 
@@ -60,8 +61,6 @@ def print_suspects(rows: Rows, top: int, out: str = "") -> None:
     Raises:
         SentvizError: neither labels nor texts can be judged.
     """
-    import pandas as pd
-
     click.echo(f"{rows.source.name}: {rows.about}")
     suspects, problems = {}, []
     for what, judge in (("label", _labels), ("repeat", _repeats), ("training", _leaks)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sentviz.cli.terminal import command, listener, listing, main, print_metrics
+from sentviz.lazy import torch
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -86,8 +87,6 @@ def train(
     To continue a stopped training, run the command again.
     """
     if threads:
-        import torch
-
         torch.set_num_threads(threads)
     run: Run
     from sentviz.runs.store import folder_for

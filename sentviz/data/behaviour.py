@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from sentviz.data.templates import SLOT, with_particles
 from sentviz.errors import InputError, nearest
 from sentviz.io.documents import read_toml
 from sentviz.io.spreadsheet import plain_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 LANGUAGES = {"en": "English", "ko": "Korean"}
 FUNCTIONALITY, INVARIANCE, DIRECTION = "minimum functionality", "invariance", "direction"
@@ -134,8 +132,6 @@ def _cases(language: str, seed: int, each: int, templates: None) -> pd.DataFrame
 
 
 def _drawn(templates: Templates, language: str, seed: int, each: int) -> pd.DataFrame:
-    import pandas as pd
-
     rows = []
     for place, capability in enumerate(templates.capabilities):
         rng = np.random.default_rng([seed, place])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 TEXT_NAMES = (
     *("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message"),

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,7 @@ from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError, nearest
 from sentviz.io.files import sha256
 from sentviz.io.paths import home
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 LEFT_OUT, MIDDLE = -1, -2  # labels of rows that are left out, and of rows between the classes
 _SEED = 0
@@ -88,8 +86,6 @@ def run_group(name: str) -> str:
 
 def datasets() -> pd.DataFrame:
     """Return a table with one data set per row: name, title, language, kind, labels and splits (as text), available (bool)."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             "name": item.name,
@@ -178,7 +174,6 @@ def load_file(name: str, part: str) -> pd.DataFrame:
         InputError: there is no such data set or part.
         DataMissingError: the file is not installed or cannot be read; the message says how to get it.
     """
-    import pandas as pd
     import pyarrow
     import pyarrow.parquet
 
@@ -288,8 +283,6 @@ def load_split(name: str, split: str) -> Split:
         DataMissingError: a file is not installed or cannot be read.
         SentvizError: the files do not have the expected rows, labels or unique ids.
     """
-    import pandas as pd
-
     item = info(name)
     parts = [_rows(item, cut, split) for cut in item.cuts if split in cut.into and split]
     if not parts:
@@ -302,8 +295,6 @@ def load_split(name: str, split: str) -> Split:
 
 def _rows(item: DatasetInfo, cut: Cut, split: str) -> tuple[pd.DataFrame, int]:
     """Return the rows that one cut gives to a split, and the number of blank rows in the cut's parts."""
-    import pandas as pd
-
     mixture = sum(split in each.into for each in item.cuts) > 1
     rows = pd.concat([_file(item, part, mixture) for part in cut.parts], ignore_index=True)
     seen = ~rows["text"].map(is_blank)

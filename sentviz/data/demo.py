@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sentviz.data.labels import by_name, stars_of
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 LABELS = ("negative", "positive")
 PHENOMENA = ("plain", "intensity", "contrast", "negation", "comparison", "idiom", "sarcasm", "implicit", "code-mixed")
@@ -39,8 +36,6 @@ def plain() -> pd.DataFrame:
 
 @cache
 def _read(name: str) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.read_csv(Path(__file__).with_name(f"{name}.csv"), dtype=str, keep_default_na=False)
 
 

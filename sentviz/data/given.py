@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,7 @@ from sentviz.data.mine import add_data, from_file, place, read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
 from sentviz.io.spreadsheet import plain_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 EVERY = "all rows"  # split of a file's rows
 UNLABELLED = "and no column is known to hold labels; --label names it."
@@ -117,7 +114,6 @@ def in_library(source: str) -> tuple[str, str]:
     Raises:
         InputError: the file cannot become a data set, or other rows have its name.
     """
-    import pandas as pd
 
     if not is_file(source):
         return source, ""

@@ -25,10 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import DataMissingError, InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.tokenizers import Tokenizer
 
 Floats = npt.NDArray[np.float32]
@@ -133,8 +132,6 @@ class Lexicon:
 
 def entries(lexicon: Lexicon, tokenizer: Tokenizer, token: int, most: int = 50) -> pd.DataFrame:
     """Return the terms whose token sequence contains a vocabulary entry, with what each adds: term, positive, neutral, negative."""
-    import pandas as pd
-
     containing = [i for i, ids in enumerate(lexicon.spelt(tokenizer)) if token in ids]
     rows = [(lexicon.terms[i], *lexicon.weights[i]) for i in sorted(containing, key=lambda i: len(lexicon.terms[i]))[:most]]
     return pd.DataFrame(rows, columns=["term", *SIDES])
@@ -178,15 +175,11 @@ def _spelt(tokenizer: Tokenizer, terms: Sequence[str]) -> list[Ids]:
 
 
 def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
     return pd.to_numeric(column, errors="coerce")
 
 
 def _packaged() -> pd.DataFrame:
     """Return VADER's table from the package vaderSentiment."""
-    import pandas as pd
-
     try:
         from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
     except ImportError:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.data.dataset_info import CARD, MINE
 from sentviz.data.datasets import datasets, folders, info
@@ -24,9 +24,7 @@ from sentviz.data.understanding import SPLITS, Choices, Understood, understand
 from sentviz.data.upload import read_table
 from sentviz.errors import InputError
 from sentviz.io.files import disk_errors, hold, read_regular, sha256, writing
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 LONGEST_NAME = 40

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 PREFIX = "own:"  # beginning of the names of these columns among those of rows
 MOST_COLUMNS, MOST_VALUES = 50, 1_000
@@ -32,8 +31,6 @@ def own_columns(frame: pd.DataFrame, used: Collection[str]) -> tuple[pd.DataFram
     Returns:
         Columns named own:NAME, at most 50, with the index of the table.
     """
-    import pandas as pd
-
     columns: dict[str, Any] = {}
     ungrouped, empty, further = [], [], 0
     for place, name in enumerate(map(str, frame.columns)):
@@ -78,8 +75,6 @@ def _grouped(codes: Any, values: list[str]) -> Any:
     Args:
         codes: (n,) place of each row's value among `values`, -1 = missing.
     """
-    import pandas as pd
-
     known = np.array([bool(value) for value in values])
     counts = np.bincount(codes[codes >= 0], minlength=len(values)) * known
     numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,7 @@ from sentviz.data.labels import (
     rearranged,
 )
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 Floats = npt.NDArray[np.float64]
 Words = tuple[str, ...]
@@ -310,8 +308,6 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
 
 def _as_numbers(column: pd.Series[Any]) -> Floats:
     """Return a column as numbers (n,), NaN for anything else. In a column with percent signs, 93.1% is 0.931."""
-    import pandas as pd
-
     texts = column.astype("string").str.strip()
     signed = texts.str.endswith("%").fillna(False).to_numpy(bool)
     values = texts.str.removesuffix("%").where(signed) if signed.any() else column

@@ -13,14 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.data.formats import BY_LINES, HALF, Format, Record, check_names, detect, fields_of, nested, records, shapes
 from sentviz.errors import InputError
 from sentviz.io.documents import parse_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from sentviz.lazy import pa, pc, pq
 
 REFUSED = 3  # exit status if the output is an error message
 BATCH, LINES_READ = 100, 2_000  # rows read at a time from a parquet file and from other files
@@ -90,8 +88,6 @@ def parsed(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pa.
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return all parts as one table; a column that holds numbers in one part and texts in another one holds texts."""
-    import pyarrow as pa
-
     texts = {name for part in tables for name, kind in zip(part.column_names, part.schema.types, strict=True) if kind == pa.large_string()}
     parts = [
         pa.table(
@@ -121,9 +117,6 @@ def too_large(name: str, limits: Limits) -> str:
 
 def _limited_cells(part: pa.Table, longest: int) -> tuple[pa.Table, int]:
     """Return rows with numbers unchanged and every other type as text, cut at `longest` characters, and the number of cells cut."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns, too_long = [], 0
     for column in part.columns:
         kind = column.type
@@ -137,8 +130,6 @@ def _limited_cells(part: pa.Table, longest: int) -> tuple[pa.Table, int]:
 
 
 def _as_text(column: Any, longest: int) -> Any:
-    import pyarrow as pa
-
     try:
         return column.cast(pa.large_string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # lists and other nested types; bytes that are not UTF-8
@@ -147,9 +138,6 @@ def _as_text(column: Any, longest: int) -> Any:
 
 
 def _parquet(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         schema = flat([], file.schema_arrow)
@@ -168,8 +156,6 @@ def _parquet(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iter
 
 def flat(batches: Sequence[Any], schema: Any = None) -> pa.Table:
     """Return rows of a parquet file with the fields of structs as columns: the field text of the column review is review.text."""
-    import pyarrow as pa
-
     table = pa.Table.from_batches(batches, schema)
     while any(pa.types.is_struct(kind) for kind in table.schema.types):
         table = table.flatten()
@@ -178,8 +164,6 @@ def flat(batches: Sequence[Any], schema: Any = None) -> pa.Table:
 
 def shapes_of(schema: Any) -> list[str]:
     """Return remarks on the columns of a parquet file that are structs or lists."""
-    import pyarrow as pa
-
     own, columns = set(schema.names), flat([], schema).schema
     lists = [field.name for field in columns if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
     return shapes([name for name in columns.names if name not in own], lists)
@@ -206,8 +190,6 @@ def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: l
         names |= dict.fromkeys(key for row in fields for key in row)
         _limit_columns([*names], name, limits)
         columns = {key or "text": [row.get(key) for row in fields] for key in names}
-        import pyarrow as pa  # after a shape that no table has was refused
-
         yield pa.table({key: _column(cells, missing="" if form.kind == "csv" else None) for key, cells in columns.items()})
     if problems:
         remarks.append(f"Rows that cannot be read and are left out: {len(problems):,}. The first problem: {problems[0]}")
@@ -260,8 +242,6 @@ def _json_rows(text: str, name: str) -> list[Any]:
 
 def _column(cells: Sequence[Any], missing: Any) -> Any:
     """Return cells as numbers if all of them are, otherwise as texts."""
-    import pyarrow as pa
-
     if all(cell is None or isinstance(cell, int | float) for cell in cells) and missing is None:
         try:
             return pa.array(cells)
@@ -309,8 +289,6 @@ def main(name: str, limits: Limits, sheet: str) -> int:
 
 
 def _write(table: pa.Table) -> None:
-    import pyarrow as pa
-
     with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as writer:
         writer.write_table(table)
 

@@ -14,12 +14,10 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 LABELS = ("negative", "positive")
 BETWEEN = "between"
@@ -97,8 +95,6 @@ def _last(entry: str) -> str:
 
 
 def _rows(templates: Mapping[tuple[str, str], list[str]], entries: Mapping[str, list[str]], rng: np.random.Generator) -> pd.DataFrame:
-    import pandas as pd
-
     rows: list[tuple[str, str, int]] = []
     seen: set[str] = set()
     for (kind, label), texts in templates.items():

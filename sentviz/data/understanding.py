@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,7 @@ from sentviz.data.labels import canonical, in_order, meaning
 from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 SPLITS = ("train", "validation", "test")
 SHARES = (70, 15, 15)  # percent of the texts in each split
@@ -92,8 +90,6 @@ def understand(frame: pd.DataFrame, name: str, choices: Choices | None = None) -
     Raises:
         InputError: a column does not exist or is not what it should be, or too few rows or classes are left.
     """
-    import pandas as pd
-
     choices = choices or Choices()
     columns = [str(column) for column in frame.columns]
     if len(set(columns)) < len(columns):

@@ -8,7 +8,6 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,7 @@ from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pa, pd
 
 LIMITS = Limits()
 NO_MEMORY = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # error texts of a process that gets no more memory
@@ -39,8 +36,6 @@ def read_table(data: bytes, name: str, limits: Limits = LIMITS, sheet: str = "")
     Raises:
         InputError: too large, too slow to read, empty, or not a table of text.
     """
-    import pyarrow as pa
-
     if len(data) > limits.size:
         raise InputError(f"{name} has {len(data) / 2**20:,.0f} MB; files of at most {limits.size // 2**20} MB are read.")
     try:
@@ -85,8 +80,6 @@ def labelled(
     Raises:
         InputError: a column does not exist, or no row has a visible text. LabelsError: the labels are not known to be the classes.
     """
-    import pandas as pd
-
     check_columns((text, label), list(map(str, frame.columns)), "The file")
     labels = assigned(frame[label], classes, reading, name=label, ordered=ordered) if label else None
     rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "label": -1 if labels is None else labels.codes})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.io.late import lazy
+from sentviz.lazy import package_names
 
 if TYPE_CHECKING:
     from sentviz.export.files import render, save
@@ -14,4 +14,4 @@ __all__ = ["Style", "render", "save"]
 
 _MODULES = {"Style": "files", "render": "files", "save": "files"}
 
-__getattr__ = lazy(__name__, _MODULES)
+__getattr__ = package_names(__name__, _MODULES)

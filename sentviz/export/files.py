@@ -8,10 +8,9 @@ import re
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import Browser
@@ -24,9 +23,7 @@ from sentviz.figures.style import PLAIN, Style, styled
 from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import write_file
 from sentviz.io.spreadsheet import as_csv, from_one
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import go, pd
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 MAX_VECTOR_CELLS = 10_000  # cells of a heatmap that SVG and PDF draw as vectors; a larger heatmap stays an image

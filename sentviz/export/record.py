@@ -20,11 +20,10 @@ import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.figures.source import Call, Source
+from sentviz.lazy import pd
 from sentviz.runs.store import version
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.figures.figure import Figure
 
 T = TypeVar("T")

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from sentviz.analysis.explain import SCORES, available, headline
@@ -22,6 +21,7 @@ from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
 from sentviz.figures import Figure, component_name
 from sentviz.gallery import Sentence, make
+from sentviz.lazy import go
 from sentviz.runs.store import Run, version
 from sentviz.runs.trace import Trace
 

@@ -12,7 +12,6 @@ from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.export.embedded_record import embed_record
@@ -22,6 +21,7 @@ from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import FONTS, Style, styled
 from sentviz.io.files import write_file
+from sentviz.lazy import go
 
 FORMATS = ("svg", "pdf", "png")
 MAX_FIGURES = 12  # figures

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.io.late import lazy
+from sentviz.lazy import package_names
 
 if TYPE_CHECKING:
     from sentviz.figures.attention import heatmap
@@ -53,4 +53,4 @@ _MODULES = {
     "token_strip": "strip",
 }
 
-__getattr__ = lazy(__name__, _MODULES)
+__getattr__ = package_names(__name__, _MODULES)

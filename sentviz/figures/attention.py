@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
@@ -28,6 +26,7 @@ from sentviz.figures.maps import (
     map_name,
 )
 from sentviz.figures.text import as_run, as_text, text_columns, token_label
+from sentviz.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 _READABLE = 60  # tokens a side

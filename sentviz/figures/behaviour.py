@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, row_axis, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
+from sentviz.lazy import go, pd
 
 MOST = 6  # runs
 BASELINES = ("diamond-open", "square-open", "triangle-up-open")

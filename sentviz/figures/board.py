@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.analysis.claim import KINDS, VERDICT_WORDS, Effect, Reference, Verdict, decided_in_words, level_in_words
 from sentviz.errors import InputError
@@ -27,6 +25,7 @@ from sentviz.figures.panels import UNFADED, path
 from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdict_tiles import claim_tiles
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
+from sentviz.lazy import go, pd
 
 GROUPS: dict[Reference, str] = {
     "its own tables": "compared with its own tables",

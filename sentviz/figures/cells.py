@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import annotate, new_plot, number
 from sentviz.figures.maps import Floats
 from sentviz.figures.panels import cell_texts
+from sentviz.lazy import go
 
 
 def number_cells(

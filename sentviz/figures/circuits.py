@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
+from sentviz.lazy import pd
 
 LEFT, TOP = 108, 64  # pixels for the names of rows, and above the graph
 

@@ -7,16 +7,13 @@ import subprocess
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.figures.text import SKIN_TONES, text_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; number of free places that a word chooses from
 LONGEST = 20  # columns of a word in a cloud
@@ -38,8 +35,6 @@ def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0)
     Raises:
         InputError: the area is smaller than 40 x 40 pixels, or a weight is not greater than 0.
     """
-    import pandas as pd
-
     if min(width, height) < 40:
         raise InputError("A cloud needs at least 40 by 40 pixels.")
     if not all(np.isfinite(weight) and weight > 0 for weight in weights.values()):

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, halo, palette
@@ -15,6 +14,7 @@ from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
 from sentviz.figures.panels import band, name_ends, row_axis
 from sentviz.figures.particles import decision_line, inner_size, label_places, view_window
 from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.lazy import pd
 
 _DASHES = ("solid", "dash", "dot")
 _MARKS = ("circle", "diamond", "square")

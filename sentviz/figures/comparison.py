@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, lay_out, sentence
 from sentviz.figures.panels import dotted, panel_grid, row_axis, with_interval
 from sentviz.figures.text import as_run, label_width
+from sentviz.lazy import pd
 
 _ROW, _TOP, _BELOW = 30, 68, 44  # pixels
 _NARROW = 560  # pixels below which the panels are stacked

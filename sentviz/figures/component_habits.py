@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, lay_out, sentence
 from sentviz.figures.panels import legend_below, legend_entry, panel_grid, row_axis
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 
 ROW, LEFT, PANEL = 40, 104, 210  # pixels

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text, text_columns
+from sentviz.lazy import go, pd
 
 Cell = tuple[int, int]
 _WRITTEN = 12  # classes whose cells have room for numbers

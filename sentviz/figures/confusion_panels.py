@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, lay_out, sentence
 from sentviz.figures.panels import cell_texts, panel_axes, panel_grid
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 
 def confusion_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = (), theme: Theme = "light") -> Figure:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
 from sentviz.figures.panels import row_axis
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 LINE = 24  # pixels of a row
 

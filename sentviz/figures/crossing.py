@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, new_plot, sentence
 from sentviz.figures.panels import legend_below
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 NAMES = {"attention": "one layer's attention", "model": "the whole model"}
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, RunMarks, band, legend_entry, panel_grid, run_marks
 from sentviz.figures.text import as_run, as_text
+from sentviz.lazy import pd
 
 NAMES = ("train_loss", "validation_loss", "validation_accuracy", "validation_f1_macro", "validation_f1_positive")
 _BEST = "validation_accuracy"

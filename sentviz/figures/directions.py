@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.analysis.causal.direction_tables import depth_name
 from sentviz.errors import InputError
@@ -15,6 +14,7 @@ from sentviz.figures.figure import DASHES, SYMBOLS, Figure, annotate, file_safe,
 from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import band, dotted, legend_below, note_above, panel_grid, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width
+from sentviz.lazy import pd
 
 MOST_WORDS = 40  # words of each end
 _ROW = 19  # pixels of a word

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot
 from sentviz.figures.panels import FRAMELESS
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 _STEP, _HALF = 1.0, 0.36  # distance of two parts and half the height of a box, in rows
 _WIDTH, _ROW, _MARGIN = 560, 50, (28, 44, 84, 12)  # pixels

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
@@ -18,6 +16,7 @@ from sentviz.figures.maps import cells_frame, component_slug, head_slug, map_tit
 from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, band, cell_texts, legend_entry, panel_axes, panel_grid
 from sentviz.figures.scatter import SYMBOLS
 from sentviz.figures.text import as_text, token_label
+from sentviz.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 READABLE = 24  # tokens up to which a small map shows their names

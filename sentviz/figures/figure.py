@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
 from plotly.basedatatypes import BaseTraceType
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.source import Call, Source
 from sentviz.io.late import late
+from sentviz.lazy import go, pd
 
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"

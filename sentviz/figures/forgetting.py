@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text
+from sentviz.lazy import go, pd
 
 
 def forgetting(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 _SYMBOLS = {"one seed": "circle", "over seeds": "square"}
 _LINE = 44  # pixels of a row

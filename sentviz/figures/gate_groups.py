@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
@@ -14,6 +12,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
 from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text, text_columns
+from sentviz.lazy import go, pd
 
 KINDS = {"tag": "part of speech", "class": "class of words", "word": "frequent word"}
 TAGS = {

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.analysis.maps.tokenwise import forced, gates
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, token_label
+from sentviz.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 _ROW, _LABELS, _SHOWN = 20, 84, 120  # pixels of a row, pixels of the labels of a line, tokens that are drawn

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
@@ -17,6 +15,7 @@ from sentviz.figures.figure import Figure, annotate, lay_out, number, sentence
 from sentviz.figures.panels import panel_axes, panel_grid, path
 from sentviz.figures.particles import Scene, decision_line, hull, label_places, leaders_by_size, together, view_window
 from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out
 from sentviz.figures.panels import band, legend_below, panel_grid, run_marks
 from sentviz.figures.text import as_run
+from sentviz.lazy import pd
 
 MEASURE_TITLES = {
     "from_cls": "CLS attention std, from [CLS] to the others",

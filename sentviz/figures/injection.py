@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, new_plot, number
 from sentviz.figures.panels import dotted, legend_below, panel_grid
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 SCORES = (2.0, 1.0, 0.0, -1.0, -2.0)  # scores of the drawn pair before the injection
 OTHERS = 9  # other keys of the row: their score is 0, their similarity that of neutral tokens

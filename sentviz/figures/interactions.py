@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, ink_on, palette
 from sentviz.figures.figure import MONOSPACE, Figure, annotate, file_safe, new_plot, number, sentence
 from sentviz.figures.strip import anchored
 from sentviz.figures.text import as_text, text_columns, token_label, visible
+from sentviz.lazy import pd
 
 _CHAR, _LINE = 8.2, 34  # pixels of a character and of a line, as in the strip
 _ARC, _LABEL = 46, 16  # pixels: height of an arc over neighbours in a line or row, and of its label

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
 from sentviz.figures.panels import UNFADED, row_axis, with_interval
 from sentviz.figures.text import as_text, text_columns
+from sentviz.lazy import pd
 
 MOST = 12  # pairs of classes
 

@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
@@ -16,6 +14,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker, start_and_end
 from sentviz.figures.text import as_text, subscript
+from sentviz.lazy import go, pd
 
 DASHES = {2: "solid", 3: "dash", 4: "dot"}
 _NARROW, _SIDES = 120, 96  # smallest width of a panel in pixels, and pixels at both sides of the figure

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, new_plot, number
 from sentviz.figures.panels import cell_texts, name_ends
 from sentviz.figures.text import as_text
+from sentviz.lazy import go, pd
 
 
 def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:

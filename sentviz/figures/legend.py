@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.figures.colours import DEFICIENCIES, Palette, Theme, palette, simulated
 from sentviz.figures.figure import SYMBOLS, Figure, new_plot
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
+from sentviz.lazy import pd
 
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
 _SLIM, _LINE = 116, 19  # pixels of the left margin and a line in a narrow figure

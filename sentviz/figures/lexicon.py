@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.analysis.maps.arithmetic import plain
 from sentviz.analysis.maps.injection import Entries, Row, neutral
@@ -21,6 +20,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text, token_label
+from sentviz.lazy import pd
 from sentviz.runs.trace import Trace
 
 _SHOWN = 14  # keys that a row shows

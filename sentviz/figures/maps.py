@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.figures.colours import Palette, colour_scale
 from sentviz.figures.figure import number
 from sentviz.figures.text import subscript
+from sentviz.lazy import pd
 
 Floats = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]

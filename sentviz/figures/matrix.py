@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, blend, colour_scale
 from sentviz.figures.figure import annotate, new_plot
 from sentviz.figures.panels import cell_texts, row_axis
+from sentviz.lazy import go
 
 
 def matrix(

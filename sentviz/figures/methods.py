@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
@@ -15,6 +14,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width, token_label
+from sentviz.lazy import pd
 
 _LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: smallest and usual width of a column, height of a row, right margin
 _TOKEN = 14  # columns of a word

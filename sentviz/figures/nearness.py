@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, new_plot
 from sentviz.figures.panels import dotted, name_ends
+from sentviz.lazy import pd
 
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 

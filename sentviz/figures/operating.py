@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
@@ -15,6 +13,7 @@ from sentviz.figures.colours import Palette, Theme, palette
 from sentviz.figures.figure import DASHES, SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
+from sentviz.lazy import go, pd
 
 POINTS = 400  # largest number of points of a curve
 

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, ink_on, palette
 from sentviz.figures.figure import DASHES, SYMBOLS, annotate
 from sentviz.figures.maps import Floats
+from sentviz.lazy import go, pd
 
 FRAMELESS: dict[str, Any] = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
 """An axis without numbers, for points whose coordinates have no unit."""

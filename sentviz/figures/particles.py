@@ -8,14 +8,13 @@ from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.figures.panels import path
 from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

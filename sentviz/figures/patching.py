@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
@@ -16,6 +14,7 @@ from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, senten
 from sentviz.figures.maps import Floats, coloraxis
 from sentviz.figures.panels import cell_texts
 from sentviz.figures.text import as_text
+from sentviz.lazy import go, pd
 
 Unit = Literal["share", "log-odds"]
 MOST_COLUMNS, NUMBERED = 40, 16  # columns that are drawn, and the largest number of columns whose cells show their numbers

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, run_marks, with_interval
 from sentviz.figures.text import as_run, as_text
+from sentviz.lazy import pd
 
 MOST = 6  # runs
 _ALL = "all"

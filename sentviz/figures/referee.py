@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
@@ -13,6 +12,7 @@ from sentviz.figures.figure import DASHES, Figure, file_safe, lay_out, sentence
 from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import band, dotted, legend_below, panel_grid
 from sentviz.figures.text import as_run, as_text, label_width
+from sentviz.lazy import pd
 
 MOST = 6  # lines of a panel
 _CELL, _ROW = 44, 25  # pixels of a cell of the board

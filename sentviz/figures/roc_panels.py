@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import DASHES, Figure, lay_out, sentence
 from sentviz.figures.operating import chance_line
 from sentviz.figures.panels import panel_grid
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 NARROW = 200  # smallest width in pixels of a panel with its areas
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
@@ -14,6 +13,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, number, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends, run_marks, start_and_end
 from sentviz.figures.text import as_run, as_text, subscript
+from sentviz.lazy import pd
 
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
 _COLUMNS = ["run", "name", "layer", "component", "step", "epoch", "value"]

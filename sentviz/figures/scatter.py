@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import SCALES, Palette, Theme, class_colours, colour_scale, halo, palette, scaled
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, row_axis, with_interval
 from sentviz.figures.text import as_text
+from sentviz.lazy import go, pd
 
 COLOURS = {
     "label": "label",

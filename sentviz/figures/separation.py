@@ -5,13 +5,13 @@ Proposition 2).
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import dotted, with_interval
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 _MARKS = ("circle", "diamond", "square")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic
 from sentviz.errors import InputError
@@ -13,6 +12,7 @@ from sentviz.figures.bartable import Column, bar_table, row_names
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 _PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
 from sentviz.figures.maps import component_name
 from sentviz.figures.panels import dotted, legend_below, legend_entry, panel_grid, row_axis, with_interval
+from sentviz.lazy import go, pd
 
 _MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon<br>divergence, bits"}
 

@@ -8,13 +8,12 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
 from sentviz.figures.figure import MONOSPACE, Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, is_right_to_left, text_columns, token_label, visible, visual_order
+from sentviz.lazy import go, pd
 
 Scale = Literal["support", "class"]
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import THEMES, blend, palette, simulated
 from sentviz.figures.figure import MONOSPACE, SYMBOLS, Figure
 from sentviz.figures.text import label_width
+from sentviz.lazy import go
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
@@ -19,6 +17,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number
 from sentviz.figures.panels import path
 from sentviz.figures.particles import hull, inner_size, label_places, name_points, view_window
 from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
 _WIDTH, _HIGH, _PLOT = 560, 0.786, (46, 46, 16, 46)  # width in pixels, height as a share of it, margins in pixels

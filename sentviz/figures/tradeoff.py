@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text
+from sentviz.lazy import pd
 
 BESIDE = {
     "vanilla-matched": ("right", -11),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import pandas as pd
-
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, class_colours
 from sentviz.figures.figure import Figure, lay_out, number, sentence
 from sentviz.figures.panels import FRAMELESS, panel_grid
 from sentviz.figures.text import as_text, label_width
+from sentviz.lazy import pd
 
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
 SIGNS = "●✕▲◆✚"  # the same symbols as letters

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, class_colours, palette
 from sentviz.figures.figure import Figure, new_plot
 from sentviz.figures.text import as_text, text_columns
+from sentviz.lazy import pd
 
 
 def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:

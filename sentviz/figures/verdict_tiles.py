@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from sentviz.analysis.claim import VERDICT_WORDS, Verdict
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import new_plot
 from sentviz.figures.text import as_text
 from sentviz.figures.verdicts import VERDICTS, draw_sign, verdict_colour
+from sentviz.lazy import go, pd
 
 SHORT = {"its own tables": "tables", "simulated runs": "simulated", "data sets": "data", "runs here": "runs"}
 

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
@@ -17,6 +15,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, new_plot, number, sentence
 from sentviz.figures.panels import UNFADED, UNSEEN, row_axis, with_interval
 from sentviz.figures.text import as_text, text_columns
+from sentviz.lazy import go, pd
 
 By = Literal["keyness", "count"]
 PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_counts.layout` is asked for

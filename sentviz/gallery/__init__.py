@@ -21,13 +21,12 @@ from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Answers, Sentence, sourced
 from sentviz.gallery.training import scalar_figure
 from sentviz.io.late import late
+from sentviz.lazy import pd
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pandas as pd
 
     from sentviz.figures.figure import Figure
     from sentviz.models.model import Model

@@ -9,6 +9,7 @@ from sentviz.errors import InputError
 from sentviz.gallery.patching import REPLACES
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Runs, Sentence
+from sentviz.lazy import np, pd
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.directions import Directions
@@ -42,7 +43,6 @@ def _removal(of: Runs, *, by: str = "way", theme: Theme = "light") -> Figure:
     else:
         rows = rows[rows["name"] == "difference"].assign(line=lambda frame: frame["place"])
         names, about = dict(PLACES), "The difference of means is set to its mean at some tokens only."
-    import pandas as pd
 
     return removal_lines(
         pd.concat([rows, chance]),
@@ -57,7 +57,6 @@ def _removal(of: Runs, *, by: str = "way", theme: Theme = "light") -> Figure:
 
 @figure("directions", "Five ways to find the direction of the classes: do they agree?", Runs, "directions:cosine_map", MEASURED)
 def _agreement(of: Runs, *, depth: int = -1, theme: Theme = "light") -> Figure:
-    import numpy as np
 
     from sentviz.analysis.causal.directions import WAYS
     from sentviz.figures.directions import cosine_map
@@ -110,7 +109,6 @@ def _rows(of: Runs, *, depth: int = -1, way: str = "difference", theme: Theme = 
 
 @figure("steering", "A sentence while the direction of the classes is added", Sentence, "directions:steered_lines", REPLACES)
 def _steering(of: Sentence, *, depth: int = -1, norm: float = 0.0, way: str = "difference", theme: Theme = "light") -> Figure:
-    import numpy as np
 
     from sentviz.figures.colours import class_colours
     from sentviz.figures.directions import steered_lines

@@ -10,10 +10,9 @@ from sentviz.analysis.explain.refereed import has_referee, methods_of
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import Runs, Study, sourced
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
@@ -106,8 +105,6 @@ def rows_of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def board_rows(tables: Sequence[pd.DataFrame], better: str) -> pd.DataFrame:
     """Return the rows of a board: runs by name, methods by their mean over runs, the best first; with their titles."""
-    import pandas as pd
-
     if not tables:
         return pd.DataFrame()
     rows = pd.concat(tables, ignore_index=True).query("method != 'random'")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
+from sentviz.lazy import pd
 from sentviz.runs.calibration import tempered, untempered
 
 if TYPE_CHECKING:
@@ -80,7 +81,6 @@ def _precision_recall(of: Answers, *, theme: Theme = "light") -> Figure:
 
 
 def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figure:
-    import pandas as pd
 
     from sentviz.analysis.testset import operating
     from sentviz.figures.operating import one_vs_rest

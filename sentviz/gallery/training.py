@@ -11,6 +11,7 @@ from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ def scalar_figure(
     Raises:
         InputError: no run has one of the scalars.
     """
-    import pandas as pd
 
     from sentviz.figures.scalars import scalar_evolution
     from sentviz.runs.registry import printed

@@ -10,10 +10,9 @@ from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import SEED
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.testset.rows import Rows
     from sentviz.analysis.testset.word_counts import Cell, Counts
     from sentviz.figures.colours import Theme
@@ -77,7 +76,6 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
     Raises:
         InputError: `by` or `stops` has another value.
     """
-    import pandas as pd
 
     from sentviz.analysis.testset import word_counts as words
 
@@ -111,7 +109,6 @@ def _cloud(
     selected: tuple[int, str] | None = None,
     theme: Theme = "light",
 ) -> Figure:
-    import pandas as pd
 
     from sentviz.figures.cloud_layout import unwritable
     from sentviz.figures.word_clouds import cloud

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.io.files import write_file
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 PLACES = ("layer", "head", "component", "other", "position", "place", "token", "query", "key")
 """Columns of positions. Frames count them from 0, files from 1."""
@@ -25,8 +23,6 @@ def from_one(frame: pd.DataFrame, from_zero: Collection[str] = ()) -> pd.DataFra
     Args:
         from_zero: columns that are not changed, because 0 has a meaning of its own, such as the embedding before the first layer.
     """
-    import pandas as pd
-
     counted = frame.copy()
     for at, name in enumerate(frame.columns):
         cells = frame.iloc[:, at]
@@ -41,8 +37,6 @@ def as_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
     Args:
         header: True = a byte order mark and the names of the columns come first; False = rows that continue a file.
     """
-    import pandas as pd
-
     safe = frame.copy()
     for place in range(safe.shape[1]):
         if not pd.api.types.is_numeric_dtype(safe.dtypes.iloc[place]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,10 +13,8 @@ from torch import Tensor
 from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import LONGEST, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
+from sentviz.lazy import pd
 from sentviz.models.protocol import Inputs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WEIGHTS_TIMES_TOKENS, LEAST_TOKENS = 20_000_000_000, 128  # limits of `tokens_per_batch`
 TOKENS_PER_BATCH = 4_096  # tokens of a batch: the hidden states of more do not fit into the processor's cache

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.io.foreign import Foreign
+from sentviz.lazy import pd
 from sentviz.models.budget import Spent
 from sentviz.models.model import Model, Progress
 from sentviz.models.protocol import Network
@@ -32,9 +33,6 @@ from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Intervention
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Predict = Callable[[list[str]], Any]
 

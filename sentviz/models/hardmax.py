@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from sentviz.data.reviews import WordsTokenizer
 from sentviz.data.texts import Encoded, TokenizedText
 from sentviz.data.tokenizers import SPECIALS
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.models import attention as at
 from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.models.model import Model, filled
@@ -32,9 +33,6 @@ from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.intervention import Intervention
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Ids = npt.NDArray[np.integer[Any]]
 
@@ -281,8 +279,6 @@ class HardmaxModel(Model):
     @cached_property
     def vocabulary(self) -> pd.DataFrame:
         """Table of all words (do not change it): `word`, vector `x0` .., and `score`, the log-odds of the second class at the word."""
-        import pandas as pd
-
         w, b = self.decision
         places = self.vectors[len(SPECIALS) :]
         words = [self.tokenizer.token_of(i) for i in range(len(SPECIALS), self.config.vocab_size)]

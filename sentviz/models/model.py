@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, TokenizedText, unread_note
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.models.batches import ENOUGH_TOKENS, by_length, collate, device_of, digest_of, portions, read, tokens_per_batch
 from sentviz.models.budget import Spent
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
@@ -27,9 +28,6 @@ from sentviz.runs.configs import Capabilities, ModelConfig
 from sentviz.runs.intervention import UNCHANGED, Intervention, read_change
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
@@ -293,8 +291,6 @@ class Model:
         Raises:
             InputError: no lists of as many texts, or a change that the model does not have.
         """
-        import pandas as pd
-
         if not self.capabilities.predicts:
             raise InputError(NO_CLASSES.format(self.name))
         if isinstance(texts, str) or isinstance(pairs, str):

@@ -8,17 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.data import datasets
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
+from sentviz.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import SHIPPED, Folders, Run, runs, stamp
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 THREADS = 4  # files that are read at the same time
 # Digests of the shipped runs whose files were all read without an error. `python -m sentviz.runs.catalog` reads them and writes the file.
@@ -125,8 +123,6 @@ def same_configuration(a: Run, b: Run) -> bool:
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:
     """Return a table with one run per row: configuration and headline metrics; for unreadable runs, the reason in `problem`."""
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for name, run in runs(folders).items():
         try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from urllib.parse import quote, unquote
 
 from sentviz.errors import InputError
+from sentviz.lazy import np
 
 if TYPE_CHECKING:
     from sentviz.runs.configs import Capabilities
@@ -293,8 +294,6 @@ def _lambda_edits(lambdas: Any, has: Capabilities) -> list[Edit]:
     """Return an edit for each number of (L, C) mixing weights that is not NaN."""
     if lambdas is None:
         return []
-    import numpy as np
-
     layers, components = shape = (has.layers, has.components)
     try:
         weights = np.asarray(lambdas, dtype=np.float32)

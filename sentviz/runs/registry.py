@@ -13,16 +13,14 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.documents import read_toml
 from sentviz.io.late import late
+from sentviz.lazy import pd
 from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.sections import Section
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -225,8 +223,6 @@ def printed(dataset: str, preset: str) -> pd.DataFrame:
 
 @cache
 def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
-    import pandas as pd
-
     columns = ["paper", "name", "layer", "component", "value"]
     parts = [
         frame.assign(paper=paper.short)[columns]

@@ -10,10 +10,9 @@ import re
 import reprlib
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, BinaryIO, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import np, pa, pc, pd, pq
 
 LONGEST = 100_000  # maximum characters of a text
 MOST = 10_000  # maximum entries of a list or table
@@ -320,10 +319,6 @@ def read_table(file: BinaryIO) -> pd.DataFrame:
         ValueError: the table is too large, or a column contains neither numbers nor texts.
         OSError, TypeError, LookupError, NotImplementedError: the file is damaged.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     stored = pq.ParquetFile(file)
     meta = stored.metadata
     kinds = {field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in stored.schema_arrow}
@@ -370,8 +365,6 @@ def fits_answers(frame: pd.DataFrame, labels: tuple[str, ...]) -> None:
     Raises:
         ValueError: a label or a probability is invalid.
     """
-    import numpy as np
-
     shares, known = frame[list(labels)].to_numpy(np.float64), frame["label"].to_numpy(np.int64)
     if not np.isfinite(shares).all() or (np.abs(shares.sum(axis=1) - 1) > 0.01).any() or (shares < 0).any():
         raise ValueError("some of its probabilities are not between 0 and 1")

@@ -41,12 +41,11 @@ from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.io.paths import home, is_path, place
+from sentviz.lazy import pd
 from sentviz.runs.renewed import config_before
 from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.runs.configs import Capabilities, ModelConfig
     from sentviz.runs.trace import Trace
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,12 @@ import numpy.typing as npt
 from sentviz.data.tokenizers import PADDING
 from sentviz.errors import InputError, MissingMapError, RunError
 from sentviz.io.late import late
+from sentviz.lazy import torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.evidence import Evidence
 from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.target import PREDICTED, Target, log_odds
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -66,13 +64,15 @@ class LayerTerms(Protocol):
     def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> LayerTerms:
         """Return the terms of some components and heads; all of an axis for ()."""
 
-    def reach(self, start: int, stop: int, length: int) -> tuple[Tensor, Tensor]:
+    def reach(self, start: int, stop: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the query places [start, stop), (rows,), and the keys that any of them may see, (reach,)."""
 
-    def maps(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None, /) -> Tensor:
+    def maps(
+        self, q: torch.Tensor, k: torch.Tensor, places: torch.Tensor | None = None, keys: torch.Tensor | None = None, /
+    ) -> torch.Tensor:
         """Return the softmax maps, (B, C, H, n, m)."""
 
-    def mix(self, maps: Tensor, /) -> Tensor:
+    def mix(self, maps: torch.Tensor, /) -> torch.Tensor:
         """Return the effective attention, (B, H, n, m)."""
 
 
@@ -271,8 +271,6 @@ class Trace:
             raise MissingMapError("The trace has only some of the components, but an effective map needs all of them.")
         if self.query_ids != tuple(range(len(self.tokens))):
             raise MissingMapError("The trace was made for only some of the query rows.")
-        import torch
-
         chosen = list(range(len(self.head_ids))) if heads is None else list(heads)
         components = slice(None) if part is None else slice(part, part + 1)
         with torch.inference_mode():

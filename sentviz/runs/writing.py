@@ -8,14 +8,12 @@ import shutil
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.errors import RunError
 from sentviz.io.files import hold, sha256, writing
+from sentviz.lazy import pd
 from sentviz.runs.store import FILES, FORMAT, Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PATIENCE = 60.0  # seconds to wait while another process writes the run
 

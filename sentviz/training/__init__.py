@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.io.late import lazy
+from sentviz.lazy import package_names
 
 if TYPE_CHECKING:
     from sentviz.training.adoption import adopt, measure
@@ -38,4 +38,4 @@ _MODULES = {
     "train": "run",
 }
 
-__getattr__ = lazy(__name__, _MODULES)
+__getattr__ = package_names(__name__, _MODULES)

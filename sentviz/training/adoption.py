@@ -11,8 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
@@ -22,6 +20,7 @@ from sentviz.data.labels import order_of
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
+from sentviz.lazy import torch
 from sentviz.models.folder import NO_HEAD
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.files import checked_weights, reachable

@@ -26,6 +26,7 @@ from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import TAGGER
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import writing
+from sentviz.lazy import pd
 from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.configs import stored_config
@@ -100,8 +101,6 @@ def finish(
     Raises:
         RunError: the folder cannot be written; its earlier content is unchanged.
     """
-    import pandas as pd
-
     tokenizer = model.tokenizer
     splits = [*seen, *([validation] if validation is not None else []), *tests]
     config: dict[str, Any] = {
@@ -206,7 +205,6 @@ def _calibrate_and_measure(
     device: str = "cpu",
 ) -> None:
     """Calibrate a run whose folder has weights, tokenizer and history; then write its measurements and config.json."""
-    import pandas as pd
     from safetensors.numpy import save_file as save_arrays
 
     folder = run.folder

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from sentviz.data.lexicon import Lexicon
+from sentviz.lazy import torch
 from sentviz.models.hub.files import reachable
 from sentviz.models.hub.loading import opened
 from sentviz.models.hub.model import HubModel

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
+from sentviz.lazy import np, pd
 from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.runs.store import Run
 
 BASE = "minilm"
@@ -67,8 +66,6 @@ def compared(run: Run) -> pd.DataFrame:
     Raises:
         RunError: the measurements cannot be read. DataMissingError: the data set is not installed.
     """
-    import numpy as np
-    import pandas as pd
 
     from sentviz.analysis.evaluation import wilson
     from sentviz.analysis.testset.baselines import simple_predictions

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
 import torch.nn.functional as F
 
 from sentviz.analysis.evaluation import confusion, from_confusion
+from sentviz.lazy import torch
 
 if TYPE_CHECKING:
     from sentviz.analysis.evaluation import Evaluation

@@ -7,10 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from pkgutil import resolve_name
 
-import torch
-
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import disk_errors, hold
+from sentviz.lazy import torch
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run, folder_for
 from sentviz.training.based import BasedTask

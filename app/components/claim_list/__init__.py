@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict, level_in_words
@@ -15,6 +14,7 @@ from sentviz.figures import Theme
 from sentviz.figures.board import NOWHERE, heading
 from sentviz.figures.colours import ink_on
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
+from sentviz.lazy import pd
 
 __all__ = ["LETTERS", "claim_list", "content", "picked"]
 

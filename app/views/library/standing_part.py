@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import visit
@@ -13,6 +12,7 @@ from app.blocks.files import csv_button
 from app.text import md
 from sentviz.data import demo
 from sentviz.errors import RunError
+from sentviz.lazy import pd
 from sentviz.papers.studies.standing import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.store import Run
 

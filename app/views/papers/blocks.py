@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app.blocks.figure import show_drawn
@@ -20,6 +19,7 @@ from sentviz.figures.text import text_columns
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import FigureSpec, find_figure
 from sentviz.gallery.subjects import Study
+from sentviz.lazy import pd
 from sentviz.papers.studies.item_types import Column, Table
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pandas as pd
 import streamlit as st
 
 from app.blocks.figure import show_drawn
@@ -13,6 +12,7 @@ from app.text import intro
 from app.views.papers.shared import digests, studied
 from sentviz.gallery import code, make
 from sentviz.gallery.subjects import Study
+from sentviz.lazy import pd
 from sentviz.papers.studies.findings import Picture, article, every_claim
 
 _DEEPER = re.compile(r"^(?=#+ )")  # the page's own headings are smaller than those of the site

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app import cache, visit
@@ -23,6 +22,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST, phenomena
 from sentviz.gallery import code, sourced
 from sentviz.gallery.subjects import Answers, Runs, Sentence
+from sentviz.lazy import pd
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import prints

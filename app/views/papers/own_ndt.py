@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
 from app import visit
@@ -14,6 +13,7 @@ from app.text import halves, md
 from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from app.views.papers.shared import digests
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.panels import SETTINGS_OF

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import streamlit as st
 
 from app import visit
@@ -19,6 +18,7 @@ from sentviz.figures import heatmap
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
 from sentviz.io.glossary import tip
+from sentviz.lazy import pd
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run

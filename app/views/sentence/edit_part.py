@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
@@ -21,6 +20,7 @@ from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures import heatmap
 from sentviz.gallery import sourced
+from sentviz.lazy import pd
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

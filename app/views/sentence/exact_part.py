@@ -6,7 +6,6 @@ import hashlib
 import time
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
@@ -19,6 +18,7 @@ from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.game import ABSENT, Absent
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Job, Jobs

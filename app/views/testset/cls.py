@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
@@ -21,6 +20,7 @@ from sentviz.figures.figure import Figure
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.gallery import sourced
 from sentviz.gallery.subjects import Runs
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 intro(

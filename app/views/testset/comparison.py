@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from app import cache, visit
@@ -29,6 +28,7 @@ from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
 from sentviz.gallery.subjects import Answers
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 intro(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import answers, visit
@@ -15,6 +14,7 @@ from app.text import halves, md
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.comparison import Candidate, Comparison
 from sentviz.errors import SentvizError
+from sentviz.lazy import pd
 
 CUT = 300  # characters of a text in the table
 

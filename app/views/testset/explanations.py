@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from app import cache, visit
@@ -18,6 +17,7 @@ from sentviz.analysis.explain.refereed import has_referee, headline, methods_of,
 from sentviz.gallery.explanations import RANKED
 from sentviz.gallery.subjects import Runs, Study
 from sentviz.io.glossary import tip
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 SHORT = {

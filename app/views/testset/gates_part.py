@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import pandas as pd
 import streamlit as st
 
 from app import cache, visit
@@ -15,6 +14,7 @@ from sentviz.analysis.maps.gates import FILE, verdict
 from sentviz.figures.gate_groups import KINDS
 from sentviz.gallery.subjects import Runs
 from sentviz.io.glossary import tip
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 Kind = Literal["tag", "class", "word"]

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import visit
@@ -20,6 +19,7 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import STEPS
 from sentviz.io.glossary import tip
+from sentviz.lazy import pd
 
 KEPT = 8  # stored results for a visitor's own file
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import streamlit as st
 
 from app import visit
@@ -19,6 +18,7 @@ from sentviz.analysis.testset.word_counts import Counts, stop_words
 from sentviz.errors import SentvizError
 from sentviz.figures.word_clouds import word_bars
 from sentviz.gallery.subjects import sourced
+from sentviz.lazy import pd
 
 DIFFERENT = 500_000  # words of the drawn rows
 CUT = 160  # characters of a text in the table of nearest rows

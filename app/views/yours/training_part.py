@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from app import cache
@@ -16,6 +15,7 @@ from sentviz.cli.terminal import Report
 from sentviz.data.datasets import run_group
 from sentviz.errors import Stopped
 from sentviz.io.paths import home
+from sentviz.lazy import pd
 from sentviz.runs.bases import bases
 from sentviz.runs.store import resume_point
 from sentviz.serving.jobs import Job, Jobs

@@ -27,11 +27,10 @@ from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.explain.refereed import FROM_SUBSETS, PATCHED
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 from sentviz.runs.target import log_odds
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.texts import Word
     from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
@@ -56,8 +55,6 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = 200, seed: int 
     Raises:
         InputError: the model has no states that can be replaced, or the texts of the sample all get one prediction.
     """
-    import pandas as pd
-
     if "state" not in model.capabilities.replaces:
         raise InputError(f"{model.name} has no states of tokens that can be replaced: patching needs a transformer.")
     order = np.random.default_rng(seed).permutation(len(texts))
@@ -99,7 +96,6 @@ def mean_states(model: Model, texts: Sequence[str]) -> dict[str, Floats]:
 
 def effects_of(model: Model, trace: Trace, means: Floats, players: Sequence[Word]) -> Floats:
     """Return the fall of the log-odds if a mean state stands in for the states of each word, (2, words)."""
-    import torch
 
     from sentviz.models.copies import logits_of_copies
     from sentviz.models.protocol import Replacement
@@ -135,8 +131,6 @@ def _of_text(effects: Floats, scores: Mapping[str, Floats]) -> pd.DataFrame:
     Args:
         effects: (2, words). scores: method -> (words,).
     """
-    import pandas as pd
-
     rows = []
     for metric, effect in zip(METRICS, effects, strict=True):
         for name, line in scores.items():

@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from sentviz.analysis.causal.patching import WORDS, Pair, Progress, patch
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float64]
@@ -47,8 +46,6 @@ class PatchAverage:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """Table of layer (counted from 0; of states the depth), column, share, low and high."""
-        import pandas as pd
-
         rows, columns = np.indices(self.share.shape).reshape(2, -1)
         names = [self.columns[i] for i in columns]
         return pd.DataFrame(

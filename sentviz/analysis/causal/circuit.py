@@ -23,10 +23,9 @@ import numpy as np
 from sentviz.analysis.causal.average import ratio, usable
 from sentviz.analysis.causal.patching import Bools, Floats, Pair, Progress
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
     from sentviz.models.protocol import Replacement, Site
 
@@ -70,8 +69,6 @@ class Circuit:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """Table of the parts: layer, head (counted from 0; -1 = feed-forward network), lost, low, high."""
-        import pandas as pd
-
         rows = [
             (part.layer, -1 if part.head is None else part.head, *map(float, lost))
             for part, lost in zip(self.parts, self.lost, strict=True)
@@ -210,7 +207,6 @@ class _Half:
 
 def losses_of_pair(pair: Pair, outside: Bools) -> Floats:
     """Return the loss of each set of replaced parts (S, L, H + 1) in one pair, (S,)."""
-    import torch
 
     from sentviz.models.copies import logits_of_copies
     from sentviz.models.protocol import Replacement

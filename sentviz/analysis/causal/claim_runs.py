@@ -24,10 +24,9 @@ from sentviz.analysis.causal.claims import CAUSES
 from sentviz.analysis.causal.direction_tables import COLUMNS
 from sentviz.analysis.causal.patching import Floats
 from sentviz.analysis.evaluation import bounds, mean_draws
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
     from sentviz.runs.store import Run
 
@@ -44,7 +43,6 @@ def measure(run: Run, seed: int = SEED) -> pd.DataFrame:
     Raises:
         DataMissingError: the rows are not installed. InputError: as `sentviz.analysis.causal.average.averages`.
     """
-    import pandas as pd
 
     from sentviz.data.minimal_pairs import minimal_pairs
     from sentviz.models.loading import load

@@ -26,11 +26,10 @@ from torch.overrides import TorchFunctionMode
 
 from sentviz.analysis.maps.layers import logits_by_layer
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.models.protocol import InterventionTensors, Site
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
     from sentviz.runs.trace import Trace
 
@@ -72,8 +71,6 @@ class DirectAttribution:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """Table of part, layer, component, head, token (counted from 0, -1 for none), token_text and value."""
-        import pandas as pd
-
         rows: list[tuple[Any, ...]] = [("embedding", -1, -1, -1, i, value) for i, value in enumerate(self.embedding.tolist())]
         rows += [("head", *map(int, at), float(self.read[at])) for at in np.ndindex(self.read.shape)]
         rows += [("feedforward", layer, -1, -1, i, float(self.feedforward[layer, i])) for layer, i in np.ndindex(self.feedforward.shape)]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
     from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
@@ -65,7 +64,6 @@ def over_split(
     Raises:
         InputError: as `directions`.
     """
-    import pandas as pd
 
     from sentviz.analysis.causal.direction_words import along, correlations
     from sentviz.analysis.causal.directions import WAYS, directions
@@ -121,8 +119,6 @@ def board(runs: Sequence[Run]) -> pd.DataFrame:
         above 50 % that is lost.
         The last row has the numbers of Tigges et al. 2024.
     """
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for run in filter(has_directions, runs):
         table = table_of(run)

@@ -12,10 +12,9 @@ import numpy as np
 from sentviz.analysis.causal.states import Texts, states
 from sentviz.analysis.evaluation import bounds, row_draws
 from sentviz.errors import InputError
+from sentviz.lazy import pd, stats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.causal.directions import Directions
 
 LEXICONS = ("lexicon_en_vader", "lexicon_ko_knu")
@@ -38,7 +37,6 @@ def words_of(class_directions: Directions, most: int = MOST) -> list[str]:
 
 def polarities() -> dict[str, float]:
     """Return the terms of the installed lexicons of `LEXICONS` with their polarity; the first lexicon decides."""
-    import pandas as pd
 
     from sentviz.data import datasets
     from sentviz.errors import DataMissingError
@@ -66,8 +64,6 @@ def along(class_directions: Directions, depths: Sequence[int], words: Sequence[s
     Raises:
         InputError: the model knows none of the words.
     """
-    import pandas as pd
-
     wanted = list(dict.fromkeys(words or words_of(class_directions)))
     encoded = class_directions.model.encode_all(wanted) if class_directions.fitted.pairs is None else []
     known = [i for i, each in enumerate(encoded) if not (each.unknown & ~each.specials).any() and (~each.specials).any()]
@@ -92,14 +88,11 @@ def correlations(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     Frame:
         measure ("words"), depth, name, place, value, low, high (bootstrap over words), n; empty with fewer than `LEAST` words.
     """
-    import pandas as pd
-    from scipy.stats import rankdata
-
     table = []
     for depth, part in frame[frame["polarity"].notna()].groupby("depth"):
         if len(part) < LEAST or part["polarity"].nunique() < 2:
             continue
-        ranks = np.stack([rankdata(part["value"]), rankdata(part["polarity"])])
+        ranks = np.stack([stats.rankdata(part["value"]), stats.rankdata(part["polarity"])])
         draws = np.concatenate(
             [
                 np.array([np.corrcoef(ranks[:, row])[0, 1] for row in rows])

@@ -31,10 +31,9 @@ import numpy as np
 from sentviz.analysis.causal.states import EVERY, LEAST, PLACES, Floats, Progress, Texts, check, halves, moved_sides, places, poles, states
 from sentviz.analysis.evaluation import bounds, mean_draws, wilson
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
     from sentviz.models.protocol import Shift
 
@@ -153,8 +152,6 @@ class Directions:
 
     def cosines(self, depth: int) -> pd.DataFrame:
         """Return the cosine of each pair of directions at a depth, (5, 5)."""
-        import pandas as pd
-
         vectors = np.stack([self.at(way, depth) for way in WAYS])
         return pd.DataFrame(vectors @ vectors.T, index=list(WAYS), columns=list(WAYS))
 
@@ -172,7 +169,6 @@ class Directions:
 
     def erase(self, way: str, depth: int, rng: np.random.Generator | None = None) -> Shift:
         """Return the move that takes a direction away at a depth: one of `ERASED`; a random direction needs `rng`."""
-        import torch
 
         from sentviz.models.protocol import Shift
 
@@ -241,8 +237,6 @@ class Directions:
         return self._table(right, jobs)
 
     def _table(self, right: Mapping[str, Any], jobs: Sequence[tuple[str, int, str, str]]) -> pd.DataFrame:
-        import pandas as pd
-
         before, n = right["unchanged"].astype(float), len(self.measured)
         low, high = (float(end) for end in wilson(before.sum(), n))
         table: list[tuple[str, int, str, str, float, float, float]] = [
@@ -290,8 +284,6 @@ class Directions:
         Raises:
             InputError: the depth does not exist, a norm is not finite or is larger than `FARTHEST` mean norms, or the text is empty.
         """
-        import pandas as pd
-        import torch
 
         from sentviz.models.copies import logits_of_copies
         from sentviz.models.protocol import Replacement

@@ -25,14 +25,12 @@ import numpy.typing as npt
 
 from sentviz.analysis.maps.compare import align
 from sentviz.errors import InputError
+from sentviz.lazy import pd, stats, torch
 from sentviz.runs.intervention import AXES, Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
     from sentviz.models.model import Model
     from sentviz.models.protocol import Replacement, Site
 
@@ -78,9 +76,7 @@ class PatchMap:
         """Rank correlation (Spearman) of estimate and exact share over the exact cells; None if nothing was estimated."""
         if self.estimate is None or self.exact.sum() < 3:
             return None
-        from scipy.stats import spearmanr
-
-        rho = float(spearmanr(self.estimate[self.exact], self.share[self.exact]).statistic)
+        rho = float(stats.spearmanr(self.estimate[self.exact], self.share[self.exact]).statistic)
         return rho if np.isfinite(rho) else None
 
     @property
@@ -100,8 +96,6 @@ class PatchMap:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """Table with a row for each cell: what, one column per axis (counted from 0), token_text, share, probability, exact."""
-        import pandas as pd
-
         places = np.indices(self.share.shape).reshape(len(self.axes), -1)
         columns: dict[str, Any] = {"what": self.what, **dict(zip(self.axes, places, strict=True))}
         if "token" in self.axes:
@@ -314,7 +308,7 @@ class Pair:
     # ---- inside
 
     @cached_property
-    def donor(self) -> dict[Site, Tensor]:
+    def donor(self) -> dict[Site, torch.Tensor]:
         """The vectors of B by site, (1, .., n, size)."""
         return self.model.recorded(self.second.text, self.second.text_pair, self.second.change)[0]
 
@@ -324,10 +318,8 @@ class Pair:
         return self.model.recorded(self.first.text, self.first.text_pair, self.first.change, gradients=True), self.donor
 
     @cached_property
-    def _gradients(self) -> dict[Site, Tensor]:
+    def _gradients(self) -> dict[Site, torch.Tensor]:
         """Gradient of A's share with respect to its vectors, by site."""
-        import torch
-
         (record, logits), _ = self._sides
         k, against = self.target
         with torch.inference_mode(False), torch.enable_grad():
@@ -401,7 +393,6 @@ class Pair:
         Args:
             groups: aligned tokens of each place along the last axis of `cells`; None if there is no such axis and all are replaced.
         """
-        import torch
 
         from sentviz.models.copies import logits_of_copies
         from sentviz.models.protocol import Replacement

@@ -19,10 +19,9 @@ import numpy.typing as npt
 
 from sentviz.analysis.causal.states import Floats, Ints, Progress, Texts, states
 from sentviz.analysis.evaluation import bounds, row_draws
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.causal.directions import Directions
     from sentviz.data.texts import Encoded
 
@@ -44,8 +43,6 @@ def probe(class_directions: Directions, depths: Sequence[int] = (), progress: Pr
         measure ("probe"), depth, name (a task), place ("task", "control" or "selectivity"), value, low, high (bootstrap over texts), n
         (texts or tokens). Tasks of tokens are left out for texts that are not English.
     """
-    import pandas as pd
-
     at = list(depths) or sorted({0, *class_directions.some_depths})
     table: list[tuple[str, int, str, str, float, float, float, int]] = []
     sides, lengths = [], []

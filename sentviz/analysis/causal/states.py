@@ -16,11 +16,9 @@ import numpy.typing as npt
 
 from sentviz.data.labels import sides as sides_of
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
     from sentviz.data.texts import Encoded
     from sentviz.models.model import Model
     from sentviz.models.protocol import Inputs, InterventionTensors, Shift
@@ -119,7 +117,7 @@ def halves(model: Model, frame: pd.DataFrame, fit: int, measure: int, seed: int,
     return samples[0], samples[1]
 
 
-def batches(model: Model, texts: Texts, progress: Progress | None = None) -> Iterator[tuple[list[int], Inputs, Tensor]]:
+def batches(model: Model, texts: Texts, progress: Progress | None = None) -> Iterator[tuple[list[int], Inputs, torch.Tensor]]:
     """Yield row numbers, inputs and embeddings (B, n, d) of batches of similar lengths."""
     from sentviz.models.batches import by_length, tokens_per_batch
 
@@ -142,8 +140,6 @@ def states(
     Args:
         tokens: places of the tokens of each text, in the order of the texts. depths: those at which their states are returned.
     """
-    import torch
-
     has = model.capabilities
     rows = np.zeros((has.layers + 1, len(texts), model.config.width))
     starts = np.cumsum([0, *map(len, tokens)])
@@ -161,9 +157,7 @@ def states(
     return rows, token_states
 
 
-def _row_vectors(model: Model, x: Tensor, inputs: Inputs, *, last: bool) -> Tensor:
-    import torch
-
+def _row_vectors(model: Model, x: torch.Tensor, inputs: Inputs, *, last: bool) -> torch.Tensor:
     if last and model.capabilities.cls:
         return x[:, 0]
     if last and model.capabilities.last:
@@ -214,7 +208,6 @@ def moved_sides(
         moves: name -> depth -> the move at that depth, without tokens. An empty mapping is the unchanged model.
         masks: name -> which tokens of each text are moved; None for all.
     """
-    import torch
     from torch.nn import functional
 
     of_class = torch.from_numpy(poles(model.labels, model.name))
@@ -239,11 +232,9 @@ def moved_sides(
     return predicted
 
 
-def _change(shifts: Mapping[int, Shift], masks: Sequence[Bools] | None, batch: list[int], x: Tensor) -> InterventionTensors:
+def _change(shifts: Mapping[int, Shift], masks: Sequence[Bools] | None, batch: list[int], x: torch.Tensor) -> InterventionTensors:
     """Return the moves of a batch as the network takes them."""
     from dataclasses import replace
-
-    import torch
 
     from sentviz.models.protocol import InterventionTensors
 

@@ -21,11 +21,10 @@ from sentviz.analysis.embeddings.projection import Projection, Tick, project
 from sentviz.errors import RunError
 from sentviz.io.files import replacing
 from sentviz.io.paths import home
+from sentviz.lazy import pd, torch
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -152,7 +151,6 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     Raises:
         InputError: a text that cannot be read.
     """
-    import torch
 
     from sentviz.models.batches import by_length
     from sentviz.models.protocol import Capture

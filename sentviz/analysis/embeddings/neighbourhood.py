@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.embeddings.projection import BLOCK, _distances, nearest
 from sentviz.analysis.evaluation import interval, mean_draws
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -83,8 +81,6 @@ def measures(
         measure (silhouette, trustworthiness, continuity), space (vectors, picture, both), class ("" = all), value, low, high, n, k;
         without the measures that these rows do not have.
     """
-    import pandas as pd
-
     x, y, c = np.asarray(vectors, dtype=np.float64), np.asarray(points, dtype=np.float64), np.asarray(labels)
     rng = np.random.default_rng(seed)
     if len(x) > MOST:

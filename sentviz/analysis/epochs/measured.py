@@ -18,11 +18,10 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import evaluate
 from sentviz.analysis.maps.heads import over_split
 from sentviz.errors import RunError
+from sentviz.lazy import pd
 from sentviz.models.loading import load
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
@@ -72,7 +71,6 @@ class Measured:
         Raises:
             RunError: the file holds something else.
         """
-        import pandas as pd
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -108,8 +106,6 @@ def measure(model: Model, split: Split, *, epoch: int, seed: int = 0, room: int 
         epoch, seed: numbers to store with the measurement.
         room: maximum size of the pooled vectors in half precision, in bytes; the vectors of the first rows are stored.
     """
-    import pandas as pd
-
     evaluation = evaluate(model, split)
     heads = over_split(model, split.frame)[COLUMNS] if model.capabilities.maps else pd.DataFrame(columns=COLUMNS)
     pooled = evaluation.pooled[: room // (2 * evaluation.pooled.shape[1])].astype(np.float16)

@@ -14,11 +14,10 @@ from sentviz.analysis.embeddings.projection import align, project
 from sentviz.analysis.epochs.measured import Measured, trace_of_text
 from sentviz.analysis.evaluation import confusion
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
     from sentviz.runs.store import Run
 
@@ -77,8 +76,6 @@ class EpochSeries:
     @property
     def heads(self) -> pd.DataFrame:
         """Frame of head measures: epoch, layer, head (-1 = mean over heads), measure, value, low, high, n."""
-        import pandas as pd
-
         return pd.concat([item.heads.assign(epoch=item.epoch) for item in self.measured], ignore_index=True)
 
 

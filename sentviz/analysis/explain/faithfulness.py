@@ -25,10 +25,9 @@ from sentviz.analysis.explain import explained, score, spearman, usual
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import find_score
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model, Progress
     from sentviz.runs.trace import Trace
 
@@ -63,8 +62,6 @@ def faithfulness(model: Model, trace: Trace, scores: Mapping[str, Floats], *, or
     Raises:
         InputError: the text has fewer than two words, or the scores do not fit the tokens.
     """
-    import pandas as pd
-
     text_words = words(trace)
     if len(text_words) < 2:
         raise InputError("Faithfulness needs a text of at least two words: there is nothing to leave out.")
@@ -198,8 +195,6 @@ def over_split(
     Raises:
         InputError: there is no such method, or no text has enough words.
     """
-    import pandas as pd
-
     names = list(methods)
     for name in names:
         find_score(name)
@@ -260,7 +255,6 @@ def summary(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
     Frame:
         as for `over_split`.
     """
-    import pandas as pd
 
     from sentviz.analysis.evaluation import interval
 

@@ -22,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError, MissingMapError
+from sentviz.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sentviz.models.model import Model
     from sentviz.models.protocol import Inputs, InterventionTensors
 
@@ -134,7 +133,6 @@ def value_zeroing_maps(model: Model, trace: Trace) -> Doubles:
 
     Every layer reads its unchanged input. All tokens of a layer are zeroed in one batch.
     """
-    import torch
 
     from sentviz.models.protocol import Capture
 
@@ -186,9 +184,10 @@ def _shares(values: Doubles) -> Floats:
     return np.asarray(values * (len(values) / total) if total else values, dtype=np.float32)
 
 
-def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
+def _turn_distances(
+    model: Model, layer: int, x: torch.Tensor, out: torch.Tensor, inputs: Inputs, change: InterventionTensors
+) -> torch.Tensor:
     """Return the cosine distance of output i of a layer if the value vectors of token j are zero, (n, m) float64."""
-    import torch
     import torch.nn.functional as F
 
     from sentviz.models.batches import tokens_per_batch

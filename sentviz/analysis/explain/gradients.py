@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
@@ -110,8 +109,6 @@ class _Path:
 
     def parts(self, spans: Sequence[tuple[float, float]], steps: int) -> list[_Part]:
         """Return the parts between some places, each by a Gauss-Legendre sum of `steps` gradients."""
-        import torch
-
         ends = [place for place in dict.fromkeys(place for span in spans for place in span) if place not in self.odds]
         nodes, weights = np.polynomial.legendre.leggauss(steps)
         lengths = np.array([stop - start for start, stop in spans])
@@ -149,7 +146,7 @@ class _Path:
 
 def along(
     model: Model, trace: Trace, places: npt.NDArray[np.float64], noise: npt.NDArray[np.float32] | None = None
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
     """Yield log-odds (B,) and gradients (B, m, d) at places between baseline (0) and text (1), and the path (m, d) between them, by batch.
 
     Only leaf tensors of this call require gradients, never the parameters. So all threads can use the same model.
@@ -157,7 +154,6 @@ def along(
     Args:
         noise: (N, m, d) added to the embeddings at each place; that of special tokens is left out.
     """
-    import torch
 
     from sentviz.models.batches import tokens_per_batch
 
@@ -167,7 +163,7 @@ def along(
     inputs, (text, path) = model.inputs(encoded), line(model, trace)
     words = torch.from_numpy(~encoded.specials)[:, None]
 
-    def batch(chunk: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor]:
+    def batch(chunk: torch.Tensor, added: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
         with torch.inference_mode(False), torch.enable_grad():
             tokens = text - (1 - chunk[:, None, None]) * path
             tokens = (tokens if added is None else tokens + added * words).requires_grad_()
@@ -183,10 +179,8 @@ def along(
         yield *batch(torch.from_numpy(places[start : start + size]).to(path), added), path
 
 
-def line(model: Model, trace: Trace) -> tuple[Tensor, Tensor]:
+def line(model: Model, trace: Trace) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the embeddings of a text's tokens and their distance from the baseline, (m, d) each; the distance of special tokens is 0."""
-    import torch
-
     encoded = model.encode(trace.text, trace.text_pair, trace.change)
     with torch.inference_mode(False), torch.no_grad():
         text = model.network.rows(model.inputs(encoded).ids[0])

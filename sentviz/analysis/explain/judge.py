@@ -19,6 +19,7 @@ from sentviz.analysis.explain.exact import Exact, exact
 from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_chance
 from sentviz.analysis.explain.given import Fitted, fit, read_scores
 from sentviz.errors import InputError
+from sentviz.lazy import stats
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
@@ -191,9 +192,7 @@ def judged(model: Model, trace: Trace, scores: object, *, seed: int = 0, progres
 
 def _tail(scores: Doubles, reference: Doubles, seed: int) -> float:
     """Return the share of random orders of scores with at least their rank correlation; the scores' own order counts as one."""
-    from scipy.stats import rankdata
-
-    ours, theirs = (ranked - ranked.mean() for ranked in (rankdata(scores), rankdata(reference)))
+    ours, theirs = (ranked - ranked.mean() for ranked in (stats.rankdata(scores), stats.rankdata(reference)))
     drawn = np.random.default_rng(seed).permuted(np.tile(ours, (SHUFFLES, 1)), axis=1) @ theirs
     as_high = int((drawn >= ours @ theirs - 1e-9).sum())
     return (as_high + 1) / (SHUFFLES + 1)

@@ -17,11 +17,10 @@ from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
     from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
@@ -41,8 +40,6 @@ def faithfulness_of(run: Run) -> pd.DataFrame:
     Frame:
         as for `sentviz.analysis.explain.faithfulness.over_split`.
     """
-    import pandas as pd
-
     own = [run.frame(FILE)] if FILE in run.files else []
     return pd.concat([*own, rows_of("faithfulness", run)], ignore_index=True)
 
@@ -75,8 +72,6 @@ def flips_over(
         one, by trying all of them; random: share of random edits of as many words that flip; passes and
         milliseconds: per text, of the search and the random edits.
     """
-    import pandas as pd
-
     short = [i for i, text in enumerate(texts) if len(f"{text} {pairs[i] if pairs else ''}".split()) <= MAX_WORDS]
     texts, pairs = [texts[i] for i in short], [pairs[i] for i in short] if pairs else None
     rows = []
@@ -103,8 +98,6 @@ def times_over(
     Frame:
         as for `over_split`, with the metric milliseconds.
     """
-    import pandas as pd
-
     times: dict[str, list[float]] = {}
     for trace in sampled(model, texts, pairs, sample=sample, seed=seed):
         for name in usual(model, trace):
@@ -130,7 +123,6 @@ def _spread(column: Sequence[float], seed: int) -> dict[str, float]:
 def _measure_missing(run: Run, model: Model, texts: Sequence[str], pairs: Sequence[str] | None) -> pd.DataFrame:
     """Measure the explanations that a run's own table lacks, on its rows, and the times of all methods."""
     import click
-    import pandas as pd
 
     own = run.frame(FILE) if FILE in run.files else None
     missing = [name for name in SCORES if own is None or name not in set(own["method"])]
@@ -146,7 +138,6 @@ def _main() -> None:
     import sys
 
     import click
-    import pandas as pd
 
     from sentviz.analysis.explain.headline import chance_over_examples
     from sentviz.data.datasets import load_split

@@ -42,10 +42,9 @@ from sentviz.analysis.explain.scores import LARGER
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model, Progress
     from sentviz.runs.trace import Trace
 
@@ -93,8 +92,6 @@ def measure(
     Raises:
         InputError: no text has as many words.
     """
-    import pandas as pd
-
     rows: list[pd.DataFrame] = []
     curves: list[dict[tuple[str, str], Doubles]] = []
     turns: list[tuple[bool, bool]] = []
@@ -176,8 +173,6 @@ def of_text(table: Doubles, scores: Mapping[str, Doubles], seed: int) -> tuple[p
     Frame:
         method, metric, value, random (the exact expectation, `sentviz.analysis.explain.expectation`). The exact values are a method, too.
     """
-    import pandas as pd
-
     chances, values = probabilities(table), shapley_values(table)
     ends, n = limits(chances), len(values)
     drawn = np.random.default_rng(seed).standard_normal((RANDOM, n))
@@ -260,8 +255,6 @@ def turning(table: Doubles) -> bool:
 
 
 def _shares(turns: Sequence[tuple[bool, bool]], seed: int) -> pd.DataFrame:
-    import pandas as pd
-
     rows = []
     for name, wanted in ((NEGATED, True), (OTHERS, False)):
         results = [is_turning for is_negated, is_turning in turns if is_negated == wanted]
@@ -282,8 +275,6 @@ def _at_points(curve: Doubles) -> Doubles:
 
 def _mean_curves(curves: Sequence[Mapping[tuple[str, str], Doubles]], seed: int) -> pd.DataFrame:
     """Return the means over texts, a row per point; the row "random" has the expectation, and 95 % of the means of RANDOM drawn orders."""
-    import pandas as pd
-
     rows: list[tuple[object, ...]] = []
     for method, curve in dict.fromkeys(key for each in curves for key in each if key[0] != "expected"):
         every = [each[method, curve] for each in curves if (method, curve) in each]

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
     from sentviz.runs.store import Run
 
@@ -31,8 +30,6 @@ def methods_of(run: Run) -> pd.DataFrame:
         as `sentviz.analysis.explain.referee.measure` and, if it was measured, `sentviz.analysis.causal.agreement.measure`; of shipped runs
         also rows: the data set whose test split was asked for the exact values.
     """
-    import pandas as pd
-
     if FILE in run.files:
         return run.frame(FILE)
     table = rows_of(TABLE, run)

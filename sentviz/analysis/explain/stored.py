@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from sentviz.lazy import np, pd
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
     import numpy.typing as npt
-    import pandas as pd
 
     from sentviz.runs.store import Run
 
@@ -23,8 +23,6 @@ FOLDER = Path(__file__).with_name("measured")
 @cache
 def read_measured(name: str) -> pd.DataFrame:
     """Return a whole table by its name, for example "flips"; a shared frame that must not be changed."""
-    import pandas as pd
-
     if (path := FOLDER / f"{name}.parquet").is_file():
         return pd.read_parquet(path)
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
@@ -59,7 +57,6 @@ def _places(name: str, table: pd.DataFrame) -> Places:
 
 def store(name: str, run: Run, rows: pd.DataFrame) -> None:
     """Replace the rows of a run in a shipped table, which is created if it does not exist; numbers are rounded to four decimals."""
-    import pandas as pd
 
     from sentviz.io.files import replacing
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
 
@@ -42,8 +41,6 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
     Args:
         token: id in the vocabulary.
     """
-    import torch
-
     (own_vector,) = model.network.rows(torch.tensor([token])).detach().numpy()
     cosine = np.concatenate([_cosines(part.numpy(), own_vector) for part in model.network.table_parts()])
     cosine[[0, 1, 2, 3, token]] = -2
@@ -104,8 +101,6 @@ def suggestions(model: Model, trace: Trace, token: int, lexicon: Mapping[str, fl
     Raises:
         InputError: the token is not a word of the first sentence.
     """
-    import pandas as pd
-
     sources: dict[str, dict[str, float]] = {}
     encoded = model.encode(trace.text, trace.text_pair)
     if not trace.unknown[token]:

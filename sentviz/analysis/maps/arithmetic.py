@@ -17,13 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float64]
@@ -134,8 +132,6 @@ class CellArithmetic:
     @property
     def frame(self) -> pd.DataFrame:
         """component, step, value: every number of the derivation, components counted from 0; -1 = the sum."""
-        import pandas as pd
-
         rows: list[tuple[int, str, float]] = []
         for part in self.parts:
             named = {"product": part.product, "scaled": part.scaled, "factor": part.factor, **part.biases, "score": part.score}
@@ -155,8 +151,6 @@ class CellArithmetic:
         attention; value_norm = |V_j|; contribution = |weight V_j|, share = its part of all contributions (sums to 1); along = the part of
         the head's output that it makes, weight V_j . o / |o|^2 (signed, sums to 1).
         """
-        import pandas as pd
-
         columns: dict[str, Any] = {"key": np.arange(len(self.tokens)), "key_token": list(self.tokens), "seen": self.seen}
         for part, scores, attention in zip(self.parts, self.scores, self.maps, strict=True):
             kernel = np.where(self.seen, np.exp(np.minimum(scores - part.top_score, 0)), 0)
@@ -207,7 +201,6 @@ def _holds(trace: Trace, layer: int, head: int, query: int) -> bool:
 
 def _read(trace: Trace, layer: int, head: int, query: int, key: int) -> CellArithmetic:
     """Compute the query's row step by step from its Q, the head's K and the layer's terms."""
-    import torch
 
     from sentviz.models.terms import terms_of
 
@@ -269,7 +262,7 @@ def _read(trace: Trace, layer: int, head: int, query: int, key: int) -> CellArit
     )
 
 
-def _double(tensor: Tensor) -> Floats:
+def _double(tensor: torch.Tensor) -> Floats:
     return np.asarray(tensor.numpy(), dtype=np.float64)
 
 
@@ -303,7 +296,6 @@ def _cut(text: str, limit: int = 24) -> str:
 
 def apart(derived: CellArithmetic, trace: Trace) -> float:
     """Return the distance of the derived head output from the output of the fused kernels, relative to its length."""
-    import torch
 
     from sentviz.models.terms import terms_of
 

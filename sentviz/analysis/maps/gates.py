@@ -20,10 +20,9 @@ import numpy.typing as npt
 from sentviz.analysis.maps.tokenwise import gates_of
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.errors import InputError
+from sentviz.lazy import pd, stats, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.texts import Encoded
     from sentviz.models.model import Model, Progress
     from sentviz.runs.configs import Capabilities
@@ -97,7 +96,6 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
 
 def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) -> npt.NDArray[np.float32]:
     """(T, L) the gate of every token of all texts, one text behind the other."""
-    import torch
 
     from sentviz.models.batches import by_length
     from sentviz.models.protocol import Capture
@@ -135,8 +133,6 @@ def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes
 
 def _frequent(words: npt.NDArray[Any], text: Ints) -> Groups:
     """The most frequent words, by tokens, of those that stand in LEAST texts."""
-    import pandas as pd
-
     tokens = pd.DataFrame({"word": words, "text": text})
     counts = (
         tokens[tokens["word"] != ""].groupby("word")["text"].agg(["size", "nunique"]).sort_values("size", ascending=False, kind="stable")
@@ -190,8 +186,6 @@ def table(gates: npt.NDArray[np.floating[Any]], text: Ints, ways: Sequence[Group
     Args:
         gates: (T, L) of the tokens. text: (T,) which text each is of, by number. ways: how they are sorted.
     """
-    import pandas as pd
-
     wide = np.concatenate([gates, gates.mean(axis=1, keepdims=True)], axis=1).astype(np.float64)
     whole = _Sums.of(wide, text, np.zeros(len(text), dtype=np.int64))
     lengths, means, variances = (np.zeros((int(text.max()) + 1, width)) for width in (1, wide.shape[1], wide.shape[1]))
@@ -228,9 +222,6 @@ def _sides(way: Groups, sides: tuple[Sequence[str], Sequence[str]]) -> Ints:
 
 
 def _difference_rows(names: tuple[str, str], gates: Doubles, text: Ints, side: Ints) -> pd.DataFrame:
-    import pandas as pd
-    from scipy.stats import t
-
     sums = _Sums.of(gates, text, side)
     if set(sums.group) != {0, 1}:
         return pd.DataFrame(columns=COLUMNS)
@@ -242,22 +233,18 @@ def _difference_rows(names: tuple[str, str], gates: Doubles, text: Ints, side: I
     variance, n = (of_text**2).sum(axis=0, keepdims=True), np.array([len(texts)])
     half = _half(variance, n)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * t.sf(np.abs(value) / np.sqrt(variance[0] * n / (n - 1)), n - 1)
+        p = 2 * stats.t.sf(np.abs(value) / np.sqrt(variance[0] * n / (n - 1)), n - 1)
     values = {"value": value, "low": value - half, "high": value + half, "p": p}
     return _rows("difference", names[:1], names[1], {key: part[None] for key, part in values.items()}, sums.tokens(2).sum(axis=0), n)
 
 
 def _half(variance: Doubles, n: Ints) -> Doubles:
     """(groups, L) half the 95 % interval, of sums of squares over n texts; NaN of a single one."""
-    from scipy.stats import t
-
-    return np.asarray(t.ppf(0.975, n - 1)[:, None] * np.sqrt(variance * (n / (n - 1))[:, None]))
+    return np.asarray(stats.t.ppf(0.975, n - 1)[:, None] * np.sqrt(variance * (n / (n - 1))[:, None]))
 
 
 def _rows(kind: str, names: Sequence[str], against: str, values_by_name: dict[str, Doubles], tokens: Doubles, n: Ints) -> pd.DataFrame:
     """Tidy rows of (groups, L) numbers, the last layer being the mean over layers."""
-    import pandas as pd
-
     layers = values_by_name["value"].shape[1]
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.nan) | {name: values.ravel() for name, values in values_by_name.items()}
     columns |= {"kind": kind, "name": np.repeat(np.array(names, dtype=object), layers), "against": against}

@@ -21,11 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
     from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model, Progress
     from sentviz.runs.configs import Capabilities
@@ -37,13 +35,11 @@ FILE = "heads.parquet"
 WEIGHTS_PER_BATCH = 1 << 24
 
 
-def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tensor:
+def patterns(maps: torch.Tensor, lengths: torch.Tensor, specials: torch.Tensor, cls: bool) -> torch.Tensor:
     """Return the measures (B, L, H, measures) of effective maps (L, B, H, n, n), with lengths (B,) and special tokens (B, n).
 
     The deviations of a text with no token but [CLS] are NaN.
     """
-    import torch
-
     n = maps.shape[-1]
     place = torch.arange(n)
     real = place < lengths[:, None]  # (B, n)
@@ -51,7 +47,7 @@ def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tens
     size = size / size.sum(dim=-1, keepdim=True).clamp_min(1e-12)
     weight = (real / lengths[:, None]).to(maps)  # (B, n) each query's share of the mean
 
-    def mean(rows: Tensor) -> Tensor:
+    def mean(rows: torch.Tensor) -> torch.Tensor:
         return torch.einsum("lbhn,bn->blh", rows, weight)
 
     step = place[None, :] - place[:, None]
@@ -64,7 +60,7 @@ def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tens
     return torch.stack(measured, dim=-1)
 
 
-def _deviation(values: Tensor, which: Tensor) -> Tensor:
+def _deviation(values: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
     """Return the standard deviation of values (L, B, H, n) over selected tokens (B, n) of each text, (L, B, H); NaN without tokens."""
     chosen = which[None, :, None, :]
     count = chosen.sum(dim=-1)
@@ -78,8 +74,6 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     Raises:
         InputError: the trace holds no map, or not every layer, head and query.
     """
-    import torch
-
     stack = trace.stack()
     if not trace.whole or len(stack) != len(trace.lambdas):
         raise InputError("Head measures need a complete trace, made without a choice of layers, heads or queries.")
@@ -140,7 +134,6 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
     Raises:
         InputError: the model has no attention.
     """
-    import torch
 
     from sentviz.models.protocol import Capture
 
@@ -210,8 +203,6 @@ def _table(
     cls: bool,
 ) -> pd.DataFrame:
     """Return the values of the heads (L, H, measures) and of their mean (L, measures) as one tidy table."""
-    import pandas as pd
-
     names = measures(cls)
     values = np.concatenate([heads, mean[:, None]], axis=1)
     spread = np.concatenate([deviations, deviation[:, None]], axis=1)

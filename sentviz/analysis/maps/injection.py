@@ -19,13 +19,12 @@ import numpy.typing as npt
 
 from sentviz.data.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 from sentviz.runs.configs import EncoderConfig, HubConfig, ModelConfig
 from sentviz.runs.intervention import Edit
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
 
@@ -65,8 +64,6 @@ class Row:
     @property
     def frame(self) -> pd.DataFrame:
         """Frame with one row per key: key, key_token and the numbers."""
-        import pandas as pd
-
         named = {name: getattr(self, name) for name in ("sigma", "plain", "injected", "scores", "before", "after")}
         return pd.DataFrame({"key": np.arange(len(self.tokens)), "key_token": list(self.tokens), **named})
 
@@ -127,7 +124,6 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
     """
     if not model.capabilities.lexicon or trace.polarity is None:
         raise InputError(f"{trace.run} has no lexicon.")
-    import torch
 
     from sentviz.models.terms import terms_of
 

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
@@ -39,8 +38,6 @@ def logits_by_layer(model: Model, trace: Trace) -> Floats:
     Raises:
         InputError: the trace holds no hidden states.
     """
-    import torch
-
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")
     with torch.inference_mode():
@@ -60,8 +57,6 @@ def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFr
     Raises:
         MissingMapError: the trace holds no such map.
     """
-    import pandas as pd
-
     maps = np.abs(trace.stack(component)).astype(np.float64)
     maps /= np.maximum(maps.sum(axis=-1, keepdims=True), 1e-12)
     queries, keys = np.array(trace.query_ids), np.arange(maps.shape[-1])

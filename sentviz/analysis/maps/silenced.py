@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     Raises:
         InputError: the model has no heads to silence.
     """
-    import torch
 
     from sentviz.models.copies import logits_of_copies
     from sentviz.models.protocol import Replacement

@@ -30,10 +30,9 @@ import numpy.typing as npt
 
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.errors import InputError
+from sentviz.lazy import pd, special, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model, Progress
     from sentviz.runs.configs import Capabilities
 
@@ -103,7 +102,6 @@ def over_split(
 
 def untrained(model: Model, seed: int) -> Model:
     """The same configuration and tokenizer before the first step of training."""
-    import torch
 
     from sentviz.models.model import Model
 
@@ -206,10 +204,8 @@ class _Measured:
 
 def _likeness(maps: Doubles) -> Doubles:
     """(L, C, H, n, m) -> (2, L, C, C), upper triangle with the diagonal."""
-    from scipy.special import entr
-
     layers, components, heads = maps.shape[:3]
-    norms, entropies = np.linalg.norm(maps, axis=-1), entr(maps).sum(axis=-1)
+    norms, entropies = np.linalg.norm(maps, axis=-1), special.entr(maps).sum(axis=-1)
     likeness = np.full((2, layers, components, components), np.nan)
     first, second = np.triu_indices(heads, 1)
     same = np.arange(heads)
@@ -219,16 +215,14 @@ def _likeness(maps: Doubles) -> Doubles:
             continue
         left, right = maps[:, c, i], maps[:, d, j]
         cosine = (left * right).sum(axis=-1) / (norms[:, c, i] * norms[:, d, j])
-        both = entr((left + right) / 2).sum(axis=-1) - (entropies[:, c, i] + entropies[:, d, j]) / 2
+        both = special.entr((left + right) / 2).sum(axis=-1) - (entropies[:, c, i] + entropies[:, d, j]) / 2
         likeness[0, :, c, d], likeness[1, :, c, d] = cosine.mean(axis=(1, 2)), both.mean(axis=(1, 2)) / np.log(2)
     return likeness
 
 
 def _habits(maps: Doubles, members: Bools) -> Doubles:
     """(L, C, H, n, m) and (K, m) -> (1 + K, L, C, H)."""
-    from scipy.special import entr
-
-    entropy = entr(maps).sum(axis=-1).mean(axis=-1) / np.log(maps.shape[-1])
+    entropy = special.entr(maps).sum(axis=-1).mean(axis=-1) / np.log(maps.shape[-1])
     shares = members.mean(axis=1)
     received = np.einsum("lchm,km->klch", maps.mean(axis=-2), members.astype(np.float64))
     even = np.where(shares > 0, shares, np.nan)[:, None, None, None]
@@ -305,7 +299,6 @@ def _against_untrained(fresh: Doubles) -> dict[str, float]:
 
 
 def _table(own: _Measured, fresh: Sequence[tuple[Doubles, Doubles]], seed: int) -> pd.DataFrame:
-    import pandas as pd
 
     from sentviz.analysis.evaluation import holm
 

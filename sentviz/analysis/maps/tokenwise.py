@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -75,8 +76,6 @@ def signals(model: Model, trace: Trace) -> Signals:
     Raises:
         InputError: the positions of the model are not a sum of signals.
     """
-    import torch
-
     with torch.inference_mode():
         signal_tensors = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
         parts = {name: part.expand(1, len(trace.tokens), -1)[0].numpy() for name, part in signal_tensors.items()}

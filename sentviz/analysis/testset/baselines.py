@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from sentviz.data.labels import sides
 from sentviz.errors import RunError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.datasets import Split
 
 SEED = 0

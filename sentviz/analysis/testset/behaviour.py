@@ -28,13 +28,12 @@ from sentviz.data import behaviour, datasets
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, SentvizError
+from sentviz.lazy import pd
 from sentviz.runs.calibration import softmax
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model, Progress
 
 Bools = npt.NDArray[np.bool_]
@@ -70,8 +69,6 @@ class Card:
             capability, kind, n, passed, rate (0 to 1), low, high (Wilson's 95 % interval), random, random_low, random_high (the rate with
             random edits; NaN for minimum functionality).
         """
-        import pandas as pd
-
         rows = []
         for name in self.capabilities:
             mask = (self.cases["capability"] == name).to_numpy()
@@ -91,8 +88,6 @@ class Card:
 
     def stored(self) -> pd.DataFrame:
         """Return the rows of the shipped table, with `COLUMNS`; passed and random are the bits of the cases in hexadecimal digits."""
-        import pandas as pd
-
         rows = []
         for name in self.capabilities:
             mask = (self.cases["capability"] == name).to_numpy()
@@ -148,8 +143,6 @@ def measure(model: Model, cases: pd.DataFrame, *, spoken: str = "en", digest: st
     Raises:
         InputError: the model reads pairs, or its classes are not negative and positive.
     """
-    import pandas as pd
-
     if model.capabilities.pairs:
         raise InputError(f"{model.name} reads pairs of texts, but the cases of a behaviour card are single texts.")
     if why := _why_no_sides(model.name, model.labels):
@@ -313,8 +306,6 @@ def shipped_rates(spoken: str) -> pd.DataFrame:
     Frame:
         model, and the columns of `Card.frame`.
     """
-    import pandas as pd
-
     cases = behaviour.cases(spoken)
     table = _shipped(cases)
     frames = [
@@ -349,7 +340,6 @@ def _main() -> None:
     import sys
 
     import click
-    import pandas as pd
 
     from sentviz.analysis.explain.stored import FOLDER
     from sentviz.io.spreadsheet import store_csv

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from sentviz.data.predictions import NO_MODEL, Predictions, recognise
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
 from sentviz.io.files import sha256
+from sentviz.lazy import pd
 from sentviz.runs.store import find
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def predictions(
@@ -67,8 +65,6 @@ def in_columns(
         frame, file_name, remarks = read(Path(file))
         name, digest = name or file_name, sha256(Path(file).expanduser())
     else:
-        import pandas as pd
-
         remarks = []
         frame, name = file.reset_index(drop=True), name or "your table"
         digest = hashlib.sha256(pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy().tobytes()).hexdigest()

@@ -20,12 +20,11 @@ from sentviz.data.labels import AS_FOUND, Reading, ReadingError
 from sentviz.data.mine import read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.runs.catalog import same_configuration
 from sentviz.runs.store import Run, find, runs
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from sentviz.analysis.testset.operating import agreement, expected_error
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.data.labels import LabelsError, Reading, check_complete
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.runs.catalog import same_configuration
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST = 6  # candidates
 LEVEL = 0.05
@@ -245,8 +243,6 @@ class Comparison:
         NaN for the best); f1 (macro mean); error (expected calibration error), confidence (mean); parameters, minutes (of one training),
         hardware, speed (rows per second); "" or NaN if unknown. Shares are from 0 to 1; of several trainings, means.
         """
-        import pandas as pd
-
         return pd.DataFrame([self._numbers(each) for each in self.ranked])
 
     def _numbers(self, each: Candidate) -> dict[str, Any]:
@@ -265,8 +261,6 @@ class Comparison:
 
     def trainings(self) -> pd.DataFrame:
         """Return the accuracy of each training of candidates with several: source, seed, accuracy (0 to 1)."""
-        import pandas as pd
-
         rows = [
             (each.name, rows.source.seed, float(each.right[:, k].mean()))
             for each in self.candidates
@@ -277,8 +271,6 @@ class Comparison:
 
     def by_class(self) -> pd.DataFrame:
         """Return the recall of each class and candidate: class, n (rows with the label), source, recall (0 to 1), low, high (Wilson's)."""
-        import pandas as pd
-
         rows = []
         for k, name in enumerate(self.first.classes):
             has = self.first.labels == k

@@ -15,11 +15,9 @@ import numpy.typing as npt
 from sentviz.analysis.testset.word_counts import LETTERS, plain
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, nearest
+from sentviz.lazy import pa, pc, pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from sentviz.analysis.testset.rows import Rows
 
 Bools = npt.NDArray[np.bool_]
@@ -81,8 +79,6 @@ def in_range(rows: Rows, name: str, low: float, high: float) -> Bools:
     Raises:
         InputError: the rows have no such column, or it has no numbers.
     """
-    import pandas as pd
-
     numbers = pd.to_numeric(_column(rows, name).astype(object), errors="coerce").to_numpy(dtype=float)
     if len(numbers) and np.isnan(numbers).all():
         raise InputError(f"The column “{name}” has no numbers, so it has no range.")
@@ -106,8 +102,6 @@ def by_script(rows: Rows) -> dict[str, Bools]:
     Raises:
         InputError: the texts are not available.
     """
-    import pyarrow.compute as pc
-
     beginnings = pc.utf8_slice_codeunits(_texts(rows), 0, BEGINNING)
     half = _counted(beginnings, r"\pL") / 2
     inside = {name: np.asarray(_counted(beginnings, letter) > half) for name, letter in SCRIPTS.items()}
@@ -120,8 +114,6 @@ def by_phenomenon(rows: Rows, *names: str) -> dict[str, Bools]:
     Raises:
         InputError: the texts are not available.
     """
-    import pyarrow.compute as pc
-
     texts = plain(_texts(rows))
     matching = {name: pc.match_substring_regex(texts, RULES[name], ignore_case=True) for name in names or RULES}
     return {name: np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool) for name, matches in matching.items()}
@@ -155,8 +147,6 @@ def _column(rows: Rows, name: str) -> pd.Series:
 
 
 def _texts(rows: Rows) -> pa.Array:
-    import pyarrow as pa
-
     if not rows.has_text:
         raise InputError("The texts of these rows are not installed, so nothing is known of their words.")
     return pa.array(rows.texts, type=pa.large_string())
@@ -164,6 +154,4 @@ def _texts(rows: Rows) -> pa.Array:
 
 def _counted(texts: pa.Array, pattern: str) -> npt.NDArray[np.int64]:
     """Return how often a regular expression matches in each text, (n,)."""
-    import pyarrow.compute as pc
-
     return np.asarray(pc.count_substring_regex(texts, pattern).to_numpy(zero_copy_only=False), dtype=np.int64)

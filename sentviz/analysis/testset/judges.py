@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sentviz.analysis.testset.baselines import tfidf, vader
 from sentviz.data import datasets
 from sentviz.data.labels import sides
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from sentviz.data.datasets import Split
@@ -58,8 +59,6 @@ def _knu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
 
 def tfidf_judge(train: Split) -> Judge:
     """Return the judge of TF-IDF with logistic regression, trained on the labelled rows of a split."""
-    import pandas as pd
-
     learned = train.frame[train.frame["label"] >= 0]
     side = np.array(sides(train.labels))[np.unique(learned["label"])]
     predict = tfidf(learned)

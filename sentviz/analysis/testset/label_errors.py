@@ -12,7 +12,6 @@ import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +20,7 @@ from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, RunError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -122,8 +119,6 @@ def suspected_pairs(rows: Rows) -> pd.DataFrame:
     Frame:
         label, likely (classes), n, of (rows with the label), share, low, high (Wilson's 95 % interval of the share).
     """
-    import pandas as pd
-
     bad = rows.frame[rows.frame["suspect"]]
     records = []
     for label, likely in sorted({*zip(bad["label"].tolist(), bad["likely"].tolist(), strict=True)}):

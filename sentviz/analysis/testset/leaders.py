@@ -22,11 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd, torch
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
     from sentviz.data.datasets import Split
     from sentviz.models.hardmax import HardmaxModel, Ids
     from sentviz.models.model import Model, Progress
@@ -48,20 +46,19 @@ class _Passed:
     """A batch of reviews through the layers; n is the number of different words of the longest."""
 
     batch: list[int]  # numbers of the rows
-    ids: Tensor  # (B, n)
-    times: Tensor  # (B, n) how often each word stands in its review, 0 for padding
-    states: list[Tensor]  # before layer k, and after the last: (B, n, d)
-    leads: list[Tensor]  # (B, n) per layer k: True if a word has led in any layer up to k
+    ids: torch.Tensor  # (B, n)
+    times: torch.Tensor  # (B, n) how often each word stands in its review, 0 for padding
+    states: list[torch.Tensor]  # before layer k, and after the last: (B, n, d)
+    leads: list[torch.Tensor]  # (B, n) per layer k: True if a word has led in any layer up to k
 
     @property
-    def reach(self) -> Tensor:
+    def reach(self) -> torch.Tensor:
         """(B,) the largest norm of a review's words."""
-        largest: Tensor = (self.states[0].norm(dim=-1) * (self.times > 0)).amax(dim=1)
+        largest: torch.Tensor = (self.states[0].norm(dim=-1) * (self.times > 0)).amax(dim=1)
         return largest
 
 
 def _passed(model: HardmaxModel, rows: Sequence[Ids], progress: Progress | None) -> Iterator[_Passed]:
-    import torch
 
     from sentviz.models.batches import by_length
     from sentviz.models.hardmax import distinct, shares
@@ -87,9 +84,7 @@ def _passed(model: HardmaxModel, rows: Sequence[Ids], progress: Progress | None)
             progress(done, len(rows))
 
 
-def _distances(z: Tensor) -> Tensor:
-    import torch
-
+def _distances(z: torch.Tensor) -> torch.Tensor:
     return torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist")
 
 
@@ -101,8 +96,6 @@ def followed(
     Returns:
         (N, K + 1, 3) the measures; the leading words' ids of each review, each once; (N,) the probability of the second class.
     """
-    import torch
-
     measures = np.empty((len(rows), model.config.layers + 1, len(MEASURES)))
     words: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(rows)
     probabilities = np.empty(len(rows))
@@ -129,8 +122,6 @@ def at_leaders(model: HardmaxModel, rows: Sequence[Ids], nearness: Sequence[floa
     Args:
         nearness: (T,) in shares of the review's largest norm; `NEAR` is the one of the measure `at leaders`.
     """
-    import torch
-
     shares = np.empty((len(rows), len(nearness)))
     for passed in _passed(model, rows, progress):
         with torch.inference_mode():
@@ -154,7 +145,6 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
     Raises:
         InputError: another kind of model, or no text with a known word.
     """
-    import pandas as pd
 
     from sentviz.models.hardmax import HardmaxModel
 
@@ -209,8 +199,6 @@ def frequent(
     Raises:
         InputError: a threshold is not a number in range.
     """
-    import pandas as pd
-
     if not CONFIDENCES[0] <= confidence <= 1 or not distance >= 0 or top < 1:
         raise InputError("The confidence must be from 0.5 to 1, the distance at least 0, and the number of words at least 1.")
     least = max(step for step in CONFIDENCES if step <= confidence)

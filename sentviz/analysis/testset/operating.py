@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,8 @@ from sentviz.analysis.evaluation import (
     wilson,
 )
 from sentviz.errors import InputError
+from sentviz.lazy import pd, special
 from sentviz.runs.calibration import tempered
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MACRO = "macro mean"
 METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
@@ -64,8 +62,6 @@ def per_class(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataF
     Raises:
         InputError: there are no rows, or a label is not a class.
     """
-    import pandas as pd
-
     _check(labels, len(classes))
     counts = confusion(labels, predicted, len(classes))
     hits, labelled, predicted_as = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
@@ -81,8 +77,6 @@ def per_class(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataF
 
 def operating_points(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataFrame:
     """Return the point of the predictions on the curves of each class: class, fpr, recall, precision."""
-    import pandas as pd
-
     _check(labels, len(classes))
     counts = confusion(labels, predicted, len(classes))
     values = rates(counts[None])
@@ -97,8 +91,6 @@ def thresholds(labels: Ints, positive: Floats, steps: int = 101) -> pd.DataFrame
     Args:
         positive: (n,) probability of class 1.
     """
-    import pandas as pd
-
     _check(labels, 2)
     at = np.linspace(0, 1, steps)
     is_one = labels == 1
@@ -126,8 +118,6 @@ def curves(labels: Ints, probabilities: Floats, classes: Sequence[str]) -> pd.Da
     There is one point per distinct probability, after a first point without predictions (threshold infinite, precision 1). A class without
     rows, or with all rows, has no curve.
     """
-    import pandas as pd
-
     _check(labels, len(classes))
     parts, scores = [], _scores(probabilities)
     for k, name in enumerate(classes):
@@ -152,8 +142,6 @@ def macro(curves: pd.DataFrame, kind: Literal["roc", "pr"], points: int = 201) -
     Returns:
         the same columns with class = `MACRO`; columns without a mean are NaN.
     """
-    import pandas as pd
-
     at, each = np.linspace(0, 1, points), []
     for _, line in curves.groupby("class", sort=False):
         if kind == "roc":
@@ -173,8 +161,6 @@ def areas(labels: Ints, probabilities: Floats, classes: Sequence[str], *, seed: 
     macro mean over the classes that have both, in a draw over those that have them there. A draw resamples rows, the same for every class;
     rows of the same probability and kind are alike, so they are only counted.
     """
-    import pandas as pd
-
     _check(labels, len(classes))
     n, k = len(labels), len(classes)
     scores = _scores(probabilities)
@@ -229,8 +215,6 @@ def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: st
     Returns:
         one row per bin with rows; low and high are Wilson's score interval of the accuracy (Wilson 1927).
     """
-    import pandas as pd
-
     confidence, right = _confidence(labels, probabilities)
     edges, place = _binned(confidence, bins, by)
     n = np.bincount(place, minlength=len(edges) - 1)
@@ -267,8 +251,6 @@ def calibration(
     helping; in simulations of 200 to 10,000 rows it holds the true ECE 8 to 9 times in 10, 0 included, which the percentiles never hold.
     `chance` is what a perfectly calibrated run would show on as many rows of these confidences (expected, by the normal approximation).
     """
-    import pandas as pd
-
     rows, parts = [], []
     for state, shares in (("as it is", probabilities), ("calibrated", tempered(probabilities, factor))):
         confidence, right = _confidence(labels, shares)
@@ -348,8 +330,6 @@ def agreement(
     Raises:
         InputError: no rows, or not as many of one as of the other.
     """
-    from scipy.special import bdtr
-
     n = len(first)
     if not n or len(second) != n:
         raise InputError("A comparison of two runs needs the same rows for both, at least one row.")
@@ -357,7 +337,7 @@ def agreement(
     cells = np.array([only_a, only_b, n - only_a - only_b])
     drawn = np.random.default_rng(seed).multinomial(n, cells / n, size=resamples)
     low, high = bounds((drawn[:, 0] - drawn[:, 1]) / n, level)
-    p = min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
+    p = min(1.0, 2 * float(special.bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
     return Paired(n, both, only_a, only_b, n - both - only_a - only_b, (only_a - only_b) / n, low, high, p)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,7 @@ from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.testset.label_errors import NEAREST, issues, order
 from sentviz.analysis.testset.rows import Rows, stored
 from sentviz.io.spreadsheet import store_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd, stats
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -61,8 +58,6 @@ def planted(
     Frame:
         seed, method, n, flipped, first, precision (0 to 1), flagged (rows that cleanlab flags), found (share of the flipped among them).
     """
-    import pandas as pd
-
     records, k = [], shares.shape[1]
     near = None if vectors is None else nearest(np.asarray(vectors, dtype=np.float64), NEAREST)[0]
     for seed in seeds:
@@ -91,13 +86,10 @@ def summarised(frame: pd.DataFrame) -> pd.DataFrame:
     Frame:
         method, n, flipped, first, seeds, value, low, high, flagged, found (means).
     """
-    import pandas as pd
-    from scipy.stats import t
-
     records = []
     for method, part in frame.groupby("method", sort=False):
         values, seeds = part["precision"].to_numpy(), len(part)
-        spread = float(t.ppf(0.975, seeds - 1) * values.std(ddof=1) / np.sqrt(seeds)) if seeds > 1 else np.nan
+        spread = float(stats.t.ppf(0.975, seeds - 1) * values.std(ddof=1) / np.sqrt(seeds)) if seeds > 1 else np.nan
         row = part.iloc[0]
         low, high = max(0.0, values.mean() - spread), min(1.0, values.mean() + spread)
         records.append(
@@ -130,14 +122,11 @@ def describe(table: pd.DataFrame) -> str:
 @cache
 def measured() -> pd.DataFrame:
     """Return the shipped table, which must not be changed: run, digest, rows (test split, sample with vectors), columns of `summarised`."""
-    import pandas as pd
-
     return pd.read_csv(MEASURED, dtype={"digest": str})
 
 
 def measure(names: Sequence[str] = RUNS) -> pd.DataFrame:
     """Measure the stored test splits of runs, and the samples whose vectors they have."""
-    import pandas as pd
 
     from sentviz.analysis.embeddings.cache import stored_sample
     from sentviz.runs.store import find

@@ -27,11 +27,10 @@ from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
 from sentviz.analysis.explain.referee import RANDOM, short, word_scores
 from sentviz.analysis.explain.stored import FOLDER, read_measured
 from sentviz.analysis.explain.units import spaced_words
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
     from sentviz.models.model import Model
 
@@ -109,8 +108,6 @@ def stored() -> pd.DataFrame:
 
 
 def _summaries(rows: Sequence[tuple[object, ...]], seed: int) -> pd.DataFrame:
-    import pandas as pd
-
     table = pd.DataFrame(rows, columns=["absent", "text", "method", "metric", "value", "random"])
     return pd.concat([summary(part, seed).assign(absent=absent) for absent, part in table.groupby("absent", sort=False)], ignore_index=True)
 
@@ -124,7 +121,6 @@ def _top(values: Doubles) -> Bools:
 
 def _main() -> None:
     import click
-    import pandas as pd
 
     from sentviz.data.datasets import load_split
     from sentviz.io.spreadsheet import store_csv

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain.refereed import TABLE
 from sentviz.errors import InputError
+from sentviz.lazy import np, pa, pc, pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import numpy.typing as npt
-    import pandas as pd
 
     from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
@@ -43,7 +42,6 @@ def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 
     Raises:
         InputError: as `measure`.
     """
-    import pandas as pd
 
     from sentviz.analysis.causal import agreement
     from sentviz.analysis.explain.referee import measure
@@ -61,7 +59,6 @@ def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
     Raises:
         InputError: the data set is not installed.
     """
-    import pandas as pd
 
     from sentviz.analysis.explain.referee import LEAST, MOST
     from sentviz.data.datasets import load_split
@@ -76,9 +73,6 @@ def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
 
 def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return which texts have a negation (`sentviz.analysis.testset.groups`), (n,)."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     from sentviz.analysis.testset.groups import RULES
     from sentviz.analysis.testset.word_counts import plain

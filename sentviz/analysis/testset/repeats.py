@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import parts, split_words
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd, sparse
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -133,8 +131,6 @@ def _candidates(words: _Words, pairs: Ints, split: int, step: Step) -> Ints:
 
 def _overlaps(words: _Words, pairs: Ints, candidates: Ints, step: Step) -> Floats:
     """(c,) Jaccard indices of the sets of word pairs."""
-    from scipy import sparse
-
     _, columns = np.unique(pairs, return_inverse=True)
     table = sparse.csr_matrix(
         (np.ones(len(pairs), dtype=np.int32), columns, words.starts), shape=(len(words), int(columns.max(initial=-1)) + 1)
@@ -160,9 +156,6 @@ def repeats(texts: pd.Series[str], labels: npt.ArrayLike, step: Step = _nothing)
         index with it), differ (whether the group has different labels). Rows without a repeat are left out; a group's rows follow each
         other, and groups with different labels come first.
     """
-    import pandas as pd
-    from scipy import sparse
-
     words, label = _Words.of(texts, step), np.asarray(labels)
     firsts: dict[bytes | str, int] = {}
     first = np.array([firsts.setdefault(words.key(i), i) for i in range(len(words))], dtype=np.int64)
@@ -211,8 +204,6 @@ def leaks(texts: pd.Series[str], train: pd.Series[str], step: Step = _nothing) -
         place (0 to n - 1), kind (exact, near, inside), partner (place of the training text), overlap (Jaccard index with it; of a text
         inside another, its share of the words). Other texts are left out.
     """
-    import pandas as pd
-
     both = _Words.of(pd.concat([train, texts], ignore_index=True), step)
     m = len(train)
     firsts: dict[bytes | str, int] = {}

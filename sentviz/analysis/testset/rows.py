@@ -16,12 +16,11 @@ from sentviz.data import demo
 from sentviz.data.labels import Reading, check_complete, order_of, sides
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model, Progress
 
 Floats = npt.NDArray[np.float64]
@@ -115,8 +114,6 @@ class Rows:
     @cached_property
     def digest(self) -> str:
         """Digest of the source, the classes, and all columns of the frame, row by row. Equal digests mean equal slices."""
-        import pandas as pd
-
         about = self.source.name, self.source.digest, self.source.data, self.over, self.classes, [*map(str, self.frame)]
         whole = blake2b(repr(about).encode("utf-8", "replace"), digest_size=16)
         whole.update(pd.util.hash_pandas_object(self.frame, index=False).to_numpy().tobytes())
@@ -309,8 +306,6 @@ def predicted_rows(
         shares: (n, K) probabilities.
         least: lower bound of the probabilities in the loss.
     """
-    import pandas as pd
-
     labels, predicted_class = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)
     own = np.where(labels >= 0, shares[np.arange(len(shares)), np.maximum(labels, 0)], np.nan)
     frame = pd.DataFrame(
@@ -343,8 +338,6 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = Fal
     Raises:
         InputError: a run's rows have no tags or no labels; the message names the run.
     """
-    import pandas as pd
-
     measured = []
     for run, rows in rows_by_run.items():
         if "tag" not in rows.frame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -71,8 +68,6 @@ def accuracy_of_sides(rows: Rows, chosen: npt.ArrayLike) -> pd.DataFrame:
     Raises:
         InputError: no row is selected.
     """
-    import pandas as pd
-
     mask, right = require_some(chosen), rows.frame["right"].to_numpy(bool)
     records = []
     for side, part in zip(SIDES[::-1], (mask, ~mask), strict=True):

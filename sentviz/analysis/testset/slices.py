@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -30,9 +30,7 @@ from sentviz.analysis.testset import clusters, groups
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import IN_WORDS, separated
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pa, pc, pd
 
 Bools = npt.NDArray[np.bool_]
 KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has", "cluster")
@@ -338,9 +336,6 @@ def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = N
     Raises:
         InputError: the texts are not available, or the pattern is invalid.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not rows.has_text:
         raise InputError("The texts of these rows are not installed, so they cannot be searched.")
     texts = pa.array(rows.texts, type=pa.large_string())

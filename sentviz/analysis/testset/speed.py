@@ -12,10 +12,9 @@ import numpy as np
 from sentviz.analysis.testset.comparison import Comparison
 from sentviz.analysis.testset.rows import predicted, with_texts
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.testset.rows import RowsSource
     from sentviz.models.model import Model
     from sentviz.runs.store import Run

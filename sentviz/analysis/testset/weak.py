@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,8 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset
 from sentviz.analysis.testset.word_counts import frequent_words
 from sentviz.errors import InputError
+from sentviz.lazy import pd, sparse, stats
 from sentviz.runs.store import find
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -147,8 +144,6 @@ def candidates(rows: Rows, *, seed: int = 0, step: Callable[[], object] = lambda
     Raises:
         InputError: no slice has enough rows.
     """
-    from scipy import sparse
-
     known, names, clusters = np.flatnonzero(rows.labels >= 0), list[str](), dict[tuple[str, ...], Bools]()
     if rows.has_text:
         names, having = frequent_words(rows, step)
@@ -195,8 +190,6 @@ def searched(rows: Rows, of: Candidates, right: Bools, *, seed: int = 0) -> Weak
     Args:
         right: (n,) whether the prediction of each row is right.
     """
-    import pandas as pd
-
     predicted = rows.predicted
     parts, table = _chosen(of, right, predicted)
     m = max(1, len(parts))
@@ -240,8 +233,6 @@ def _chosen(of: Candidates, right: Bools, predicted: Ints) -> tuple[list[tuple[S
     The weakest slice is chosen, its rows are taken away, and so on: what remains of a slice then is not the same weakness again. Columns,
     words and pairs are compared after subtracting the lowest z that as many random slices would have, about -sqrt(2 ln F).
     """
-    from scipy import sparse
-
     table, correct, classes = of.table[:, of.first], right[of.first], predicted[of.first]
     one_hot = (classes[:, None] == np.unique(classes)).astype(np.float64)
     scores = _z(table, one_hot, correct)
@@ -315,13 +306,11 @@ def exact_p(right: Bools, predicted: Ints, inside: Bools) -> float:
     Args:
         right, predicted, inside: (n,) whether the prediction is right, its class, whether the row is in the slice.
     """
-    from scipy.stats import hypergeom
-
     chances = np.ones(1)
     for k in np.unique(predicted[inside]):
         of = predicted == k
         n, hits, drawn = int(of.sum()), int(right[of].sum()), int((of & inside).sum())
-        chances = np.convolve(chances, hypergeom.pmf(np.arange(min(hits, drawn) + 1), n, hits, drawn))
+        chances = np.convolve(chances, stats.hypergeom.pmf(np.arange(min(hits, drawn) + 1), n, hits, drawn))
     return float(min(1.0, chances[: int(right[inside].sum()) + 1].sum()))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,9 @@ from sentviz.analysis.evaluation import Z, wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.data.texts import EXTENDS
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pa, pc, pd, sparse
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, check_attachable
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 Cell = tuple[int, int]  # label (-1 = rows without labels), prediction
 Ints = npt.NDArray[np.int64]
@@ -105,8 +102,6 @@ class Counts:
     @property
     def frame(self) -> pd.DataFrame:
         """Frame of all counts above 0: word, label, predicted, count, rows."""
-        import pandas as pd
-
         cell, word = np.nonzero(self.counts)
         labels, predicted = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
         return pd.DataFrame(
@@ -125,8 +120,6 @@ def merge_counts(parts: Sequence[Counts], least: int) -> Counts:
 
     If any part has labels, parts without labels do not count, as in `count_words`.
     """
-    import pandas as pd
-
     labelled = any(part.labelled for part in parts)
     counted_parts = [part for part in parts if part.labelled == labelled]
     cells = counted_parts[0].cells
@@ -174,15 +167,11 @@ def _of_frame(frame: pd.DataFrame, cells: tuple[Cell, ...], sizes: Ints, least: 
 
 def plain(texts: pa.Array) -> pa.Array:
     """Return texts (n,) without HTML tags, entities and web addresses, and with one kind of apostrophe."""
-    import pyarrow.compute as pc
-
     return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
 
 
 def separated(texts: pa.Array) -> pa.Array:
     """Return texts (n,) as `plain` does, with spaces around each emoji."""
-    import pyarrow.compute as pc
-
     return pc.replace_substring_regex(plain(texts), f"({EMOJI})", r" \1 ")
 
 
@@ -196,8 +185,6 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
     Raises:
         InputError: the texts are not available, or hold more than `most` different words.
     """
-    from scipy import sparse
-
     if not rows.has_text:
         raise InputError("The texts of these rows are not available, so their words cannot be counted.")
     cells, labels = _cells(rows)
@@ -246,9 +233,6 @@ def parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
 
 def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
     """Return the distinct words (V,), the words of all texts as positions in them (N,), and the bounds of each text in those (n + 1,)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     array = pa.array(texts, type=pa.large_string())
     joined = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     lists = pc.split_pattern_regex(separated(pc.utf8_lower(joined)), f"[^{IN_WORDS}]+")
@@ -271,8 +255,6 @@ def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tup
     Args:
         step: called before each part of the rows; an exception from it ends the work.
     """
-    from scipy import sparse
-
     numbers: dict[str, int] = {}
     pieces = [sparse.csr_matrix((0, 0), dtype=np.int32)]
     texts, stops = rows.texts, stop_words()
@@ -307,8 +289,6 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
     Raises:
         InputError: there is no such cell, no word in the cell, or no word elsewhere.
     """
-    import pandas as pd
-
     if cell not in counts.cells:
         raise InputError(f"The matrix has no cell in row {cell[0] + 1}, column {cell[1] + 1}.")
     if not prior > 0:

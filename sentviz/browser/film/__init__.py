@@ -22,10 +22,9 @@ from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import map_title
 from sentviz.figures.scalars import scalar_label
 from sentviz.figures.text import visible
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.runs.trace import Trace
 
 __all__ = ["HERE", "Film", "line_groups", "through_data", "through_html"]

@@ -17,10 +17,9 @@ from sentviz.browser.page import standalone
 from sentviz.figures.colours import Theme
 from sentviz.figures.particles import NEAR, Scene, hull
 from sentviz.figures.text import subscript, visible
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.clustering import Clustering
     from sentviz.models.hardmax import HardmaxModel, Review
     from sentviz.runs.store import Run
@@ -276,8 +275,6 @@ def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> 
 
 def positions_frame(clustering: Clustering, words: Sequence[str]) -> pd.DataFrame:
     """Return all positions as a table: layer (0 = start), token, word, leader, z1 .. zd."""
-    import pandas as pd
-
     z = np.asarray(clustering.positions, dtype=float)
     steps, n, d = z.shape
     leads = np.isin(np.arange(n), clustering.leaders)

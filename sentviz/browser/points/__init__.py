@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.browser.packing import digest, marked, packed
 from sentviz.browser.page import standalone
@@ -20,6 +19,7 @@ from sentviz.figures.colours import SCALES, Theme, palette, scaled
 from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
+from sentviz.lazy import pd
 
 __all__ = ["HERE", "points_data", "points_html"]
 

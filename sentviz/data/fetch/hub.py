@@ -23,11 +23,10 @@ from sentviz.data.fetch.download import Progress, RemoteFile, Stopped, fetch, lo
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.documents import parse_json
 from sentviz.io.files import disk_errors, hold, replacing
+from sentviz.lazy import np, pd
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
-    import pandas as pd
 
 ENDPOINT = "https://huggingface.co"
 SLACK = 3.0  # a download may have this many times the known size of its data set
@@ -177,8 +176,6 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
     Raises:
         DataMissingError: the file cannot be read, or has another number of rows or unknown labels.
     """
-    import numpy as np
-
     file, known = item.hub.files[part], item.parts[part]
     origin = f"{file.repo}, {file.path}"
     try:
@@ -208,8 +205,6 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
 
 def ours(frame: pd.DataFrame, file: HubFile) -> pd.DataFrame:
     """Return the hub's columns as ours: id, text, [text_pair], label."""
-    import pandas as pd
-
     columns: dict[str, Any] = {}
     for column, theirs in (("text", file.text), ("text_pair", file.text_pair)):
         if theirs:
@@ -229,8 +224,6 @@ def ours(frame: pd.DataFrame, file: HubFile) -> pd.DataFrame:
 
 
 def _read(source: Path) -> pd.DataFrame:
-    import pandas as pd
-
     match source.suffix:
         case ".parquet":
             return pd.read_parquet(source)
@@ -248,8 +241,6 @@ def _order(name: str, part: str) -> npt.NDArray[np.uint16] | None:
 @cache
 def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
     """Return, for parts that the hub has in another order, the place of each of our rows among the rows sorted by label and text."""
-    import numpy as np
-
     with files("sentviz.data.fetch").joinpath("orders.npz").open("rb") as file, np.load(file) as stored:
         return dict(stored)
 

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from sentviz.errors import InputError, RunError
 from sentviz.io.paths import is_path
+from sentviz.lazy import torch
 from sentviz.models.folder import ONE_OUTPUT, PICKLES, no_weights, refusal
 from sentviz.models.hub.encoder import IMPLEMENTATION, transformers
 from sentviz.models.hub.model import LONGEST, shape

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from sentviz.errors import InputError, RunError
 from sentviz.io.foreign import contained
+from sentviz.lazy import torch
 from sentviz.models.architectures import ARCHITECTURES
 from sentviz.models.folder import CLASSIFIER, is_classifier
 from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import torch
 from sentviz.models.architectures import ARCHITECTURES
 from sentviz.models.folder import check_sizes
 from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers

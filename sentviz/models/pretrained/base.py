@@ -13,12 +13,11 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.files import sha256 as file_sha256
 from sentviz.io.files import writing
 from sentviz.io.paths import home, is_path
+from sentviz.lazy import torch
 from sentviz.runs.bases import CARD, FORMAT, Base, Card, bases
 from sentviz.runs.store import BASES
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sentviz.models.grid import Coded
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
@@ -40,7 +39,7 @@ def tokenizer_of(base: Base) -> PretrainedTokenizer:
         raise error if str(error).startswith("The base") else RunError(f"The base {base.name}: {error}") from error
 
 
-def weights_of(base: Base) -> Iterator[tuple[str, Tensor | Coded]]:
+def weights_of(base: Base) -> Iterator[tuple[str, torch.Tensor | Coded]]:
     """Yield the weights by the names of our encoder, one at a time, so that no weight is in memory twice.
 
     Raises:
@@ -179,7 +178,7 @@ def add_base(
     except ValueError as error:
         raise InputError(f"{title} cannot be a base: {error}") from error
     tokenizer = PretrainedTokenizer.of_file(read.tokenizer, settings["vocab_size"])
-    parts: list[dict[str, Tensor]] = [{}]
+    parts: list[dict[str, torch.Tensor]] = [{}]
     room = MOST
     for weight, tensor in read.weights.items():
         coded = tensor.ndim == 2 and weight.endswith(".weight") and weight != "segment.weight"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decid
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
+from sentviz.lazy import pd, stats
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
 from sentviz.papers.fused import study as fused
@@ -33,9 +33,6 @@ from sentviz.papers.studies.against import compared, in_points, minus, mixed, p_
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 MISSING = not_testable("the runs are not installed")
@@ -119,8 +116,6 @@ def judge_spread_over_seeds(dataset: str, runs: Sequence[Run]) -> Finding:
 
 
 def _judge_spread(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
-    from scipy.stats import f
-
     by_model = {model: seeds for model, seeds in configurations(runs, dataset, encoder).items() if len(seeds) > 1 and model != BASE}
     spreads = {model: fused.spread(seeds) for model, seeds in by_model.items()}
     numbers = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(by_model[model])} seeds" for model, value in spreads.items())
@@ -129,7 +124,7 @@ def _judge_spread(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     own, p_values, wider = max(spreads.pop(CHOSEN), 1e-9), {}, {}
     for model, spread in spreads.items():
         ratio = (max(spread, 1e-9) / own) ** 2
-        law = f(len(by_model[model]) - 1, len(by_model[CHOSEN]) - 1)
+        law = stats.f(len(by_model[model]) - 1, len(by_model[CHOSEN]) - 1)
         p_values[model], wider[model] = min(1.0, 2 * float(min(law.sf(ratio), law.cdf(ratio)))), ratio > 1
     adjusted = holm(p_values)
     signs = [(1 if wider[model] else -1) * (p <= LEVEL) for model, p in adjusted.items()]
@@ -235,14 +230,12 @@ def welch(a: Floats, b: Floats, coverage: float = 0.95) -> tuple[Floats, Floats]
     Returns:
         p (L,), and the intervals (2, L) of the differences of means.
     """
-    from scipy.stats import t
-
     part = [side.var(axis=0, ddof=1) / len(side) for side in (a, b)]
     error = np.maximum(np.sqrt(part[0] + part[1]), 1e-12)
     freedom = error**4 / np.maximum(part[0] ** 2 / (len(a) - 1) + part[1] ** 2 / (len(b) - 1), 1e-48)
     difference = a.mean(axis=0) - b.mean(axis=0)
-    half = t.ppf((1 + coverage) / 2, freedom) * error
-    return 2 * t.sf(np.abs(difference) / error, freedom), np.stack([difference - half, difference + half])
+    half = stats.t.ppf((1 + coverage) / 2, freedom) * error
+    return 2 * stats.t.sf(np.abs(difference) / error, freedom), np.stack([difference - half, difference + half])
 
 
 def _by_layer(run: Run, measure: str) -> Floats:

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.tokenizers import Tokenizer
     from sentviz.training.recipe import Recipe
 
@@ -85,7 +84,6 @@ def measure(dataset: str) -> pd.DataFrame:
     Raises:
         InputError: no such data set here. DataMissingError: it, its recipe's training set or a lexicon is not on this machine.
     """
-    import pandas as pd
 
     from sentviz.data import datasets
     from sentviz.errors import InputError
@@ -115,7 +113,6 @@ def measure_tokenizers(datasets: Sequence[str] = PAPER, lexicon: str = "lexicon_
     Raises:
         DataMissingError, RunError: a data set, the lexicon or the base is not on this machine.
     """
-    import pandas as pd
 
     from sentviz.models.pretrained.base import tokenizer_of
     from sentviz.runs.bases import find_base
@@ -173,8 +170,6 @@ def _written(tokenizer: Tokenizer, token: int) -> str:
 
 def main(names: Sequence[str], stored: Stored = MEASURED) -> None:
     """Measure data sets, and store them in place of their old rows, in the order of `RECIPES`."""
-    import pandas as pd
-
     frame = stored.update(pd.concat([measure(name) for name in names]), ("dataset",), "%.5g")
     order = {name: place for place, name in enumerate(RECIPES)}
     stored.write(frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable"), "%.5g")

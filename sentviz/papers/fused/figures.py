@@ -10,10 +10,9 @@ from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Sentence, Study, sourced
+from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem

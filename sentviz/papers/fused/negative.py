@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.lexicon import Floats
     from sentviz.models.model import Model
 
@@ -37,8 +36,6 @@ def measure(model: Model, texts: list[str], polarity: Floats) -> pd.DataFrame:
     Args:
         polarity: (V, 3) of the model's vocabulary.
     """
-    import pandas as pd
-
     counts = np.zeros((model.capabilities.layers, 4))
     for text in texts:
         trace = model.trace(text, scores=True)
@@ -57,7 +54,6 @@ def measure(model: Model, texts: list[str], polarity: Floats) -> pd.DataFrame:
 
 
 def _main() -> None:
-    import pandas as pd
 
     from sentviz.data import datasets
     from sentviz.data.lexicon import Lexicon

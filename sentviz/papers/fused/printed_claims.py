@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, decide, not_testable, settled
 from sentviz.analysis.evaluation import holm
+from sentviz.lazy import pd, stats
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import CHOSEN, INJECTED, SETTINGS, XIA
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROWS = 50_000  # rows of NSMC's test split
 LEVEL = 0.05  # significance level
@@ -131,13 +128,14 @@ def judge_printed_stability(*_: object) -> Finding:
 
     Two paired samples have equal variances if their sum and their difference are uncorrelated.
     """
-    from scipy.stats import pearsonr
 
     def judge(reading: fused.Reading) -> Finding:
         gains = _printed_gains(reading)
         own = gains.loc[CHOSEN].to_numpy()
         rivals = {model: gains.loc[model].to_numpy() for model in INJECTED if model != CHOSEN}
-        correlations = {model: pearsonr(rival + own, rival - own) for model, rival in rivals.items()}  # positive: the rival spreads wider
+        correlations = {
+            model: stats.pearsonr(rival + own, rival - own) for model, rival in rivals.items()
+        }  # positive: the rival spreads wider
         adjusted = holm({model: float(correlation.pvalue) for model, correlation in correlations.items()})
         numbers = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
         signs = [int(np.sign(correlation.statistic)) * (adjusted[model] <= LEVEL) for model, correlation in correlations.items()]
@@ -178,11 +176,9 @@ def judge_printed_falls(*_: object) -> Finding:
 
 def judge_effective_out_of_domain(*_: object) -> Finding:
     """Test whether more cases of table 3 rise than fall, by a sign test of the cases that change."""
-    from scipy.stats import binomtest
-
     gains = fused.printed_tasks()["value"].to_numpy()
     rise, fall = int((gains > 0).sum()), int((gains < 0).sum())
-    test = binomtest(rise, rise + fall)
+    test = stats.binomtest(rise, rise + fall)
     interval = test.proportion_ci()
     effect = Effect.from_share(rise / (rise + fall), interval.low, interval.high, 0.5, "share of the changed cases that rise")
     evidence = f"{rise} of {rise + fall} reported cases that change rise, {fall} fall; sign test p = {test.pvalue:.2g}; one run each"

@@ -11,18 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from sentviz.analysis.evaluation import holm
+from sentviz.lazy import pd
 from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import compared, in_points, mixed
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FOLDER = Path(__file__).parent / "printed"
 PRINTED = "nsmc"  # the data set that the paper's gains are of
@@ -111,8 +109,6 @@ def printed_tasks() -> pd.DataFrame:
 
 def published_accuracies() -> pd.DataFrame:
     """Accuracies that are published for pretrained Korean encoders: task, encoder (the paper's, or NaN), model, value, metric, source."""
-    import pandas as pd
-
     frame = pd.read_csv(FOLDER / "published.csv")
     return frame.assign(value=(frame["value"].astype(float) / 100).round(6))
 
@@ -122,8 +118,6 @@ def published() -> pd.DataFrame:
 
     Columns: task, encoder, baseline, published, metric, model, source (NaN without a published number), and equal (to two decimals).
     """
-    import pandas as pd
-
     first = printed_accuracies()
     first = first[first["model"] == BASE].assign(task="NSMC").rename(columns={"value": "baseline"})
     rows = pd.concat([first, printed_tasks()])[["task", "encoder", "baseline"]].reset_index(drop=True)
@@ -136,8 +130,6 @@ def published() -> pd.DataFrame:
 
 def statistics(reading: Reading = "means") -> pd.DataFrame:
     """Table 2, in points: model, mean, deviation (divisor n - 1), variance, printed_mean, printed_sigma, printed_sigma_squared, n."""
-    import pandas as pd
-
     table = pd.read_csv(FOLDER / "gain_statistics.csv").assign(model=lambda frame: frame["injection"].map(_PRINTED))
     table = table.set_index("model")
     rows = []
@@ -151,8 +143,6 @@ def statistics(reading: Reading = "means") -> pd.DataFrame:
 
 
 def _long(name: str, column: str, *keys: str) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.read_csv(FOLDER / f"{name}.csv")
     frame["model"] = frame[column].map(_PRINTED)
     long = frame.melt([*keys, "model"], list(ENCODERS), "encoder", "value")
@@ -219,8 +209,6 @@ def statistics_here(runs: Iterable[Run]) -> pd.DataFrame:
     """Return mean and standard deviation (divisor n - 1) of our gains on NSMC over our encoders, in points: model, ours, ours_deviation,
     encoders; NaN where there are fewer than two.
     """
-    import pandas as pd
-
     every = list(runs)
     frames = [gains(every, PRINTED, encoder).set_index("model")["difference"] for encoder in encoders(every, PRINTED)]
     rows = []
@@ -242,8 +230,6 @@ def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
     Columns: task (title), dataset, split, baseline, injected (mean accuracies), difference, low, high, p, adjusted, verdict, seeds,
     base_seeds, n, test.
     """
-    import pandas as pd
-
     comparisons, every = {}, list(runs)
     for task in TASKS:
         by_setting = configurations(every, task.dataset, encoder)
@@ -283,7 +269,6 @@ def heads_by_setting(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) 
 
     Several seeds are averaged; low and high are then their least and largest value.
     """
-    import pandas as pd
 
     from sentviz.analysis.maps.heads import FILE
 

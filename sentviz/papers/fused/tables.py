@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
+from sentviz.lazy import pd
 from sentviz.papers.fused import coverage, negative
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
@@ -15,9 +15,6 @@ from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def accuracies(runs: Sequence[Run]) -> Table:
@@ -152,8 +149,6 @@ def published() -> Table:
 
 def tasks(runs: Sequence[Run]) -> Table:
     """Return table 3: task, the printed gain by encoder, and ours with baseline, interval, p, seeds and n."""
-    import pandas as pd
-
     printed = fused.printed_tasks().pivot(index="task", columns="encoder", values="value")[list(ENCODERS)]
     rows = pd.DataFrame({"task": [task.title for task in TASKS], "printed": [task.printed for task in TASKS]})
     frame = rows.join(printed, on="printed").drop(columns="printed")
@@ -298,8 +293,6 @@ def _row(title: str, encoder: str, ours: Sequence[str]) -> str:
 
 def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of all frames; empty frames are left out, because they have no types."""
-    import pandas as pd
-
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, boa
 from sentviz.analysis.levels import LEVEL, p_of_interval
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
+from sentviz.lazy import pd, stats
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, by_setting, counted, row_name, row_of
 from sentviz.papers.studies.against import corrected, in_percent, in_points, mixed, p_of_all, seeded
@@ -21,9 +21,6 @@ from sentviz.papers.studies.means import means
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SIMULATED = 60  # random runs
 MISSING = not_testable("the runs are not installed")
@@ -237,8 +234,6 @@ def _judge_words(model: str, leaders: pd.DataFrame, least: float, polarities: Ma
 
     A leader without a polarity conveys none. The claim holds only if there are leaders of both classes.
     """
-    from scipy.stats import binomtest
-
     if leaders.empty:
         return not_testable(f"no leader of a correct review with a confidence of {CONFIDENCE:.0%} is {least:.2g} or more from the line")
     counts, right = [], 0
@@ -249,7 +244,7 @@ def _judge_words(model: str, leaders: pd.DataFrame, least: float, polarities: Ma
         counts.append(f"{label} {own} of {len(words)}, {opposite} of the other class, {neither} without a polarity ({names})")
         right += own
     n = len(leaders)
-    test = binomtest(right, n)
+    test = stats.binomtest(right, n)
     low, high = map(float, test.proportion_ci())
     share = Effect.from_share(right / n, low, high, 0.5, f"{model}, the smallest share of a training")
     evidence = f"{in_percent(right / n, low, high)}, {right} of {n}, exact binomial p against one half {test.pvalue:.2g}; "

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 Doubles = npt.NDArray[np.float64]
@@ -70,8 +71,6 @@ def count(kind: str, runs: int = RUNS, layers: int = LAYERS) -> dict[str, object
 
 
 def _main() -> None:
-    import pandas as pd
-
     MEASURED.write(pd.DataFrame([count(kind) for kind in KINDS])[list(MEASURED.columns)])
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.hardmax.study import DATASET, trained
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.hardmax import HardmaxModel
     from sentviz.models.model import Progress
 
@@ -33,7 +32,6 @@ WANTED = 0.95  # share of a review's words (0 to 1) that must be at a leader
 
 def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | None = None) -> pd.DataFrame:
     """The share of a review's words at a leader after all layers: nearness, mean, q05, q50 over reviews, n (those with a known word)."""
-    import pandas as pd
 
     from sentviz.analysis.testset.leaders import at_leaders
 
@@ -44,7 +42,6 @@ def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | Non
 
 
 def _main() -> None:
-    import pandas as pd
 
     from sentviz.data import datasets
     from sentviz.models.hardmax import HardmaxModel

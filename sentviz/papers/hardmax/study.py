@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.collected import configurations
 from sentviz.papers.studies.means import means
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DATASET = "imdb"
 OF_POSTER = ""  # variant with the poster's and the public code's number of words
@@ -78,8 +75,6 @@ def beside(runs: Iterable[Run]) -> pd.DataFrame:
 
     The public code's accuracy stands beside the models that read as many words; it is NaN for others.
     """
-    import pandas as pd
-
     rows = [
         {"d": d, "model": row_name(d, variant), **means(seeds)["accuracy"], "printed": public.get(d, np.nan)}
         for variant, by_d in by_setting(runs).items()
@@ -91,8 +86,6 @@ def beside(runs: Iterable[Run]) -> pd.DataFrame:
 
 def points(runs: Iterable[Run]) -> pd.DataFrame:
     """Every run by itself: model (`row_name`), seed, value."""
-    import pandas as pd
-
     rows = [
         (row_name(d, variant), run.config["recipe"]["seed"], run.metrics()["test"]["accuracy"]["value"])
         for variant, by_d in by_setting(runs).items()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sentviz.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
 from sentviz.papers.studies.against import Comparison, compared, mixed
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BASES = {CONTROL: "vanilla-matched", "diff": "DT", "vanilla": "vanilla"}
 _SAID = {"better": "beats", "worse": "is worse than", "cannot be told": "cannot be told from"}

@@ -16,6 +16,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_
 from sentviz.analysis.evaluation import Floats
 from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctness
+from sentviz.lazy import stats
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import best_ndt, configurations
 from sentviz.papers.studies.against import minus
@@ -36,11 +37,9 @@ def contributions(labels: npt.NDArray[np.integer], probabilities: Floats) -> Flo
 
 
 def _of_class(positive: npt.NDArray[np.bool_], scores: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    ranks, within = rankdata(scores), np.empty(len(scores))
+    ranks, within = stats.rankdata(scores), np.empty(len(scores))
     for side in (positive, ~positive):
-        within[side] = rankdata(scores[side])
+        within[side] = stats.rankdata(scores[side])
     above = np.where(positive, ranks - within, positive.sum() - (ranks - within))  # rows of the other side in the right order
     share = above / np.where(positive, (~positive).sum(), positive.sum())
     area = float(share[positive].mean())

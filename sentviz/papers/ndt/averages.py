@@ -5,16 +5,12 @@ The paper does not name the average. Its mean difference from accuracy is compar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import CONTROL, printed_name
 from sentviz.papers.studies.against import minus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = {"precision": "Precision", "f1": "F1"}
 AVERAGES = ("weighted", "macro", "positive")
@@ -31,8 +27,6 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     Args:
         measured: as `sentviz.papers.ndt.study.summary` returns it.
     """
-    import pandas as pd
-
     table = prints.table("classification")
     table = table[table["dataset"] == printed_name(dataset)]
     wide = measured[measured["model"] != CONTROL].pivot(index="model", columns="metric", values="value")

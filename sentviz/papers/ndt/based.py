@@ -6,16 +6,13 @@ The second component starts as a copy of the first. If lambda starts at 0, the m
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import SEEDS_IN_WORDS, compared
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BASE, DATASET = "minilm", "sst2"
 TITLES = {
@@ -50,8 +47,6 @@ def accuracies(runs: Sequence[Run]) -> Table:
     Raises:
         InputError: there is no run on MiniLM.
     """
-    import pandas as pd
-
     by_model = configurations(runs)
     parts = []
     for split, rows in SPLITS.items():
@@ -92,8 +87,6 @@ def lambdas(runs: Sequence[Run]) -> Table:
     Raises:
         InputError: there is no run on MiniLM.
     """
-    import pandas as pd
-
     rows = []
     for model, seeds in configurations(runs).items():
         if model == BASE:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
 from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
+from sentviz.lazy import pd, stats
 from sentviz.papers.ndt import auc, our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, best_on_validation, configurations, controlled_lambdas, tested
@@ -19,9 +19,6 @@ from sentviz.papers.studies.against import corrected, minus, mixed, p_of_all, se
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MISSING = not_testable("the runs are not installed")
 JudgeRows = Callable[[Mapping[str, Sequence[Run]], str], Finding]  # arguments: configurations tested on a split, name of the split
@@ -132,14 +129,12 @@ def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
         event: the claimed change in words.
         remark: added to the evidence, if not empty.
     """
-    from scipy.stats import binomtest
-
     if not changes:
         return MISSING
-    if binomtest(0, len(changes)).pvalue > LEVEL:
+    if stats.binomtest(0, len(changes)).pvalue > LEVEL:
         return not_testable(f"{len(changes)} runs are installed, too few for a sign test")
     count = sum(change > 0 for change in changes)
-    test = binomtest(count, len(changes))
+    test = stats.binomtest(count, len(changes))
     p, most = float(test.pvalue), 2 * count > len(changes)
     evidence = f"on average over its lambdas, {event} in {count} of {len(changes)} runs, sign test p = {p:.2g}" + f"; {remark}" * bool(
         remark
@@ -178,8 +173,6 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
 
 def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test Spearman's correlation of silhouette and accuracy over configurations, each the mean over its seeds."""
-    from scipy.stats import spearmanr
-
     metrics = [[run.metrics()["test"] for run in seeds] for seeds in configurations(runs, dataset).values()]
     pairs = [
         [float(np.mean([metric[name]["value"] for metric in seeds])) for name in ("accuracy", "silhouette")]
@@ -188,7 +181,7 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
     ]
     if len(pairs) < 5:
         return not_testable(f"{len(pairs)} configurations are installed, too few for a rank correlation")
-    rho, p = spearmanr(np.array(pairs))
+    rho, p = stats.spearmanr(np.array(pairs))
     evidence = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
     verdict = printed_claims.verdict_on_ranks([(float(rho), float(p))])
     return Finding(verdict, evidence, effect=Effect(float(rho), unit="", of="rank correlation"), p=float(p))

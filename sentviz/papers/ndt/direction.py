@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.against import minus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DEEP = 2  # layer, counted from 1, in which the paper says that lambda grows
 UNBOUNDED = ("nonneg", "free")

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd, torch
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATIOS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
 MEASURED = Stored(
@@ -41,8 +38,6 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     Raises:
         DataMissingError: the data set is not on this machine.
     """
-    import pandas as pd
-    import torch
 
     from sentviz.data import datasets
     from sentviz.data.texts import TokenizedText
@@ -97,8 +92,6 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
     The reported times look like whole seconds divided by the number of batches, so each can be wrong by half a second; low and high are
     the smallest and largest ratio that this allows. Empty if vanilla's reported total is at most 0.5 s (Twitter, reported as 0).
     """
-    import pandas as pd
-
     seconds = {model: value * BATCHES.get(dataset, 0) / 1e3 for model, value in printed_milliseconds(dataset).items()}
     base = seconds.get("vanilla", 0.0)
     rows = [

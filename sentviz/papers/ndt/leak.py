@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import right
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DATASET = "sst2"
 LONG = 5  # words of a phrase that few others hold by chance
@@ -50,8 +47,6 @@ def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Ite
         frames: split -> its rows: id, text.
         train: the texts that were learned from.
     """
-    import pandas as pd
-
     by_model, best = configurations(runs, DATASET), best_ndt(runs, DATASET)
     wanted = {model: by_model[model] for model in ("vanilla", CONTROL, "diff") if model in by_model}
     wanted |= {best[0].configuration: best} if best else {}

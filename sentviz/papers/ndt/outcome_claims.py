@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, decide, settled
+from sentviz.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, printed_name
 from sentviz.papers.studies.against import minus
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BINARY, FINE_GRAINED = ("imdb", "sst2"), "yelp_full"  # the data sets that section IV-H2 compares; it does not name Twitter
 MOST_CONFUSED = 25.0  # percent of rows in a wrong class that count as minimal confusion

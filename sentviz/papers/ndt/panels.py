@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
+from sentviz.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best, settings_of
 from sentviz.papers.studies.means import predictions
 from sentviz.runs.naming import CHANGES
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SETTINGS_OF = "ndt-free-3"  # the NDT that was trained with other starts, rates and decays
 MOST_POINTS = 250  # largest number of points of a ROC curve
@@ -70,8 +67,6 @@ def confusions(runs: Iterable[Run], *, best: bool = False) -> pd.DataFrame:
 
     Columns: panel, run, label, predicted, count, share (of the label's rows).
     """
-    import pandas as pd
-
     rows = []
     for dataset, run in panel_runs(runs, best=best).items():
         labels, probabilities = predictions([run])
@@ -92,8 +87,6 @@ def rocs(runs: Iterable[Run], *, best: bool = False, seed: int = 0) -> pd.DataFr
     AUC of the same configuration). Two classes have one curve, that of the second; more have one-vs-rest curves, whose mean is macro. The
     intervals are percentile bootstraps over test rows.
     """
-    import pandas as pd
-
     every = list(runs)
     parts = [
         _curves(run, run.digest, seed).assign(
@@ -109,7 +102,6 @@ def rocs(runs: Iterable[Run], *, best: bool = False, seed: int = 0) -> pd.DataFr
 @lru_cache(maxsize=32)
 def _curves(run: Run, digest: str, seed: int) -> pd.DataFrame:
     """`rocs` of one run, without row and panel; not to be changed."""
-    import pandas as pd
     from sklearn.metrics import roc_curve
 
     labels, (probabilities,) = predictions([run])
@@ -142,8 +134,6 @@ def lambda_frames(runs: Iterable[Run], dataset: str, *, settings: bool = False) 
     seeds. Value and change from the start are means over seeds, low and high their least and largest; steps are those that every seed has.
     The second: constraint, components, layer, component, value.
     """
-    import pandas as pd
-
     parts, marks = [], []
     by_model = configurations(runs, dataset, settings_of(SETTINGS_OF)) if settings else configurations(runs, dataset)
     for model, seeds in sorted(by_model.items(), key=lambda item: item[0] == "diff"):

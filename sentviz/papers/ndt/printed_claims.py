@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, Verdict, decide, settled
+from sentviz.lazy import pd, stats
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import printed_name
 from sentviz.papers.studies.against import minus
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVEL = 0.05  # significance level
 
@@ -140,11 +137,9 @@ def verdict_on_ranks(correlations: Iterable[tuple[float, float]]) -> Verdict:
 
 def judge_silhouettes(*_: object) -> Finding:
     """Test the rank correlation of printed silhouettes and accuracies on the two binary tasks."""
-    from scipy.stats import spearmanr
-
     silhouettes, accuracies = (prints.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification"))
     both = silhouettes[["silhouette"]].join(accuracies[["accuracy_pct"]].astype(float), how="inner")
-    results = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
+    results = {name: stats.spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
     numbers = "; ".join(minus(f"{name} {result.statistic:+.2f}, p = {result.pvalue:.2g}") for name, result in results.items())
     verdict = verdict_on_ranks([(float(result.statistic), float(result.pvalue)) for result in results.values()])
     p = max(float(result.pvalue) for result in results.values())

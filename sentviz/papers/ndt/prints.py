@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sentviz.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FOLDER = Path(__file__).parent / "printed"
 NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}
@@ -22,8 +19,6 @@ def table(name: str) -> pd.DataFrame:
 
 @cache
 def _read(name: str) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.read_csv(FOLDER / f"{name}.csv")
     frame["model"] = [
         f"ndt-{NAMES[row['constraint']]}-{row['components']}" if "constraint" in row and row["family"] == "ndt" else row["family"]
@@ -70,8 +65,6 @@ def values(dataset: str, model: str) -> pd.DataFrame:
 
     Columns: name, layer, component, value.
     """
-    import pandas as pd
-
     share = accuracy(dataset, model)
     rows = [] if share is None else [("accuracy", -1, -1, share)]
     rows += [("lambda", row["layer"], row["component"], row["value"]) for row in lambdas(dataset, model).to_dict("records")]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +19,10 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_
 from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head
 from sentviz.errors import InputError
+from sentviz.lazy import pd, stats
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.studies.item_types import Column, Table
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits
 DRAWS = 20_000  # permutations; all of them if there are fewer
@@ -35,9 +32,7 @@ KINDS = {"adds": "add their maps", "subtracts": "subtract maps"}
 
 def habits_needed(count: int) -> int:
     """Return the smallest number of habits, of `count`, that fewer than 5 % of runs would reach by chance: each habit is tested at 5 %."""
-    from scipy.stats import binom
-
-    return int(binom.isf(LEVEL, count, ALPHA)) + 1
+    return int(stats.binom.isf(LEVEL, count, ALPHA)) + 1
 
 
 def habits(runs: Sequence[Run], datasets: Sequence[str] = tuple(DATASETS)) -> pd.DataFrame:
@@ -47,8 +42,6 @@ def habits(runs: Sequence[Run], datasets: Sequence[str] = tuple(DATASETS)) -> pd
     of both signs were learned, "both". `deals`: ways to deal the heads of a layer to the components. `alike`: cosine of two components,
     head by head; `heads_alike`: cosine of two heads of one component; both are means over layers.
     """
-    import pandas as pd
-
     rows = []
     for dataset in datasets:
         for model, seeds in configurations(runs, dataset).items():
@@ -124,8 +117,6 @@ def judge_specialises(dataset: str, runs: Sequence[Run], *, kind: str) -> Findin
         dataset: a data set, or "" for a finding on each data set of the study.
         kind: "adds" or "subtracts".
     """
-    from scipy.stats import binomtest
-
     if not dataset:
         return _on_each(partial(judge_specialises, runs=runs, kind=kind))
     frame = habits(runs, [dataset])
@@ -134,9 +125,9 @@ def judge_specialises(dataset: str, runs: Sequence[Run], *, kind: str) -> Findin
         return not_testable(f"no run is installed whose components were measured and that {kind} maps")
     count, total = int((frame["habits"] >= frame["needed"]).sum()), len(frame)
     evidence = _counts(frame)
-    if binomtest(0, total).pvalue > LEVEL:
+    if stats.binomtest(0, total).pvalue > LEVEL:
         return not_testable(f"{evidence}; {total} run{'s are' if total > 1 else ' is'} too few for a sign test; {_limits(frame)}")
-    test = binomtest(count, total)
+    test = stats.binomtest(count, total)
     p = float(test.pvalue)
     low, high = test.proportion_ci()
     effect = Effect.from_share(count / total, low, high, 0.5, f"runs that {KINDS[kind]} and whose components specialise")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
 
+from sentviz.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.studies import collected
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
@@ -105,8 +102,6 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
     Raises:
         KeyError: a metric that the paper does not print.
     """
-    import pandas as pd
-
     table, column, factor = METRICS[metric]
     frame = prints.table(table)
     frame = frame[frame["dataset"] == printed_name(dataset)]
@@ -128,8 +123,6 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     Columns: model, components, printed, value, vocabulary, and the parameters added to vanilla: printed_added, added; NaN if vanilla is
     missing. `value` counts the vocabulary of our training texts, which differs from the paper's. Constraints do not change the number.
     """
-    import pandas as pd
-
     frame = prints.table("parameters")
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = {(row["family"], int(row["components"])): float(row["parameters_millions"]) for row in frame.to_dict("records")}
@@ -152,8 +145,6 @@ def controlled_lambdas(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
 
     Layers and components are counted from 0; variant is "" for the preset's own start.
     """
-    import pandas as pd
-
     on_dataset = [run for run in runs if run.config["data"]["name"] == dataset and run.capabilities.lambdas]
     controlled_recipes = [run.config["recipe"] for run in on_dataset if run.config["recipe"].get("variant") in CONTROLS]
     controlled = {(recipe["model"], recipe["seed"]) for recipe in controlled_recipes}

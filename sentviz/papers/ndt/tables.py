@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.papers.ndt import latency, leak, prints, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
@@ -16,9 +16,6 @@ from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
 COLUMNS = {  # metrics of tables I, III, V, VII and IX -> title, and the difference (points for accuracy) that gets the full colour
@@ -129,8 +126,6 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
 
 def silhouettes(runs: Sequence[Run]) -> Table:
     """Return table IX: model, and for each data set our value, its interval and the reported value."""
-    import pandas as pd
-
     frame = None
     for dataset in DATASETS:
         by_model = [(model, seeds) for model, seeds in configurations(runs, dataset).items()]
@@ -161,8 +156,6 @@ def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
     Raises:
         InputError: there is no run.
     """
-    import pandas as pd
-
     names = list(DATASETS) if dataset == "all" else [dataset]
     _require_runs(runs, *names)
     frames = {name: parameters(runs, name) for name in names}
@@ -204,8 +197,6 @@ def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
     Raises:
         InputError: nothing is measured on the data set.
     """
-    import pandas as pd
-
     frame = latency.MEASURED.require()
     if dataset != "all":
         frame = frame[frame["dataset"] == dataset]
@@ -254,8 +245,6 @@ def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
 
 def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Parameters (millions) and time as a multiple of vanilla's, measured and printed: model, parameters, value, low, high."""
-    import pandas as pd
-
     frame = latency.MEASURED.read()
     on_dataset = frame[frame["dataset"] == dataset]
     names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
@@ -301,7 +290,6 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
 
 def _stored(by_model: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFrame:
     """A metric whose interval needs no predictions, as `summary` has it."""
-    import pandas as pd
 
     from sentviz.papers.studies.means import combined
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Counts = npt.NDArray[np.float64]
 
@@ -49,7 +46,6 @@ def measure(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises:
         DataMissingError: the data set or a polarity lexicon is not installed.
     """
-    import pandas as pd
 
     from sentviz.analysis.maps.wordclasses import word_classes
     from sentviz.data import datasets
@@ -86,8 +82,6 @@ def place_rows(agree: Counts, polar: Counts) -> pd.DataFrame:
     Args:
         agree: (N, 10) number of agreeing sentiment words by text and tenth. polar: the same for all sentiment words.
     """
-    import pandas as pd
-
     rows = [(str(i + 1), *share(agree[:, i], polar[:, i]), polar[:, i].sum()) for i in range(TENTHS) if polar[:, i].any()]
     sides = [(counts[:, list(ENDS)].sum(axis=1), counts[:, list(MIDDLE)].sum(axis=1)) for counts in (agree, polar)]
     (agree_ends, agree_middle), (ends, middle) = sides
@@ -105,8 +99,6 @@ def speech_rows(tagged: Counts, tags: Sequence[str]) -> pd.DataFrame:
     Args:
         tagged: (N, T) number of sentiment words by text and tag.
     """
-    import pandas as pd
-
     total = tagged.sum(axis=1)
     parts: Mapping[str, Counts] = {
         CARRIERS: tagged[:, [tags.index("ADJ"), tags.index("ADV")]].sum(axis=1),
@@ -134,8 +126,6 @@ def interval(value: float, variance: float) -> tuple[float, float, float]:
 
 def main() -> None:
     """Count all data sets and store both tables."""
-    import pandas as pd
-
     places, speech = zip(*map(measure, DATASETS), strict=True)
     PLACES.write(pd.concat(places), "%.5g")
     SPEECH.write(pd.concat(speech), "%.5g")

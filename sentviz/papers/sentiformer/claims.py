@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
+from sentviz.lazy import pd
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES
@@ -32,9 +33,6 @@ from sentviz.papers.studies.against import in_points, p_of_all, seeded
 from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Lengths = Callable[["pd.DataFrame"], "pd.Series[bool]"]  # selects the measured sequences that a statement is about
 BERT = "BERT-base"

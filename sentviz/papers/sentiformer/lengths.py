@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.lazy import pd
 from sentviz.papers.sentiformer.carriers import interval
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    import pandas as pd
 
     from sentviz.runs.store import Run
 
@@ -41,8 +40,6 @@ def leads(right: npt.NDArray[np.bool_], rival: npt.NDArray[np.bool_], words: npt
     Args:
         right: (N,) whether the model is right. rival: the same for the rival. words: (N,) length of each text.
     """
-    import pandas as pd
-
     lead = right.astype(float) - rival.astype(float)
     quarter = np.searchsorted(np.quantile(words, [0.25, 0.5, 0.75]), words)
     rows, means = [], []
@@ -63,7 +60,6 @@ def measure(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     Raises:
         DataMissingError: the data set is not installed.
     """
-    import pandas as pd
 
     from sentviz.analysis.learned import not_learned
     from sentviz.data import datasets
@@ -101,7 +97,6 @@ def _answers(run: Run) -> pd.Series[bool]:
 
 def main() -> None:
     """Measure every data set of the study and store the table."""
-    import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS
     from sentviz.runs.catalog import study_runs

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.lexicon import Lexicon
     from sentviz.models.model import Model
 
@@ -60,7 +59,6 @@ def measure(model: Model, frame: pd.DataFrame, lexicon: Lexicon) -> tuple[object
 
 
 def _main(name: str) -> None:
-    import pandas as pd
 
     from sentviz.data import datasets
     from sentviz.data.lexicon import Lexicon

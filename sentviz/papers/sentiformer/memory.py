@@ -11,13 +11,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sentviz.lazy import pd, torch
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COMMAND = "python -m sentviz.papers.sentiformer.memory"
 MEASURED = Stored(
@@ -36,7 +33,6 @@ PARTS = ("prediction", "training step")
 
 def peak(of: str, attention: str, tokens: int) -> float:
     """Return the memory in MiB that one text of `tokens` tokens takes in this process. The process must not have made a model before."""
-    import torch
 
     from sentviz.models.encoder import Encoder
     from sentviz.models.protocol import Inputs
@@ -63,8 +59,6 @@ def _kib(status: Path, name: str) -> int:
 
 def measure(lengths: Sequence[int] = LENGTHS) -> pd.DataFrame:
     """Return the rows of `MEASURED`, each measured in a process of its own."""
-    import pandas as pd
-
     rows = []
     for of in PARTS:
         for attention in WAYS:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sentviz.data.examples import EXAMPLES
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 SARCASTIC = next(example.text for example in EXAMPLES if example.paper == "sentiformer")  # section V-E
 FOLDER = Path(__file__).parent / "printed"
@@ -45,8 +42,6 @@ def table(name: str) -> pd.DataFrame:
 
 @cache
 def _read(name: str) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.read_csv(FOLDER / f"{name}.csv")
     frame["preset"] = [MODELS.get(name, "") for name in frame["variant" if name == "ablation" else "model"]]
     return frame
@@ -57,8 +52,6 @@ def accuracies(dataset: str) -> pd.DataFrame:
 
     On SST-5 the ablations of table II follow. Models of table I that are not available here are included.
     """
-    import pandas as pd
-
     main = table("accuracy")
     column = COLUMNS[dataset]
     frame = pd.DataFrame({"model": main["model"], "printed": main[column] / 100})
@@ -70,8 +63,6 @@ def accuracies(dataset: str) -> pd.DataFrame:
 
 def values(dataset: str, preset: str) -> pd.DataFrame:
     """Return the printed accuracy (0..1) of a preset on a data set, as in a history: name, layer, component, value."""
-    import pandas as pd
-
     if dataset not in COLUMNS:
         return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
     main, ablation = table("accuracy"), table("ablation")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sentviz.lazy import np, pd
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run
@@ -37,7 +38,6 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
     Raises:
         DataMissingError: the data set is not on this machine.
     """
-    import numpy as np
 
     from sentviz.data import datasets
     from sentviz.models.loading import load
@@ -58,7 +58,6 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
 
 def main() -> None:
     """Measure every data set of the study that has a run with a window and weights; the rows of other data sets stay."""
-    import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
     from sentviz.runs.catalog import study_runs

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sentviz.lazy import pd, torch
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
     from sentviz.runs.store import Run
 
 FOLDER, COMMAND = Path(__file__).parent / "measured", "python -m sentviz.papers.sentiformer.smaller"
@@ -42,18 +40,16 @@ BITS, PRUNED = (8, 4, 3), (0.3, 0.5, 0.7, 0.9)
 STORED_BITS = 32  # bits of a weight that is not quantised
 
 
-def quantised(weights: Tensor, bits: int) -> Tensor:
+def quantised(weights: torch.Tensor, bits: int) -> torch.Tensor:
     """Return a matrix rounded to signed integers with a scale per row, and scaled back."""
     most = 2 ** (bits - 1) - 1
     scale = weights.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / most
-    rounded: Tensor = (weights / scale).round().clamp(-most, most) * scale
+    rounded: torch.Tensor = (weights / scale).round().clamp(-most, most) * scale
     return rounded
 
 
-def pruned(weights: Tensor, share: float) -> Tensor:
+def pruned(weights: torch.Tensor, share: float) -> torch.Tensor:
     """Return a matrix whose smallest weights, this share of them, are 0."""
-    import torch
-
     count = int(share * weights.numel())
     if not count:
         return weights.clone()
@@ -67,8 +63,6 @@ def compress(run: Run, bits: Sequence[int] = BITS, shares: Sequence[float] = PRU
     Raises:
         SentvizError: the run has no weights, or its data set is not available.
     """
-    import pandas as pd
-    import torch
 
     from sentviz.data import datasets
     from sentviz.models.loading import load
@@ -99,8 +93,6 @@ def compress(run: Run, bits: Sequence[int] = BITS, shares: Sequence[float] = PRU
 
 def by_rows(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the rows of `ROWS`: test accuracy with its interval over test rows by number of training rows."""
-    import pandas as pd
-
     records = []
     for run in runs:
         accuracy, test = run.metrics()["test"]["accuracy"], run.metrics()["test"]
@@ -115,7 +107,6 @@ def curve() -> pd.DataFrame:
     Raises:
         InputError: nothing is measured.
     """
-    import pandas as pd
 
     from sentviz.analysis.evaluation import wilson
     from sentviz.papers.studies.means import combined
@@ -134,7 +125,6 @@ def curve() -> pd.DataFrame:
 
 
 def _main() -> None:
-    import pandas as pd
 
     from sentviz.runs.store import Run
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +22,13 @@ from sentviz.data.tags import Tagger
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.models.batches import by_length, collate
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs
 from sentviz.papers.sentiformer.separation import LABELS, LONGEST, WORDS, Places, Suffixes, drawn, f_star, places_of
 from sentviz.runs.configs import EncoderConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TRANSFORMER, GRU = "transformer, 1 layer, 2 heads", "GRU"
 POSITIONS = ("aware", "learned", "sinusoid", "rotary")
@@ -105,8 +103,6 @@ class Solvers:
         Raises:
             InputError: as `places_of`.
         """
-        import pandas as pd
-
         sequence = places_of(text)
         rows = [(name, order, LABELS[int(p[0] > 0.5)], float(p[0])) for (name, order), p in self.probabilities([sequence]).items()]
         frame = pd.DataFrame(rows, columns=["model", "order", "answer", "positive"])
@@ -169,8 +165,6 @@ def smallest(positions: str = "aware", **shape: Any) -> Model:
 
 def _read(model: Model, sequences: Sequence[Places]) -> list[TokenizedText]:
     """Sequences as texts, through the model's tokenizer."""
-    import pandas as pd
-
     return model.read(pd.DataFrame({"text": [" ".join(WORDS[place] for place in each) for each in sequences]}))
 
 
@@ -214,8 +208,6 @@ def counted(
     probabilities: Callable[[Sequence[Places]], dict[tuple[str, int], Floats]], setting: Setting, tick: Callable[[float], object]
 ) -> pd.DataFrame:
     """model, order, length, n, right, accuracy, low, high: sequences of each length that end in "good", with Wilson's 95 % intervals."""
-    import pandas as pd
-
     rng = np.random.default_rng([setting.seed, 1])
     rows = []
     for i, length in enumerate(LENGTHS):
@@ -231,7 +223,6 @@ def counted(
 
 def main(positions: Sequence[str], seeds: int) -> None:
     """Train, and store in place of the rows with the same positions."""
-    import pandas as pd
 
     from sentviz.papers.sentiformer.separation import MEASURED
     from sentviz.papers.studies.timing import with_machine

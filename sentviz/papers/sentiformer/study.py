@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.gates import FILE
+from sentviz.lazy import pd
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import collected
@@ -18,9 +19,6 @@ from sentviz.papers.studies.rates import chosen, only_tried_for, remark, still_l
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WHOLE = "sentiformer"
 DATASETS = {
@@ -59,8 +57,6 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
 
     Models that the paper does not print come last. Accuracies are shares (0..1); NaN is unknown.
     """
-    import pandas as pd
-
     reported = prints.accuracies(dataset)
     measured = collected.summary(configurations(runs, dataset))
     accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
@@ -159,8 +155,6 @@ def gates_over_seeds(runs: Sequence[Run]) -> pd.DataFrame:
         kind, name, against, layer, of `sentviz.analysis.maps.gates.over_split`; value (mean over seeds), low, high (for other texts and
         other seeds; of one seed for other texts only), seeds, n.
     """
-    import pandas as pd
-
     frames = [run.frame(FILE) for run in runs if FILE in run.files]
     by_key: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
     for row in (row for frame in frames for row in frame[[*GATE_KEYS, "value", "low", "high", "n"]].to_dict("records")):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
+from sentviz.lazy import pd
 from sentviz.papers.sentiformer import carriers, lengths, lexicon_gates, memory, prints, throughput
 from sentviz.papers.sentiformer.study import (
     COMPARED,
@@ -30,10 +30,6 @@ from sentviz.papers.studies.rates import chosen
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 SHORT = {DATASETS["sst5_trees_binary"]: "SST-5 binary", DATASETS["yelp_polarity"]: "Yelp"}  # titles for the ten columns of table I
 UNPRINTED = ("sst5_trees_binary",)  # data sets of ours that no column of the paper's tables shows
 FREQUENT = 0.01  # least share of a part of speech in the table
@@ -41,8 +37,6 @@ FREQUENT = 0.01  # least share of a part of speech in the table
 
 def accuracy(runs: Sequence[Run]) -> Table:
     """Return table I: data, model, printed, value, low, high (shares), n, seeds."""
-    import pandas as pd
-
     frame = pd.concat([main(beside(runs, dataset), dataset).assign(data=title) for dataset, title in DATASETS.items()], ignore_index=True)
     words = (
         "Test accuracy, measured and reported, with 95% intervals over test rows and, with several seeds, over seeds. The paper has one"
@@ -80,8 +74,6 @@ def main(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
 def ablation(runs: Sequence[Run]) -> Table:
     """Return table II: data, title, verdict, difference, low, high, printed (shares), accuracy, p, adjusted, seeds, base_seeds, n."""
-    import pandas as pd
-
     frames = [ablations(runs, dataset).assign(data=DATASETS[dataset]) for dataset in READINGS]
     names = ["data", "title", "verdict", "difference", "low", "high", "printed", "accuracy", "p", "adjusted", "seeds", "base_seeds", "n"]
     frame = pd.concat([part for part in frames if len(part)] or frames[:1], ignore_index=True)[[*names, "test"]]
@@ -185,8 +177,6 @@ def leads(runs: Sequence[Run]) -> Table:
     Raises:
         InputError: nothing is measured.
     """
-    import pandas as pd
-
     frame, keys = lengths.MEASURED.require(), ["dataset", "baseline", "part"]
     rows = [
         dict(zip(keys, key, strict=True)) | combined(lengths.records(each)) | {"seeds": len(each), "n": int(each["n"].iloc[0])}

@@ -9,6 +9,7 @@ import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
 from sentviz.analysis.levels import p_of_interval
+from sentviz.lazy import torch
 from sentviz.papers.sentiformer import carriers, lengths, memory, prints
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
 from sentviz.papers.studies.against import in_percent, in_points
@@ -105,7 +106,6 @@ def judge_kernel(*_: object, lambdas: Sequence[float] = (1.0,), tokens: int = 24
     Args:
         lambdas: weights of the components; a second component makes another function of the head.
     """
-    import torch
 
     from sentviz.models.attention import ScoreModifiers, attend
 

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.item_types import Column, Table
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.evaluation import Floats
 
 FOLDER = Path(__file__).parent / "measured"
@@ -64,7 +63,6 @@ def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int
     Raises:
         RunError: transformers is not installed.
     """
-    import pandas as pd
     import torch
 
     from sentviz.models.encoder import Encoder
@@ -135,7 +133,6 @@ def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 
     round) with a 95 % bootstrap interval low and high; rounds (more for short texts), threads, note. Both have the gates; full is the
     ablation's attention.
     """
-    import pandas as pd
     import torch
 
     rows = []
@@ -155,8 +152,6 @@ def steps(
     The batch, AdamW, dropout and label smoothing are the paper's (section V-B); every text of a batch has the same number of tokens.
     Columns: tokens, batch, and as `growth` full and sparse (seconds, medians), times with low and high; rounds, threads, note.
     """
-    import pandas as pd
-
     rows = [(tokens, batch, *_ratio(_training(tokens, batch, seed), rounds, threads, seed)) for tokens in lengths]
     return pd.DataFrame(rows, columns=["tokens", "batch", *RATIO]).assign(rounds=rounds, threads=threads, note=note)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.levels import LEVEL, equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise
+from sentviz.lazy import pd
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
@@ -20,9 +20,6 @@ from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BEST = f"7ess-v6-{ROPE}"
 NEARLY = 0.8  # share of versions that "nearly every" means

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.testset.word_counts import Counts
     from sentviz.runs.store import Run
 
@@ -31,7 +30,6 @@ NAMED = {"TP": ("love", "thank", "lol"), "TN": ("sad", "miss", "work", "now", "g
 
 def ranks(counts: Counts, run: str) -> pd.DataFrame:
     """Return the rows of `MEASURED` for counted words: rank 1 is the most frequent word of a cell, 0 a word that is not in it."""
-    import pandas as pd
 
     from sentviz.analysis.testset.word_counts import wordcloud_stop_words
 
@@ -53,7 +51,6 @@ def measure(runs: Iterable[Run]) -> pd.DataFrame:
     Raises:
         SentvizError: the tweets are not available.
     """
-    import pandas as pd
 
     from sentviz.gallery.subjects import Answers
     from sentviz.papers.sevenessxin.presets import ROPE

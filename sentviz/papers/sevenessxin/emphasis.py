@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
 
 MEASURED = Stored(
@@ -53,7 +52,6 @@ def measure(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     Args:
         frame: text and label, 1 for positive.
     """
-    import pandas as pd
 
     from sentviz.analysis.evaluation import bounds, mean_draws
 

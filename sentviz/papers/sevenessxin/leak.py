@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FOLDER = Path(__file__).parent / "measured"
 COMMAND = "python -m sentviz.papers.sevenessxin.leak"
@@ -36,7 +33,6 @@ def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     Args:
         weeks, whole: text (cleaned) and label (0 or 1) of each set.
     """
-    import pandas as pd
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter = CountVectorizer(binary=True, token_pattern=r"\S+", lowercase=False)
@@ -70,7 +66,6 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
     Args:
         train, test: text (cleaned) and label of each set by its name.
     """
-    import pandas as pd
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -89,7 +84,6 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
 
 
 def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
-    import pandas as pd
 
     from sentviz.data import datasets
     from sentviz.data.cleaning import cleaned

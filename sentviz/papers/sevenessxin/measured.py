@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.lazy import pd
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.models.model import Model
 
 FOLDER = Path(__file__).parent / "measured"
@@ -49,7 +48,6 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     Args:
         frame: text and label.
     """
-    import pandas as pd
 
     from sentviz.analysis.evaluation import bounds, mean_draws, wilson
 
@@ -83,7 +81,6 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     Args:
         frame: text and label: 0 negative, 1 neutral, 2 positive; texts of which cleaning leaves nothing are left out.
     """
-    import pandas as pd
 
     from sentviz.analysis.evaluation import wilson
 

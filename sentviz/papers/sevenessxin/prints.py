@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sentviz.lazy import pd
 from sentviz.papers.sevenessxin.presets import ROPE, TITLES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FOLDER = Path(__file__).parent / "printed"
 DATASET = "sentiment140"
@@ -34,8 +31,6 @@ def table(name: str) -> pd.DataFrame:
 
 @cache
 def _read(name: str) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.read_csv(FOLDER / f"{name}.csv")
 
 
@@ -47,8 +42,6 @@ def title(preset: str) -> str:
 
 def values(dataset: str, preset: str) -> pd.DataFrame:
     """Table II of a preset, as in a history: name, layer, component, value."""
-    import pandas as pd
-
     if dataset != DATASET:
         return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
     row = table("results").set_index("model").reindex([preset]).iloc[0].dropna()

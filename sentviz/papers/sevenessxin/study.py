@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, from_confusion, interval, wilson
 from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
+from sentviz.lazy import pd
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.prints import DATASET
@@ -20,9 +21,6 @@ from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -47,8 +45,6 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
     Args:
         metric: of a test split, one of `prints.METRICS`, or validation_f1: that of the state which was chosen by it.
     """
-    import pandas as pd
-
     by_preset = configurations(runs)
     in_paper = prints.table("results").set_index("model")[metric]
     frame = pd.DataFrame({"preset": both(VERSIONS)}).assign(
@@ -87,7 +83,6 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
 
     Columns: version, row (its title), difference, low, high, p, adjusted, verdict, kind, seeds, n; printed, logged (differences). Shares.
     """
-    import pandas as pd
 
     from sentviz.analysis.evaluation import holm
 
@@ -150,8 +145,6 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
 
     The last point is all that are here; the paper's own two are V5 (80,000 of its 100,000) and V1 (1,280,000 of 1.6 million).
     """
-    import pandas as pd
-
     every, whole = list(runs), datasets.info(DATASET).splits["train"]
     printed = prints.table("results").set_index("model")["accuracy"]
     parts = []
@@ -174,8 +167,6 @@ def longer(runs: Iterable[Run]) -> pd.DataFrame:
 
     Accuracies are shares (0 to 1). Empty if no run has more updates than the others.
     """
-    import pandas as pd
-
     every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
     rows = []
     for preset in both(VERSIONS[:1]):
@@ -194,8 +185,6 @@ def by_epochs(runs: Iterable[Run]) -> pd.DataFrame:
 
     Accuracies are shares (0 to 1), means over seeds. Empty if no version is installed.
     """
-    import pandas as pd
-
     every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
     by_preset = at_equal_epochs(every)
     means, fewer = (collected.summary(each) for each in (by_preset, configurations(every)))

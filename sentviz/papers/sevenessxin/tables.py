@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.papers.sevenessxin import emphasis, leak, measured, prints
 from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
@@ -40,8 +41,6 @@ def budget() -> str:
 
 def settings(runs: Sequence[Run]) -> Table:
     """Table I: what is printed of each version, and the hidden width that its flag comes to in the published code."""
-    import pandas as pd
-
     frame = prints.table("versions")
     frame["ffn_width"] = [find_preset(model).shape["ffn_width"] for model in frame["model"]]
     words = (
@@ -57,8 +56,6 @@ def settings(runs: Sequence[Run]) -> Table:
 
 def results(runs: Sequence[Run]) -> Table:
     """Table II: metric, model, printed, value, low, high (shares), n, seeds."""
-    import pandas as pd
-
     metrics = prints.METRICS | {"validation_f1": "validation F1"}
     frame = pd.concat([beside(runs, name).assign(metric=title) for name, title in metrics.items()], ignore_index=True)
     words = (
@@ -231,8 +228,6 @@ def log(runs: Sequence[Run]) -> Table:
         both = printed[[column]].join(logged[[theirs]].rename(columns={theirs: "logged"})).dropna()
         both = both[both[column].round(4) != both["logged"].round(4)].rename(columns={column: "printed"})
         parts.append(both.assign(metric=title))
-    import pandas as pd
-
     frame = pd.concat(parts).reset_index()
     frame = frame.assign(model=frame["model"].map(prints.title), difference=frame["printed"] - frame["logged"])
     words = (

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.learned import not_learned
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
+from sentviz.lazy import pd
 from sentviz.papers.studies.collected import Configurations
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEEDS_IN_WORDS = (
     f"Intervals and p cover other test rows and other trainings, with {SPREAD_IN_WORDS}. If Bartlett's test finds that the pooled"
@@ -126,8 +124,6 @@ def compared(configurations: Configurations, base: str, split: str = "test", noi
     Args:
         noise: seed noise; default: pooled over the configurations.
     """
-    import pandas as pd
-
     tested = {model: [run for run in seeds if split in run.metrics()] for model, seeds in configurations.items()}
     tested = {model: seeds for model, seeds in tested.items() if seeds}
     noise = noise or seed_noise(tested.values(), split)

@@ -6,15 +6,12 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.papers.studies.collected import configurations
 from sentviz.runs.registry import studies
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.claim import VERDICT_WORDS, Claim, Finding, not_testable, over_board
 from sentviz.analysis.levels import LEVEL
 from sentviz.errors import SentvizError
+from sentviz.lazy import pd
 from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BROKEN = "its test failed"
 SIGNIFICANT = {True: "significant", False: "not significant"}
@@ -58,8 +55,6 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
     Raises:
         InputError: there is no such paper.
     """
-    import pandas as pd
-
     available = list(runs)
     rows: list[tuple[object, ...]] = []
     for paper in map(find_paper, papers() if names is None else names):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from sentviz.lazy import pd
 from sentviz.papers.studies.means import means
 from sentviz.runs.presets import split
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Configurations = Mapping[str, Sequence[Run]]  # preset -> its runs, seeds in order
 
@@ -47,8 +44,6 @@ def of_paper(paper: Paper, runs: Iterable[Run]) -> list[Run]:
 
 def summary(by_model: Configurations, split: str = "test") -> pd.DataFrame:
     """Return a row per configuration and metric: model, metric, value, low, high, n, seeds (`sentviz.papers.studies.means`)."""
-    import pandas as pd
-
     rows = [
         {"model": model, "metric": metric} | value for model, seeds in by_model.items() for metric, value in means(seeds, split).items()
     ]
@@ -57,8 +52,6 @@ def summary(by_model: Configurations, split: str = "test") -> pd.DataFrame:
 
 def points(by_model: Configurations, metric: str, split: str = "test") -> pd.DataFrame:
     """Return a row per run: model, seed, value."""
-    import pandas as pd
-
     rows = [
         (model, run.config["recipe"]["seed"], run.metrics()[split][metric]["value"])
         for model, seeds in by_model.items()

@@ -14,6 +14,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.io.files import replacing
+from sentviz.lazy import go
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table
@@ -75,8 +76,6 @@ def _write(item: PaperItem, folder: Path) -> dict[str, Any]:
     """Write the files of one table or figure, and return its entry in the manifest."""
     entry: dict[str, Any] = {"caption": sentence([item.caption, getattr(item, "source", "")])}
     if isinstance(item, Table):
-        import plotly.graph_objects as go
-
         numbers = Figure(item.name, go.Figure(), item.frame, item.caption)
         data = {"csv": render(numbers, "csv"), "tex": render(replace(numbers, printed=item.written()), "tex"), "html": _page(item)}
         entry["columns"] = {column.label: column.name for column in item.columns}

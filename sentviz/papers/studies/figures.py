@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study
+from sentviz.lazy import pd
 from sentviz.runs.registry import find_paper, papers
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.runs.store import Run

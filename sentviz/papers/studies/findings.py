@@ -18,19 +18,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding, decided_in_words, level_in_words, over_board
 from sentviz.analysis.levels import LEVEL
 from sentviz.errors import InputError
 from sentviz.figures.figure import number
 from sentviz.figures.verdicts import effect_in_words
+from sentviz.lazy import pd
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import FILE, stored_findings
 from sentviz.runs.registry import Paper, find_paper, papers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ARTICLE = Path(__file__).with_suffix(".md")
 COLUMNS = ("paper", "claim", "where", "kind", "verdict", "level", "effect", "seeds", "what would change it")
@@ -105,8 +102,6 @@ def _plain(sentence: str) -> str:
 
 def every_claim(file: Path = FILE) -> pd.DataFrame:
     """Return a row per claim with the columns `COLUMNS`, all of them text."""
-    import pandas as pd
-
     findings, rows = stored_findings(file), []
     for name, paper in papers().items():
         adjusted = _adjusted(paper, findings)
@@ -224,8 +219,6 @@ FACTS: dict[str, tuple[Path, str, Mapping[str, str]]] = {  # name -> table, colu
 
 def _measured(file: Path, column: str, where: Mapping[str, str]) -> str:
     """Return a share of a measured table in percent, or a difference of shares in points."""
-    import pandas as pd
-
     frame = pd.read_csv(file)
     for name, value in where.items():
         frame = frame[frame[name] == value]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MINUS = str.maketrans("-", "−")
 VERDICTS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
@@ -48,8 +46,6 @@ class Column:
 
     def texts(self, frame: pd.DataFrame) -> list[str]:
         """Return each value as it is written, "–" for a missing one."""
-        import pandas as pd
-
         values = self.numbers(frame)
         form = self.form or ("{:,.0f}" if pd.api.types.is_integer_dtype(values) else "{:.3f}")
         factor = 100 if self.percent else 1
@@ -62,8 +58,6 @@ class Column:
 
     @staticmethod
     def _written(value: Any, form: str) -> str:
-        import pandas as pd
-
         if pd.isna(value):
             return "–"
         return form.format(value).translate(MINUS) if pd.api.types.is_number(value) else str(value)
@@ -83,8 +77,6 @@ class Table:
 
     def laid_out(self) -> tuple[pd.DataFrame, list[Column]]:
         """Return the frame and the columns as they are written: with groups, one row per key and one set of columns per group."""
-        import pandas as pd
-
         columns = list(self.columns) or [Column(str(name)) for name in self.frame]
         if not self.groups:
             return self.frame.reset_index(drop=True), columns
@@ -106,8 +98,6 @@ class Table:
 
     def written(self) -> pd.DataFrame:
         """Return the table as text, with the titles of its columns."""
-        import pandas as pd
-
         frame, columns = self.laid_out()
         return pd.DataFrame({column.label: column.texts(frame) for column in columns})
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.claim import decided_in_words
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
+from sentviz.lazy import pd
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.collected import configurations, points, summary
 from sentviz.papers.studies.item_types import Column, Maker, PaperItem, Table, TableMaker, figure_maker
 from sentviz.runs.items import STATE_WORDS, Added, Item
 from sentviz.runs.registry import Paper, printed
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LIST, CLAIMS = "items", "claims"  # made for every paper: the list of its items, and the verdicts on its claims
 
@@ -80,8 +77,6 @@ def measured_items(paper: Paper) -> dict[str, str]:
 
 def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """Return test accuracies of a paper's studies: model, printed, value, low, high, n, seeds; NaN if unknown."""
-    import pandas as pd
-
     models = _models(paper)[dataset]
     reported = [
         frame[(frame["paper"] == paper.short) & (frame["name"] == "accuracy")] for frame in (printed(dataset, model) for model in models)
@@ -95,8 +90,6 @@ def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFram
 
 def listed(paper: Paper) -> Table:
     """Return the list of every item: item, kind, content, state, place, link, why; link has no server in it."""
-    import pandas as pd
-
     url, titles = paper.page.url, paper.page.titles
     rows = [
         (item.name, item.kind, item.title, STATE_WORDS[item.state], item.shown_on(titles), item.link(paper.name, url), item.why)
@@ -129,8 +122,6 @@ def _models(paper: Paper) -> dict[str, list[str]]:
 
 def _printed_table(paper: Paper, name: str) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
-        import pandas as pd
-
         title = next((item.title for item in paper.items() if item.id == name), name)
         frame = pd.read_csv(paper.printed_tables()[name])
         return [Table(file_safe(name), title, frame, f"As reported by {paper.short} ({paper.citation}).")]

@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.io.files import writing
+from sentviz.lazy import pd
 from sentviz.runs.registry import problems, studies
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe, finished
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PATIENCE = 60.0  # seconds that processes have to write their resume points
 
@@ -147,8 +144,6 @@ def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 def collect(recipes: Sequence[Recipe], root: Path) -> pd.DataFrame:
     """One row per finished run and split: run, model, seed, split, n and each metric with its interval."""
-    import pandas as pd
-
     rows = []
     for recipe in recipes:
         try:

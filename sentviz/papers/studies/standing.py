@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +24,8 @@ from sentviz.data import datasets, demo
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
 from sentviz.io.spreadsheet import store_csv
+from sentviz.lazy import pd
 from sentviz.runs.store import Run, runs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Answer = Callable[["pd.DataFrame"], Floats]  # id and text -> (n,) probability of the positive side, NaN where a text cannot be read
@@ -117,8 +114,6 @@ def evaluate_on_sets(who: str, digest: str, answer: Answer, sets: Iterable[Texts
     A neutral text is right if the probability of the positive side is within `NEUTRAL_MARGIN` of 0.5. A text that cannot be read counts as
     wrong. Intervals are Wilson's; calibration is the expected error of the predicted side's probability.
     """
-    import pandas as pd
-
     results = []
     for texts in sets:
         frame = rows(texts)
@@ -206,8 +201,6 @@ def measure(
         DataMissingError: a data set is not installed.
         RunError: VADER is not installed.
     """
-    import pandas as pd
-
     known = pd.DataFrame(columns=COLUMNS) if again or not file.is_file() else stored_accuracies(file)
     makers: dict[tuple[str, str], Callable[[], Answer]] = {(who, digest): make for who, (digest, make) in BASELINES.items()}
     usable = [run for run in runs(folders).values() if isinstance(run, Run) and not why_not_evaluated(run)]
@@ -228,8 +221,6 @@ def stored_accuracies(file: Path = FILE) -> pd.DataFrame:
     Raises:
         RunError: the file is missing or damaged.
     """
-    import pandas as pd
-
     try:
         return pd.read_csv(file, dtype={"digest": str, "n": int, "right": int})[COLUMNS]
     except (OSError, KeyError, ValueError) as error:

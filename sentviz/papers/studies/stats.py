@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from sentviz.analysis.evaluation import RESAMPLES
 from sentviz.analysis.testset.operating import Paired, agreement
 from sentviz.errors import InputError, RunError
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 Bools = npt.NDArray[np.bool_]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.io.spreadsheet import store_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,6 @@ class Stored:
 
     def read(self) -> pd.DataFrame:
         """Return the stored table; without rows if nothing is stored."""
-        import pandas as pd
-
         if not self.file.is_file():
             return pd.DataFrame(columns=list(self.columns))
         empty: dict[Any, list[str]] = {name: [""] for name in pd.read_csv(self.file, nrows=0) if name not in self.texts}
@@ -56,8 +52,6 @@ class Stored:
 
     def update(self, rows: pd.DataFrame, keys: Sequence[str], float_format: str = "%.4g") -> pd.DataFrame:
         """Store rows in place of the old rows with the same values in the columns `keys`, and return the new table."""
-        import pandas as pd
-
         old, new_keys = self.read(), set(rows[list(keys)].astype(str).itertuples(index=False, name=None))
         unchanged = old[[key not in new_keys for key in old[list(keys)].astype(str).itertuples(index=False, name=None)]]
         frame = pd.concat([part for part in (unchanged, rows) if len(part)])

@@ -8,14 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.evaluation import Floats, bounds
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pd, torch
 
 
 def interleaved(
@@ -48,8 +45,6 @@ def median(values: Floats, seed: int = 0) -> tuple[float, float, float]:
 @contextmanager
 def threads(number: int) -> Iterator[None]:
     """Set the number of torch's threads while the block runs."""
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
@@ -73,6 +68,4 @@ TEXTS = ("dataset", "model", "of", "note", "hardware", "torch")  # columns of ti
 
 def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     """Return measured rows with the machine and the version of torch."""
-    import torch
-
     return frame.assign(hardware=hardware(), torch=torch.__version__)

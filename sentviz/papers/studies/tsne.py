@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -14,10 +14,8 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, interval, mean_draws
 from sentviz.io.files import replacing
 from sentviz.io.paths import home
+from sentviz.lazy import pd
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PERPLEXITY = 30
 
@@ -68,8 +66,6 @@ def picture(run: Run, seed: int = 0) -> Picture:
 
 def frame(pictures: dict[str, Picture]) -> pd.DataFrame:
     """Panels as one frame: panel, run, label, x, y, silhouette, low, high, drawn, drawn_low, drawn_high, seed."""
-    import pandas as pd
-
     parts = [
         pd.DataFrame({"label": np.array(item.classes)[item.labels], "x": item.places[:, 0], "y": item.places[:, 1]}).assign(
             panel=panel,

@@ -11,17 +11,15 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.analysis.claim import Effect, Finding
 from sentviz.errors import SentvizError
 from sentviz.io.files import replacing
+from sentviz.lazy import pd
 from sentviz.papers.studies.claims import claims_of, findings, judged
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FILE = Path(__file__).parent / "measured" / "verdicts.json"
 
@@ -34,8 +32,6 @@ def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: P
     Raises:
         InputError: there is no such paper.
     """
-    import pandas as pd
-
     available = list(runs)
     stored = _stored(file, _stamp(file))
     frames = []

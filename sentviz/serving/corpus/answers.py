@@ -13,15 +13,13 @@ import numpy.typing as npt
 from sentviz.data.labels import canonical
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
+from sentviz.lazy import pa, pd, pq, torch
 from sentviz.runs.calibration import softmax
 from sentviz.serving.corpus.inputs import rows_of
 from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
 from sentviz.serving.corpus.reasons import chance_for, reasons
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
     from sentviz.runs.evidence import Chance
@@ -35,7 +33,6 @@ class Scorer:
     """
 
     def __init__(self, job: ScoringJob, digest: str) -> None:
-        import torch
 
         from sentviz.models.loading import load
 
@@ -54,8 +51,6 @@ class Scorer:
         Raises:
             InputError: the file of the range was changed or is damaged.
         """
-        import pyarrow.parquet as pq
-
         job, source = self.job, self.job.sources[task[0]]
         piece = source.pieces[task[1]]
         if not source.path.is_file() or source.path.stat().st_size != source.size:
@@ -119,8 +114,6 @@ def _predict(
     model: Model, readings: Sequence[TokenizedText | None], marks: Mapping[str, Any], job: ScoringJob
 ) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
     """Return the columns of a part, with `marks` on each row, and the predicted class of each row, -1 if the row cannot be read."""
-    import pyarrow as pa
-
     read = np.array([row is not None for row in readings], dtype=bool)
     some = [row for row in readings if row is not None]
     logits, pooled = model.forward(some)
@@ -152,8 +145,6 @@ def _attention(model: Model, rows: Sequence[TokenizedText]) -> npt.NDArray[np.fl
 
 
 def _filled(values: npt.NDArray[np.float32], read: npt.NDArray[np.bool_]) -> pa.Array:
-    import pyarrow as pa
-
     filled = np.zeros(len(read), dtype=values.dtype)
     filled[read] = values
     return pa.array(filled, mask=~read)
@@ -161,14 +152,10 @@ def _filled(values: npt.NDArray[np.float32], read: npt.NDArray[np.bool_]) -> pa.
 
 def _lists(values: npt.NDArray[Any], read: npt.NDArray[np.bool_]) -> pa.Array:
     """Return rows (n, d) as lists of a fixed size, null for rows that could not be read."""
-    import pyarrow as pa
-
     filled = np.zeros((len(read), values.shape[1]), dtype=values.dtype)
     filled[read] = values
     return pa.FixedSizeListArray.from_arrays(pa.array(filled.ravel()), filled.shape[1], mask=pa.array(~read))
 
 
 def _table(columns: Mapping[str, Any], metadata: dict[bytes, bytes]) -> pa.Table:
-    import pyarrow as pa
-
     return pa.table(dict(columns)).replace_schema_metadata(metadata)

@@ -15,6 +15,7 @@ from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.files import hold
+from sentviz.lazy import torch
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.inputs import Source, survey_files
@@ -121,8 +122,6 @@ def score_sources(
 
 
 def _in_this_process(job: ScoringJob, tasks: Sequence[Task], done: RowsDone) -> None:
-    import torch
-
     threads = torch.get_num_threads()
     try:
         scorer = Scorer(job, job.run.digest)

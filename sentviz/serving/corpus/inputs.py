@@ -15,7 +15,7 @@ from functools import lru_cache
 from glob import glob
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import BY_LINES, HALF, KINDS, WHOLE_LINE, Format, Record, check_names, detect, fields_of, records
@@ -23,9 +23,7 @@ from sentviz.data.table import all_records, flat, rows_at_once, shapes_of
 from sentviz.data.texts import LONGEST as MAX_TEXT
 from sentviz.errors import InputError
 from sentviz.io.files import open_regular
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.lazy import pa, pc, pd, pq
 
 MAX_FILE = 1 << 38  # size of a file in bytes
 MAX_IN_MEMORY = 1 << 29  # size of a file that is read completely: Excel or JSON that is not in lines
@@ -151,8 +149,6 @@ def rows_of(source: Source, piece: RowRange) -> pd.DataFrame:
     Raises:
         InputError: the file is damaged.
     """
-    import pandas as pd
-
     rows = _records(source, piece, tuple(filter(None, (source.text, source.pair, source.label))))
     columns: dict[str, list[Any]] = {"text": [record.fields.get(source.text, record.fields.get(WHOLE_LINE)) for record in rows]}
     columns |= {
@@ -177,8 +173,6 @@ def _problem(source: Source, record: Record, text: Any) -> str:
 
 def _set_columns(source: Source, columns: tuple[str, str, str], names: Sequence[str], head: Sequence[Record]) -> Source:
     """Return the source with its columns after a check; the column of the texts is guessed if it is not named."""
-    import pandas as pd
-
     if len(names) > MAX_COLUMNS:
         raise InputError(f"{source.name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read.")
     check_names(names, source.name)
@@ -231,8 +225,6 @@ def _survey_in_memory(source: Source, columns: tuple[str, str, str], rows: int) 
 
 
 def _survey_parquet(source: Source, columns: tuple[str, str, str], rows: int) -> Source:
-    import pyarrow as pa
-
     try:
         with _open_parquet(source) as file:
             names, n = flat([], file.schema_arrow).column_names, file.metadata.num_rows
@@ -253,8 +245,6 @@ def _survey_parquet(source: Source, columns: tuple[str, str, str], rows: int) ->
 
 def _parquet_rows(source: Source, piece: RowRange, columns: tuple[str, ...]) -> list[Record]:
     """Return the rows of a range, with some or all columns; only the row groups that hold some of them are read."""
-    import pyarrow as pa
-
     try:
         with _open_parquet(source) as file:
             groups: list[int] = []
@@ -280,9 +270,6 @@ def _parquet_rows(source: Source, piece: RowRange, columns: tuple[str, ...]) -> 
 
 def _open_parquet(source: Source) -> Any:
     """Open the parquet file so that equal texts of several rows use memory once."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     schema = pq.read_schema(source.path)
     texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
     return pq.ParquetFile(source.path, read_dictionary=texts)
@@ -290,8 +277,6 @@ def _open_parquet(source: Source) -> Any:
 
 def _cut_texts(batch: Any) -> Any:
     """Return the rows with texts cut to the length that tokenizers read."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     def short(column: Any) -> Any:
         if not pa.types.is_dictionary(column.type):
@@ -307,9 +292,6 @@ def _cells(source: Source, batches: Sequence[Any]) -> list[dict[str, Any]]:
     Raises:
         InputError: the texts have more than `MAX_CONTENT` bytes.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = [column for batch in batches for column in batch.columns if pa.types.is_dictionary(column.type)]
     if sum(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0 for column in columns) > MAX_CONTENT:
         raise InputError(f"{source.name} holds more than {MAX_CONTENT >> 20} MB of text in one range of rows. Use a smaller --rows.")

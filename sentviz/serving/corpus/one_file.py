@@ -9,6 +9,7 @@ from pathlib import Path
 from sentviz.errors import InputError
 from sentviz.io.files import disk_errors, replacing
 from sentviz.io.spreadsheet import as_csv
+from sentviz.lazy import pd
 from sentviz.serving.corpus.inputs import Source, all_fields
 from sentviz.serving.corpus.output import Scored
 
@@ -40,8 +41,6 @@ def write(scored: Scored, sources: Sequence[Source], out: Path) -> None:
 
     A column of the input whose name is also that of a prediction keeps its name; the prediction's name is followed by the run's name.
     """
-    import pandas as pd
-
     pieces = [(source, piece) for source in sources for piece in source.pieces]
     inputs: dict[str, None] = {}
     for source, piece in pieces:

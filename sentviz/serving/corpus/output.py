@@ -26,12 +26,11 @@ import numpy as np
 from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
 from sentviz.io.files import read_regular, replacing
+from sentviz.lazy import pa, pd, pq
 from sentviz.runs.store import Run, version
 from sentviz.serving.corpus.inputs import Source
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sentviz.analysis.testset.rows import Rows
 
 INDEX, WORDS, KEY, FORMAT = "_index.json", "_words", b"sentviz", 1
@@ -137,9 +136,6 @@ def remove_unfinished(out: Path) -> None:
 
 
 def _is_complete(job: ScoringJob, task: Task) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         about = json.loads((pq.read_schema(job.path(task)).metadata or {})[KEY])
     except (OSError, pa.ArrowException, KeyError, ValueError):
@@ -232,13 +228,10 @@ class Scored:
 
     def part(self, place: int, columns: list[str] | None = None) -> pa.Table:
         """Return the part with number `place`, with all columns or only some."""
-        import pyarrow.parquet as pq
-
         return pq.read_table(self.parts[place], columns=columns, partitioning=None)
 
     def rows(self, place: int | None = None) -> Rows:
         """Return the predicted rows of one part, or of all, without their texts, as pages and statistics use them."""
-        import pandas as pd
 
         from sentviz.analysis.testset.rows import RowsSource, predicted_rows
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError
+from sentviz.lazy import pa, pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
     from sentviz.runs.evidence import Chance
@@ -35,8 +34,6 @@ def reasons(model: Model, rows: pd.DataFrame, readings: Sequence[TokenizedText |
     Args:
         rows: text and perhaps text_pair. readings: the same rows, as the model reads them.
     """
-    import pyarrow as pa
-
     pairs = rows["text_pair"].tolist() if "text_pair" in rows else [None] * len(rows)
     explained_rows = [
         _of_text(model, text, pair, chance) if reading is not None and len(reading) else []

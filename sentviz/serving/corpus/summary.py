@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.lazy import pd
 from sentviz.serving.corpus.output import WORDS, Scored
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sentviz.analysis.testset.word_counts import Counts
     from sentviz.models.model import Progress
 
@@ -74,7 +73,6 @@ def words(scored: Scored, least: int | None = None) -> Counts:
     Raises:
         InputError: the corpus was scored without words.
     """
-    import pandas as pd
 
     from sentviz.analysis.testset.word_counts import LEAST, MANY, counts_of_frame, merge_counts
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from sentviz.analysis.evaluation import RESAMPLES, interval, mean_draws
 from sentviz.data.tags import TAGGER
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import writing
+from sentviz.lazy import torch
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store
