@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,7 +16,10 @@ from app.server.queue import is_torch_loaded, turn
 from app.visit import keep_result
 from sentviz.analysis.explain import SCORES, available, explained, supported, usual
 from sentviz.analysis.explain import score as score_of
+from sentviz.analysis.explain.faithfulness import Verdict, against_chance, faithfulness
 from sentviz.analysis.explain.headline import chance_of
+from sentviz.analysis.maps.silenced import silenced
+from sentviz.data import datasets, demo
 from sentviz.data.behaviour import find_case
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.lazy import pd
@@ -26,9 +29,6 @@ from sentviz.runs.evidence import Chance
 from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from sentviz.analysis.explain.faithfulness import Verdict
 
 KEPT_TRACES = 8
 KEPT_BUDGETS = 4
@@ -48,8 +48,6 @@ def texts(focus: Focus) -> tuple[str, str | None]:
         if not focus.text:
             return cache.example(source).text, cache.example(source).text_pair
         return focus.text, focus.pair if pairs and focus.pair else None
-    from sentviz.data import datasets, demo
-
     if (case := find_case(focus.row)) is not None:
         return str(case["text"]), None
     ours = demo.load()
@@ -82,8 +80,6 @@ def _label(focus: Focus) -> str:
     if not focus.row:
         text, label = st.session_state.get("own_label", ("", ""))
         return label if focus.text and focus.text == text else ""
-    from sentviz.data import demo
-
     source, ours = cache.run(focus.run), demo.load()
     if (case := find_case(focus.row)) is not None:
         place = demo.labels_for(source.labels).get(case["expects"], -1)
@@ -215,8 +211,6 @@ def verdict(focus: Focus, seen: Trace, score: str) -> Verdict:
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    from sentviz.analysis.explain.faithfulness import against_chance
-
     source = cache.run(focus.run)
     key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target, score, seen.token_scores.get(score, np.zeros(1)).tobytes())
 
@@ -239,7 +233,6 @@ def heads(focus: Focus, seen: Trace, *, wait: bool = True) -> Any:
     key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target)
     if not is_torch_loaded() or not (wait or key in st.session_state.get("heads", {})):
         return None
-    from sentviz.analysis.maps.silenced import silenced
 
     def silence() -> Any:
         with reasoning(source, seen) as loaded:
@@ -262,8 +255,6 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 def _measured(source: Run, seen: Trace) -> tuple[Trace, Any]:
     """Return `explanations` of a trace of a run."""
     import time
-
-    from sentviz.analysis.explain.faithfulness import faithfulness
 
     rows, scores = [], {}
     packaged = [name for name in available(seen, asking=True) if SCORES[name].package]

@@ -8,7 +8,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -17,21 +17,24 @@ from app.server.process import return_memory
 from app.server.progress import time_left
 from app.server.queue import turn
 from app.visit import keep_result
-from sentviz.analysis.testset.rows import Rows, RowsSource
+from sentviz.analysis.explain import explained
+from sentviz.analysis.maps.injection import Entries, entries_of
+from sentviz.analysis.testset.brought import brought
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
+from sentviz.cli.own import own_model
+from sentviz.data import datasets, demo
+from sentviz.data.examples import examples_for
 from sentviz.data.lexicon import Lexicon
 from sentviz.data.predictions import NO_MODEL, Predictions
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.io.paths import APP_CLASSES, APP_MODEL
 from sentviz.runs import store
-from sentviz.runs.catalog import language, reads_pairs
+from sentviz.runs.catalog import StudyRuns, language, reads_pairs
+from sentviz.runs.catalog import best_run as best
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from sentviz.analysis.maps.injection import Entries
-    from sentviz.runs.catalog import StudyRuns
 
 KEPT_TABLES = 4
 MOVES = 0.1  # seconds between two updates of a progress bar
@@ -60,9 +63,6 @@ def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
 @st.cache_resource(max_entries=1, show_spinner="Opening your model")
 def _in_memory(named: str, classes: str) -> Run:
     """Return the model that `sentviz app --model` names, open in memory and read by all visitors."""
-    from sentviz.analysis.explain import explained
-    from sentviz.cli.own import own_model
-    from sentviz.data.examples import examples_for
     from sentviz.models.opened import OpenModel
 
     model = own_model(named, classes)
@@ -101,8 +101,6 @@ def models() -> dict[str, Run]:
 
 def best_run(spoken: str = "en") -> str:
     """Return the name of the run that answers sentences of a language best; "" if there is none."""
-    from sentviz.runs.catalog import best_run as best
-
     return best(models().values(), spoken)
 
 
@@ -184,8 +182,6 @@ def model(of: Run) -> Any:
 @st.cache_resource(max_entries=3, show_spinner="Reading the data set")
 def split_of(name: str, split: str) -> Any:
     """Return the rows of a data set's split; raise SentvizError if they are not available."""
-    from sentviz.data import datasets
-
     return datasets.load_split(name, split).frame
 
 
@@ -196,8 +192,6 @@ def _lexicon(name: str) -> Lexicon:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _entries(name: str, digest: str, token: int) -> Entries:
-    from sentviz.analysis.maps.injection import entries_of
-
     of = runs()[name]
     return entries_of(_lexicon(of.config["recipe"]["lexicon"]), model(of).tokenizer, token)
 
@@ -213,8 +207,6 @@ def entries(of: Run, text: str, place: int) -> Entries:
 
 def lexicon_title(of: Run) -> str:
     """Return the title of a run's lexicon."""
-    from sentviz.data import datasets
-
     name = str(of.config["recipe"].get("lexicon", ""))
     try:
         return datasets.info(name).title
@@ -225,8 +217,6 @@ def lexicon_title(of: Run) -> str:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def lexicon() -> dict[str, float]:
     """Return the polarity by English word from the first installed lexicon; an empty dictionary if none is installed."""
-    from sentviz.data import datasets
-
     for name in ("lexicon_en_vader", "lexicon_en_opinion"):
         try:
             frame = datasets.load_file(name, "lexicon")
@@ -270,7 +260,6 @@ def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
     Raises:
         InputError: in one sentence for the visitor.
     """
-    from sentviz.analysis.testset.brought import brought
 
     def read() -> Rows:
         name = mine.name if answers.model == NO_MODEL else f"{answers.model} ({mine.name})"
@@ -282,8 +271,6 @@ def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
 
 def _answered(of: Run, mine: TextTable) -> Rows:
     """Predict the rows of a visitor's own file, and let other work in between."""
-    from sentviz.analysis.testset.rows import predicted
-
     bar = st.progress(0.0, f"Running {of.name} on {len(mine.frame):,} rows")
     begin = updated = time.monotonic()
     try:
@@ -306,8 +293,6 @@ def _answered(of: Run, mine: TextTable) -> Rows:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _stored_rows(name: str, digest: str, split: str) -> Rows:
-    from sentviz.analysis.testset.rows import stored
-
     of = runs()[name]
     rows = stored(of, split)
     try:
@@ -324,9 +309,6 @@ def demo_rows(of: Run, groups: tuple[str, ...] = ()) -> Rows:
 
 @st.cache_resource(max_entries=32, show_spinner="Predicting the demo set")
 def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
-    from sentviz.analysis.testset.rows import predicted
-    from sentviz.data import demo
-
     of = runs()[name]
     frame = demo.load()
     if groups:
@@ -338,6 +320,4 @@ def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
 
 def fits_demo(of: Run) -> bool:
     """Return whether a run can predict the demo set, which has single English sentences with negative or positive labels."""
-    from sentviz.data import demo
-
     return of.has_weights and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -28,15 +28,14 @@ from app.fields import LONGEST, as_sent
 from app.focus import FIELDS, Focus
 from app.server.queue import turns
 from sentviz.analysis.explain import SCORES, answer, available, explained
+from sentviz.analysis.maps.silenced import silenced
 from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.errors import InputError, RunError
 from sentviz.models.budget import Budget, Spent
 from sentviz.runs.catalog import reads_pairs
+from sentviz.runs.intervention import Intervention
+from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import AT_ONCE
-
-if TYPE_CHECKING:
-    from sentviz.runs.intervention import Intervention
-    from sentviz.runs.trace import Trace
 
 BODY = 2 * 6 * LONGEST + 20_000  # bytes of a question: two texts with up to six bytes for each character, and the view
 ARRIVES = 5.0  # seconds in which a question must have arrived
@@ -277,8 +276,6 @@ def picture(focus: Focus, seen: Trace | None = None, *, measured: bool = True) -
     before = traced(None) if focus.change else None
     scene = scene_of(seen, run.capabilities, "", before=before)
     if measured and is_quick(run):
-        from sentviz.analysis.maps.silenced import silenced
-
         with suppress(Spent), Budget(MEASURED).working() as step:  # of a long text, words and heads take longer: the page follows
             loaded = model.stoppable(step)
             seen = explained(loaded, aimed(seen, aim_of(run, focus)), ["removal"])

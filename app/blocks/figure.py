@@ -16,6 +16,7 @@ from app.blocks.files import MIME, as_file, csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.server import queue
 from app.text import md, page_theme
+from sentviz import gallery
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS
@@ -85,8 +86,6 @@ def show_figure(
         on_select: called when points are clicked; they are stored under plot-<key> in the session's state.
         options: options of the figure; layers, heads, components and tokens count from 0.
     """
-    from sentviz import gallery
-
     selecting: dict[str, Any] = {"on_select": on_select, "selection_mode": ("points",)} if on_select else {}
     return show_drawn(
         lambda theme: gallery.make(name, subject, selected=selected, **options, theme=theme),

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from app import cache, visit
-from app.blocks import my_file
+from app.blocks import my_file, pictures
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
 from app.blocks.one_row import open_row, own_columns
@@ -159,8 +159,6 @@ def outlined_points(part: Slice, rows: Rows) -> pd.DataFrame | None:
     """Return id, x and y of the picture in which a lasso was drawn; None if the picture is not available."""
     if part.kind != "lasso":
         return None
-    from app.blocks import pictures
-
     return pictures.points(rows, *part.picture)
 
 

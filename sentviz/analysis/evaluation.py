@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.datasets import Split
 from sentviz.errors import InputError
 from sentviz.lazy import pd
 from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
 
 Floats = npt.NDArray[np.float64]

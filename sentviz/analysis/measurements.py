@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.causal.direction_tables import FILE as DIRECTIONS
+from sentviz.analysis.epochs.measured import files, names
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
 from sentviz.analysis.explain.refereed import FILE as REFEREE
 from sentviz.analysis.maps import gates, heads, specialise
 from sentviz.analysis.testset import leaders
+from sentviz.analysis.testset.leaders import survey
+from sentviz.analysis.testset.referee_runs import compare
+from sentviz.data import datasets
+from sentviz.data.datasets import Split
+from sentviz.data.given import is_file
 from sentviz.errors import InputError
 from sentviz.lazy import pd
+from sentviz.runs.configs import Capabilities
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach, attach_files, check_attachable
 
 if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.configs import Capabilities
-    from sentviz.runs.store import Run
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,7 @@ def _table(file: str, over: Callable[..., pd.DataFrame]) -> Callable[..., Run]:
     """Return the function that makes and stores a measurement that consists of one table."""
 
     def make(run: Run, split: str, progress: Progress, **options: Any) -> Run:
-        from sentviz.data import datasets
         from sentviz.models.loading import load
-        from sentviz.runs.writing import attach, check_attachable
 
         check_attachable(run, file)
         rows = datasets.rows_of_recipe(run.config["recipe"], split)
@@ -97,8 +101,6 @@ def _faithfulness(model: Model, rows: Split, progress: Progress, *, sample: int 
 
 
 def _referee(model: Model, rows: Split, progress: Progress, *, sample: int = 0, seed: int = 0) -> pd.DataFrame:
-    from sentviz.analysis.testset.referee_runs import compare
-
     if "text_pair" in rows.frame:
         raise InputError(f"{model.name} reads pairs of texts, but explanations are compared with exact values on single texts.")
     return compare(model, rows.frame["text"].tolist(), sample=sample, seed=seed, progress=progress)
@@ -128,8 +130,6 @@ def _heads(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
 def _gates(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
     from sentviz.analysis.maps.gates import over_split
     from sentviz.analysis.maps.wordclasses import word_classes
-    from sentviz.data import datasets
-    from sentviz.data.given import is_file
 
     if not is_file(rows.name) and datasets.info(rows.name).language != "en":
         raise InputError(
@@ -139,16 +139,10 @@ def _gates(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
 
 
 def _leaders(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
-    from sentviz.analysis.testset.leaders import survey
-
     return survey(model, rows, progress)
 
 
 def _epochs(run: Run, split: str, progress: Progress, *, sample: int = 400, seed: int = 0) -> Run:
-    from sentviz.analysis.epochs.measured import files, names
-    from sentviz.data import datasets
-    from sentviz.runs.writing import attach_files, check_attachable
-
     check_attachable(run, *names(run))
     example, rows = run.example(), datasets.rows_of_recipe(run.config["recipe"], split)
     return attach_files(run, files(run, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=progress))

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    from sentviz.runs.trace import Trace
+from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 

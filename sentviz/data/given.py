@@ -16,6 +16,7 @@ from sentviz.data.datasets import Split
 from sentviz.data.formats import KINDS
 from sentviz.data.labels import AS_FOUND, LabelsError, Reading, by_name, canonical, check_complete, order_of
 from sentviz.data.mine import add_data, from_file, place, read
+from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
 from sentviz.io.spreadsheet import plain_csv
@@ -120,8 +121,6 @@ def in_library(source: str) -> tuple[str, str]:
     name = f"{MINE}/{from_file(source)}"
     if not place(from_file(source)).exists():
         return name, str(add_data(source))
-    from sentviz.data.understanding import understand
-
     frame, file, _ = read(source)
     for split, rows in understand(frame, file).parts.items():
         stored = pd.read_parquet(place(from_file(source)) / f"{split}.parquet")

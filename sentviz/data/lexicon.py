@@ -19,16 +19,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data import datasets
+from sentviz.data.texts import is_blank
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
 from sentviz.lazy import pd
-
-if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Tokenizer
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.integer[Any]]
@@ -60,8 +60,6 @@ class Lexicon:
         Raises:
             DataMissingError: the lexicon is not installed. InputError: there is no such lexicon, or it is damaged.
         """
-        from sentviz.data import datasets
-
         if name.endswith(WHOLE_WORDS):
             return cls.load(name.removesuffix(WHOLE_WORDS)).of_whole_words()
         if name not in (known := [entry for group in LEXICONS.values() for entry in group]):
@@ -163,8 +161,6 @@ def _smoothed(sums: npt.NDArray[np.float64], smoothing: float) -> Floats:
 
 def _spelt(tokenizer: Tokenizer, terms: Sequence[str]) -> list[Ids]:
     """Return the known tokens of each term, without special and unknown tokens."""
-    from sentviz.data.texts import is_blank
-
     is_special = np.zeros(tokenizer.vocab_size, dtype=np.bool_)
     is_special[list(tokenizer.special_ids)] = True
     spelt: list[Ids] = [np.zeros(0, dtype=np.int32)] * len(terms)

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
+from sentviz.data.excel import Workbook
 from sentviz.data.formats import BY_LINES, HALF, Format, Record, check_names, detect, fields_of, nested, records, shapes
 from sentviz.errors import InputError
 from sentviz.io.documents import parse_json
@@ -56,8 +57,6 @@ def parsed(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pa.
     form = detect(file, name, PurePath(name).suffix.lower())
     sheets: list[str] = []
     if form.kind == "excel":
-        from sentviz.data.excel import Workbook
-
         book = Workbook(file, name)
         sheet, sheets = book.chosen(sheet), book.sheets
     elif sheet:
@@ -212,8 +211,6 @@ def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[
         remarks += nested(rows_of_file)
         yield from (Record(*fields_of(row), 0) for row in rows_of_file)
     else:
-        from sentviz.data.excel import Workbook
-
         book = Workbook(file, name)
         remarks += book.remarks(sheet := book.chosen(sheet))
         rows = book.rows(sheet, columns)

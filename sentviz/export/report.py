@@ -9,12 +9,14 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plotly.offline import get_plotlyjs
 
 from sentviz.analysis.explain import SCORES, available, headline
 from sentviz.analysis.explain.notices import notices
+from sentviz.analysis.maps.arithmetic import CellArithmetic
+from sentviz.analysis.testset.confidence import calibration_line
 from sentviz.browser.page import page
 from sentviz.errors import SentvizError
 from sentviz.export.embedded_record import embed_record
@@ -24,9 +26,6 @@ from sentviz.gallery import Sentence, make
 from sentviz.lazy import go
 from sentviz.runs.store import Run, version
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from sentviz.analysis.maps.arithmetic import CellArithmetic
 
 MAX_MAPS = 24  # maps that fit into a printed report; if there are more, the components are left out first, then the middle layers
 _PAGE = 680  # width of A4 without its margins, in pixels
@@ -155,8 +154,6 @@ def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
 
 
 def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
-    from sentviz.analysis.testset.confidence import calibration_line
-
     config, shape, has = run.config, run.shape, run.capabilities
     yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
     attention = f"{has.heads} heads, {has.components} components, " if has.maps else ""

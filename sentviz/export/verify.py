@@ -12,6 +12,7 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.export.embedded_record import extract_record
 from sentviz.export.record import ChangedError, Record
 from sentviz.figures.source import Call, Source
+from sentviz.gallery import FIGURES, draw
 from sentviz.io.files import read_regular
 from sentviz.runs.store import Run, runs
 
@@ -74,8 +75,6 @@ def compare_with_runs(record: Record) -> Verdict:
         sources.add(replace(source, digest=run.digest))
     if record.call is None:
         return Verdict("cannot be had", "Its record does not say how to draw the figure again.", record)
-    from sentviz.gallery import FIGURES, draw
-
     if (spec := FIGURES.get(record.call.figure)) is None:
         return Verdict("cannot be had", f"There is no figure {record.call.figure!r:.100} in this version.", record)
     if not spec.of.OF_RUN and record.call.of not in spec.names:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sentviz.analysis.causal.direction_tables import has_directions, table_of
+from sentviz.analysis.causal.directions import ERASED, WAYS, Directions, directions
+from sentviz.analysis.causal.probes import TASKS
+from sentviz.analysis.causal.states import PLACES
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, class_colours
 from sentviz.gallery.patching import REPLACES
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Runs, Sentence
 from sentviz.lazy import np, pd
 
 if TYPE_CHECKING:
-    from sentviz.analysis.causal.directions import Directions
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.models.model import Model
 
@@ -24,8 +26,6 @@ BY = {"way": "by the way to find it", "place": "by the tokens that lose it"}
 
 @figure("direction-removal", "Accuracy without the direction of the classes", Runs, "directions:removal_lines", MEASURED)
 def _removal(of: Runs, *, by: str = "way", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.causal.directions import ERASED
-    from sentviz.analysis.causal.states import PLACES
     from sentviz.figures.directions import removal_lines
 
     if by not in BY:
@@ -58,7 +58,6 @@ def _removal(of: Runs, *, by: str = "way", theme: Theme = "light") -> Figure:
 @figure("directions", "Five ways to find the direction of the classes: do they agree?", Runs, "directions:cosine_map", MEASURED)
 def _agreement(of: Runs, *, depth: int = -1, theme: Theme = "light") -> Figure:
 
-    from sentviz.analysis.causal.directions import WAYS
     from sentviz.figures.directions import cosine_map
 
     table = table_of(of.run)
@@ -74,7 +73,6 @@ def _agreement(of: Runs, *, depth: int = -1, theme: Theme = "light") -> Figure:
 
 @figure("probes", "What a linear probe can read from each layer", Runs, "directions:probe_lines", MEASURED)
 def _probes(of: Runs, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.causal.probes import TASKS
     from sentviz.figures.directions import probe_lines
 
     table = table_of(of.run)
@@ -98,7 +96,6 @@ def _words(of: Runs, *, depth: int = -1, most: int = 15, theme: Theme = "light")
 
 @figure("direction-rows", "Rows of both sides along the direction of the classes", Runs, "directions:row_histogram", WEIGHTS, REPLACES)
 def _rows(of: Runs, *, depth: int = -1, way: str = "difference", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.causal.directions import WAYS
     from sentviz.figures.directions import row_histogram
 
     class_directions = found_of(of)
@@ -110,7 +107,6 @@ def _rows(of: Runs, *, depth: int = -1, way: str = "difference", theme: Theme = 
 @figure("steering", "A sentence while the direction of the classes is added", Sentence, "directions:steered_lines", REPLACES)
 def _steering(of: Sentence, *, depth: int = -1, norm: float = 0.0, way: str = "difference", theme: Theme = "light") -> Figure:
 
-    from sentviz.figures.colours import class_colours
     from sentviz.figures.directions import steered_lines
 
     class_directions: Directions = of.once("directions", lambda: directions_of(of.model))
@@ -137,8 +133,6 @@ def found_of(of: Runs) -> Directions:
 
 def directions_of(model: Model) -> Directions:
     """Return the directions of a model, from the test rows of its run."""
-    from sentviz.analysis.causal.directions import directions
-
     return directions(model)
 
 

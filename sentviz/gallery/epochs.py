@@ -6,23 +6,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.epochs.series import EpochSeries, asked_of, epoch_series, events, examples, missing
+from sentviz.analysis.evaluation import wilson
 from sentviz.errors import InputError, RunError
+from sentviz.figures.colours import Theme
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.analysis.epochs.series import EpochSeries
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs.trace import Trace
 
 
 def _unmeasured(run: Run) -> str:
-    from sentviz.analysis.epochs.series import missing
-
     return missing(run)
 
 
@@ -44,8 +43,6 @@ class Epochs(Runs):
     @cached_property
     def series(self) -> EpochSeries:
         """The stored measurements of all epochs."""
-        from sentviz.analysis.epochs.series import epoch_series
-
         if self.versus:
             raise InputError("The epochs of one run only can be drawn. Leave versus out.")
         return epoch_series(self.run)
@@ -57,8 +54,6 @@ class Epochs(Runs):
         Raises:
             RunError: there is neither a stored trace nor stored weights.
         """
-        from sentviz.analysis.epochs.series import asked_of, examples
-
         traces, problems = examples(self.run) if self.text is None else asked_of(self.run, self.text, self.pair)
         if not traces:
             raise RunError(problems[0])
@@ -116,8 +111,6 @@ def _heads(of: Epochs, *, measure: str = "entropy", theme: Theme = "light") -> F
 
 @figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, "forgetting:forgetting", MEASURED)
 def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.epochs.series import events
-    from sentviz.analysis.evaluation import wilson
     from sentviz.figures.forgetting import forgetting
 
     seen = of.series

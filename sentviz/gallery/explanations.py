@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
 from sentviz.analysis.explain.refereed import has_referee, methods_of
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import Runs, Study, sourced
 from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
@@ -90,8 +91,6 @@ def _board(of: Study, *, metric: str = "first", theme: Theme = "light") -> Figur
 
 def drawn_first(table: pd.DataFrame) -> list[str]:
     """Return the methods whose curves are drawn by default: exact values, removal, the best of gradients and of attention, the worst."""
-    from sentviz.analysis.explain import SCORES
-
     order = rows_of_metric(table, "first").query("method != 'random'").sort_values("value", ascending=False)["method"].tolist()
     best = [next((name for name in order if SCORES[name].needs == needs), "") for needs in ("gradients", "maps")]
     return list(dict.fromkeys(filter(None, ["exact", "removal", *best, order[-1]])))
@@ -120,8 +119,6 @@ def _of(measures: dict[str, tuple[str, str]], metric: str) -> tuple[str, str]:
 
 
 def _title(name: str) -> str:
-    from sentviz.analysis.explain import SCORES
-
     return SCORES[name].title if name in SCORES else name
 
 

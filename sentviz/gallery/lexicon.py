@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.maps.compare import difference
+from sentviz.analysis.maps.injection import Entries, Row, entries_of, reached, row
+from sentviz.data.lexicon import Lexicon
+from sentviz.errors import SentvizError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Sentence, Study
 from sentviz.runs.intervention import Edit
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.analysis.maps.injection import Entries, Row
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs.trace import Trace
 
 LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon. Runs of the preset cls-last-scaled have a lexicon.")
 
@@ -60,10 +63,6 @@ def _polarity_of_token(of: Sentence, *, token: int | None = None, theme: Theme =
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
     """Return the lexicon's entries of a token; None for special tokens, and if the lexicon is not available."""
-    from sentviz.analysis.maps.injection import entries_of
-    from sentviz.data.lexicon import Lexicon
-    from sentviz.errors import SentvizError
-
     if special:
         return None
     try:
@@ -100,8 +99,6 @@ def _attention(
 
 def row_of(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:
     """Return one query's row, by default that of the last head that the lexicon reaches."""
-    from sentviz.analysis.maps.injection import reached, row
-
     trace = _polar(of)
     head = reached(of.run.shape)[-1] if head < 0 else head
     place = _token(trace, token)
@@ -119,7 +116,6 @@ def _difference(
     side: int = 400,
     theme: Theme = "light",
 ) -> Figure:
-    from sentviz.analysis.maps.compare import difference
     from sentviz.figures.attention import difference_map
 
     changed = difference(of.once("without the lexicon", lambda: of.new_trace(Edit("term", name="lexicon", to=0.0))), of.trace)

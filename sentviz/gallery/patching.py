@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sentviz.analysis.causal.average import PatchAverage
+from sentviz.analysis.causal.circuit import Circuit, circuit
+from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, Progress, patch
+from sentviz.analysis.explain.headline import edit_sentence
+from sentviz.data.minimal_pairs import minimal_pairs
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.figures.text import subscript
 from sentviz.gallery.registry import RunRequirement, capability, figure
 from sentviz.gallery.subjects import Sentence
+from sentviz.runs.catalog import language
+from sentviz.runs.target import PREDICTED
 
 if TYPE_CHECKING:
-    from sentviz.analysis.causal.average import PatchAverage
-    from sentviz.analysis.causal.circuit import Circuit
     from sentviz.analysis.causal.direct import DirectAttribution
-    from sentviz.analysis.causal.patching import Pair, PatchMap, Progress
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 REPLACES = capability("replaces", "states that can be replaced", "{run} has no states of tokens that can be replaced.")
@@ -45,7 +49,6 @@ def pair_of(of: Sentence, second: str, second_pair: str | None = None, align: st
     Raises:
         InputError: no edit changes the predicted class, or the two cannot be patched.
     """
-    from sentviz.analysis.causal.patching import patch
 
     def make() -> Pair:
         text, of_pair = (second, second_pair) if second else flipped(of)
@@ -63,8 +66,6 @@ def flipped(of: Sentence) -> tuple[str, str | None]:
         InputError: no small edit changes it.
     """
     from sentviz.analysis.explain.flip import smallest_flip
-    from sentviz.analysis.explain.headline import edit_sentence
-    from sentviz.runs.target import PREDICTED
 
     flip = of.once("flip", lambda: smallest_flip(of.model, of.trace.for_target(PREDICTED)))
     if not flip.edits and flip.untested:
@@ -107,8 +108,6 @@ def _patch(
 ) -> Figure:
     """Draw layers by tokens, or by heads or components; with a layer, its heads or components by tokens."""
     from dataclasses import replace
-
-    from sentviz.analysis.causal.patching import TITLES
 
     pair = pair_of(of, second, align=align, reverse=reverse)
     has = pair.model.capabilities
@@ -185,7 +184,6 @@ def _attribution_direct(of: Sentence, *, by: str = "part", theme: Theme = "light
 @figure("patch-average", "States that carry the difference of minimal pairs", Sentence, "patching:signed_map", REPLACES)
 def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "state", count: int = 40, theme: Theme = "light") -> Figure:
     """Draw layers by places in the sentence, or by heads or components, over minimal pairs of one kind."""
-    from sentviz.analysis.causal.patching import TITLES
     from sentviz.figures.patching import signed_map
 
     result = average_of(of, minimal, what, count)
@@ -271,9 +269,6 @@ def pairs_of(of: Sentence, minimal: str, count: int) -> list[tuple[str, str]]:
     Raises:
         InputError: the kind of pairs is unknown, or there are none in this language.
     """
-    from sentviz.data.minimal_pairs import minimal_pairs
-    from sentviz.runs.catalog import language
-
     return minimal_pairs(minimal, language(of.run), count=count)
 
 
@@ -311,8 +306,6 @@ def epochs_of(of: Sentence, minimal: str, count: int = 40) -> dict[int, PatchAve
 
 def circuit_of(of: Sentence, minimal: str, count: int = 40, progress: Progress | None = None) -> Circuit:
     """Return a circuit of minimal pairs, computed once."""
-    from sentviz.analysis.causal.circuit import circuit
-
     result: Circuit = of.once(("circuit", minimal, count), lambda: circuit(of.model, pairs_of(of, minimal, count), progress=progress))
     return result
 

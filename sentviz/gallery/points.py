@@ -6,15 +6,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.embeddings.cache import stored_sample
+from sentviz.analysis.embeddings.neighbourhood import measures
+from sentviz.analysis.embeddings.projection import METHODS, Projection, method_title, parsed_method
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers
 from sentviz.gallery.testset import SEED
+from sentviz.io.paths import home
 
 if TYPE_CHECKING:
-    from sentviz.analysis.embeddings.projection import Projection
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 VECTORS = RunRequirement(
@@ -36,8 +39,6 @@ def about_picture(projection: Projection, of: str, layer: int, last: int) -> str
     Args:
         of: description of the rows. layer: 0 = the embedding.
     """
-    from sentviz.analysis.embeddings.projection import METHODS, parsed_method
-
     settings = "".join(f", {name} {value:.3g}" for name, value in projection.parameters.items())
     text = f"{METHODS[parsed_method(projection.method)[0]]} of {of}, {layer_names(last)[layer]}{settings}, seed {projection.seed}."
     return f"{text} Rotated and scaled to match the last layer." if layer < last else text
@@ -49,8 +50,6 @@ class Points(Answers):
     @cached_property
     def sample(self) -> tuple[Rows, Any]:
         """The rows, n, and their vectors of the last layer, (n, d)."""
-        from sentviz.analysis.embeddings.cache import stored_sample
-
         if self.over != "test" or self.versus or self.among:
             raise InputError("Vectors are stored only for the test split of a single run. Leave out the options over, versus and among.")
         places, pooled = stored_sample(self.first.source.require_run("vectors"), len(self.first))
@@ -65,7 +64,6 @@ class Points(Answers):
             DataMissingError: a layer other than the last needs the texts of the rows, which are not available.
         """
         from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures
-        from sentviz.io.paths import home
 
         run = self.first.source.require_run("vectors")
         last = run.capabilities.layers
@@ -89,7 +87,6 @@ class Points(Answers):
 def _embeddings(
     of: Points, *, method: str = "pca", dims: int = 2, colour: str = "label", layer: int = -1, theme: Theme = "light"
 ) -> Figure:
-    from sentviz.analysis.embeddings.projection import method_title
     from sentviz.figures.scatter import scatter
 
     projection, _, at = of.picture(method, dims, layer)
@@ -113,7 +110,6 @@ def _embeddings(
 
 @figure("silhouette", "Silhouettes in the vectors and in the picture", Points, "scatter:measured", VECTORS)
 def _silhouette(of: Points, *, method: str = "pca", dims: int = 2, layer: int = -1, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.embeddings.neighbourhood import measures
     from sentviz.figures.scatter import measured
 
     projection, _, _ = of.picture(method, dims, layer)

@@ -8,19 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.explain import SCORES, available, deviation, explained, headline, usual
+from sentviz.analysis.explain.exact import Exact
+from sentviz.analysis.explain.judge import Judgement, judged
+from sentviz.analysis.explain.notices import calibration_note
+from sentviz.analysis.explain.scores import find_score
+from sentviz.analysis.maps.arithmetic import cell
+from sentviz.analysis.maps.compare import map_difference
+from sentviz.analysis.maps.layers import head_patterns, verdict_by_layer
+from sentviz.analysis.maps.tokenwise import signals
 from sentviz.data.cleaning import uncovered
+from sentviz.data.tags import describe_tagger
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence, sourced
+from sentviz.io.documents import parse_json
+from sentviz.models.clustering import weights
 from sentviz.runs.store import Run, find
 from sentviz.runs.target import PREDICTED
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.analysis.explain.exact import Exact
-    from sentviz.analysis.explain.judge import Judgement
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs.trace import Trace
 
 MAPS = capability("maps", "attention maps")
 SOFTMAX = capability("softmax", "softmax", "The attention of {run} is not a softmax of scores, so its weights cannot be decomposed.")
@@ -38,8 +48,6 @@ MOVING = capability(
 
 @figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
 def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.explain import headline
-    from sentviz.analysis.explain.notices import calibration_note
     from sentviz.figures.verdict import probability_bars
 
     drawn = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
@@ -49,9 +57,6 @@ def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
 def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.explain import available, explained
-    from sentviz.analysis.explain.scores import find_score
-
     find_score(score)
     trace = of.trace
     if not of.has_fixed_trace and not {"removal", score} <= set(available(trace)):
@@ -119,15 +124,12 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
 
 @figure("methods", "Every explanation of the sentence", Sentence, "methods:method_matrix")
 def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.explain import explained, usual
-
     trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, usual(of.model, of.trace))
     return methods(trace, theme)
 
 
 def methods(trace: Trace, theme: Theme = "light") -> Figure:
     """Draw the scores of a trace, one row per method, for words only; without those of other packages, which not everybody has."""
-    from sentviz.analysis.explain import SCORES, available, deviation
     from sentviz.figures.methods import method_matrix
 
     words = np.flatnonzero(~trace.specials[: len(trace.tokens) - trace.padding])
@@ -175,10 +177,6 @@ def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Fig
 
 @figure("judged", "Scores from elsewhere beside the exact values", Sentence, "methods:method_matrix")
 def _judged(of: Sentence, *, scores: str = "", theme: Theme = "light") -> Figure:
-
-    from sentviz.analysis.explain import explained
-    from sentviz.analysis.explain.judge import judged
-    from sentviz.io.documents import parse_json
 
     def compute() -> Judgement:
         trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
@@ -236,7 +234,6 @@ def _smoother(
     kernel: bool = False,
     theme: Theme = "light",
 ) -> Figure:
-    from sentviz.analysis.maps.arithmetic import cell
     from sentviz.figures.smoother import smoother
 
     arithmetic = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
@@ -253,7 +250,6 @@ def _gates(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 @figure("positions", "What the position of each token is made of", Sentence, "positions:position_signals", AWARE)
 def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.maps.tokenwise import signals
     from sentviz.figures.positions import position_signals
 
     return position_signals(of.trace, signals(of.model, of.trace), tagger=tagger(of.run), theme=theme)
@@ -261,14 +257,11 @@ def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 def tagger(run: Run) -> str:
     """Return a sentence that names the tagger of a run; empty if the run reads no tags."""
-    from sentviz.data.tags import describe_tagger
-
     return describe_tagger(run.config["tagger"]["version"]) if run.capabilities.tags else ""
 
 
 @figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines")
 def _verdict_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.maps.layers import verdict_by_layer
     from sentviz.figures.layers import verdict_lines
 
     return verdict_lines(of.trace.labels, verdict_by_layer(of.model, of.trace), theme=theme)
@@ -276,7 +269,6 @@ def _verdict_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 @figure("head-habits", "What each head does in this sentence", Sentence, "layers:head_table", MAPS)
 def _head_habits(of: Sentence, *, component: int | str = "effective", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.maps.layers import head_patterns
     from sentviz.figures.layers import head_table
 
     return head_table(head_patterns(of.trace, component), theme=theme)
@@ -293,7 +285,6 @@ def _difference(
     side: int = 460,
     theme: Theme = "light",
 ) -> Figure:
-    from sentviz.analysis.maps.compare import map_difference
     from sentviz.figures.attention import difference_map
 
     if not versus:
@@ -327,7 +318,6 @@ def _particles(of: Sentence, *, layer: int | None = None, theme: Theme = "light"
 @figure("token-step", "The step of one token in a layer", Sentence, "token_step:token_step", MOVING)
 def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme: Theme = "light") -> Figure:
     from sentviz.figures.token_step import token_step
-    from sentviz.models.clustering import weights
 
     _, review = _followed(of)
     z = review.positions

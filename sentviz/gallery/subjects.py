@@ -7,23 +7,27 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sentviz.analysis.testset.rows import OVER, Rows, RowsSource, answered, with_texts
+from sentviz.analysis.causal.directions import Directions
+from sentviz.analysis.testset import word_counts
+from sentviz.analysis.testset.behaviour import Card, card_of, stored_card
+from sentviz.analysis.testset.compare import answers_for
+from sentviz.analysis.testset.rows import OVER, Rows, RowsSource, aligned, answered, with_texts
+from sentviz.analysis.testset.subset import Subset
+from sentviz.analysis.testset.weak import WeakSlices
+from sentviz.analysis.testset.word_counts import Counts
+from sentviz.data.labels import Reading
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import FigureSubject, RunRequirement
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.store import Run, find
 from sentviz.runs.target import Target
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.analysis.causal.directions import Directions
-    from sentviz.analysis.testset.behaviour import Card
-    from sentviz.analysis.testset.weak import WeakSlices
-    from sentviz.analysis.testset.word_counts import Counts
-    from sentviz.data.labels import Reading
     from sentviz.figures.figure import Figure
     from sentviz.models.model import Model
-    from sentviz.runs.trace import Trace
 
 
 def _weightless(run: Run) -> str:
@@ -242,8 +246,6 @@ class Runs(FigureSubject):
     @cached_property
     def behaviour(self) -> dict[str, Card]:
         """Behaviour card of each run, by the run's name: the shipped one, or that which the model gives now."""
-        from sentviz.analysis.testset.behaviour import card_of, stored_card
-
         return {run.name: stored_card(run) or card_of(run) for run in self.sources}
 
     def sourced(self, figure: Figure) -> Figure:
@@ -256,8 +258,6 @@ OF_A_FILE = ("labels", "scale", "partial")  # options of `Answers` that say how 
 
 def _reading(options: dict[str, Any]) -> Reading:
     """Take the options that say how a file is read out of the options."""
-    from sentviz.data.labels import Reading
-
     return Reading.of(**{name: options.pop(name) for name in OF_A_FILE if name in options})
 
 
@@ -308,7 +308,6 @@ class Answers(FigureSubject):
             InputError: the file has no predictions, or an option belongs to the rows of runs.
         """
         from sentviz.analysis.testset.brought import sources
-        from sentviz.analysis.testset.subset import Subset
 
         reading = _reading(options)
         if options:
@@ -323,9 +322,6 @@ class Answers(FigureSubject):
         Raises:
             InputError: it has other classes, the rows cannot be read, or an option belongs to the stored rows of runs.
         """
-        from sentviz.analysis.testset.compare import answers_for
-        from sentviz.analysis.testset.subset import Subset
-
         threshold, reading = options.pop("threshold", -1.0), _reading(options)
         if options:
             raise InputError(f"Rows of data have no option {next(iter(options))}.")
@@ -344,9 +340,6 @@ class Answers(FigureSubject):
         Raises:
             SentvizError: a run has no predictions for them, or has other classes.
         """
-        from sentviz.analysis.testset.rows import aligned
-        from sentviz.analysis.testset.subset import Subset
-
         runs = filter(None, (self.run, *map(find, self.versus)))
         first, *rest = (answered(run, self.over, self.calibrated).at_threshold(self.threshold) for run in runs)
         every = [first, *(aligned(first, rows) for rows in rest)]
@@ -359,8 +352,6 @@ class Answers(FigureSubject):
         Raises:
             DataMissingError, InputError: no words are stored, and the texts are not available.
         """
-        from sentviz.analysis.testset import word_counts
-
         run = self.first.source.run
         if run is not None and self.over == "test" and self.threshold < 0 and not self.among and word_counts.FILE in run.files:
             return word_counts.read(run, self.first)
@@ -407,8 +398,6 @@ class Study(FigureSubject):
     @cached_property
     def runs(self) -> list[Run]:
         """All runs that studies read."""
-        from sentviz.runs.catalog import study_runs
-
         return study_runs().runs
 
     @classmethod

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from sentviz.analysis.evaluation import confusion
+from sentviz.analysis.testset import label_errors as lib
+from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.behaviour import baselines_of, why_not_tested
+from sentviz.analysis.testset.comparison import compare_rows
+from sentviz.analysis.testset.operating import agreement, per_class, thresholds
+from sentviz.analysis.testset.rows import accuracy_by_phenomenon
+from sentviz.data.behaviour import digest
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
 from sentviz.lazy import pd
 from sentviz.runs.calibration import tempered, untempered
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs.store import Run
 
 SEED = 0  # seed of projections and word clouds
 STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
@@ -25,14 +33,11 @@ TWO = RunRequirement(
 
 
 def _why_not_tested(run: Run) -> str:
-    from sentviz.analysis.testset.behaviour import why_not_tested
-
     return why_not_tested(run)
 
 
 @figure("confusion", "The confusion matrix", Answers, "confusion:confusion_matrix")
 def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.evaluation import confusion
     from sentviz.figures.confusion import confusion_matrix
 
     rows = of.first
@@ -42,7 +47,6 @@ def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
 
 @figure("comparison", "Two to six models on the same rows", Answers, "comparison:comparison_dots")
 def _comparison(of: Answers, *, together: bool = True, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset.comparison import compare_rows
     from sentviz.figures.comparison import comparison_dots
 
     result = compare_rows(of.rows, together=together)
@@ -51,7 +55,6 @@ def _comparison(of: Answers, *, together: bool = True, theme: Theme = "light") -
 
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
 def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset.operating import agreement
     from sentviz.figures.confusion import agreement_matrix
 
     if len(of.rows) != 2:
@@ -64,7 +67,6 @@ def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
 
 @figure("classes", "Precision, recall and F1 of each class", Answers, "confusion:class_scores")
 def _classes(of: Answers, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset.operating import per_class
     from sentviz.figures.confusion import class_scores
 
     return class_scores({rows.source.name: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}, theme=theme)
@@ -82,7 +84,6 @@ def _precision_recall(of: Answers, *, theme: Theme = "light") -> Figure:
 
 def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figure:
 
-    from sentviz.analysis.testset import operating
     from sentviz.figures.operating import one_vs_rest
 
     for rows in of.rows:
@@ -100,7 +101,6 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
 
 @figure("threshold", "Errors of both classes at each threshold", Answers, "operating:threshold_lines", TWO)
 def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset.operating import thresholds
     from sentviz.figures.operating import threshold_lines
 
     for rows in of.rows:
@@ -111,7 +111,6 @@ def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
 
 @figure("reliability", "Accuracy against confidence", Answers, "operating:reliability_diagram")
 def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset import operating
     from sentviz.figures.operating import reliability_diagram
 
     if by not in STEPS:
@@ -130,7 +129,6 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 @figure("label-errors", "Labels that look wrong", Answers, "label_errors:label_errors")
 def _label_errors(of: Answers, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset import label_errors as lib
     from sentviz.figures.label_errors import label_errors
 
     rows = of.first
@@ -148,7 +146,6 @@ def _phenomena(
     selected: str | None = None,
     theme: Theme = "light",
 ) -> Figure:
-    from sentviz.analysis.testset.rows import accuracy_by_phenomenon
     from sentviz.figures.phenomena import phenomena
 
     rows = of.demo_rows
@@ -170,8 +167,6 @@ def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None, 
 
 @figure("behaviour", "The behaviour card: tests by capability", Runs, "behaviour:behaviour", TESTED)
 def _behaviour(of: Runs, *, series: Sequence[int] = (), selected: str | None = None, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset.behaviour import baselines_of
-    from sentviz.data.behaviour import digest
     from sentviz.figures.behaviour import behaviour
 
     cards = of.behaviour

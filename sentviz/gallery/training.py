@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
 from sentviz.lazy import pd
+from sentviz.runs.registry import printed
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 ScalarAxis = Literal["step", "share"]
@@ -70,7 +71,6 @@ def scalar_figure(
     """
 
     from sentviz.figures.scalars import scalar_evolution
-    from sentviz.runs.registry import printed
 
     wanted = tuple(names) or tuple(dict.fromkeys(name for run in sources for name in run.capabilities.scalars))
     marks = [

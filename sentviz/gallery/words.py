@@ -6,16 +6,17 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.word_counts import Cell, Counts
 from sentviz.errors import InputError
+from sentviz.figures.cloud_layout import layout, unwritable
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import SEED
 from sentviz.lazy import pd
 
 if TYPE_CHECKING:
-    from sentviz.analysis.testset.rows import Rows
-    from sentviz.analysis.testset.word_counts import Cell, Counts
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.figures.word_clouds import By
 
@@ -93,7 +94,6 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
 @lru_cache(maxsize=64)
 def _placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
     """Return the places of words in a cloud, computed once; a shared frame that must not be changed."""
-    from sentviz.figures.cloud_layout import layout
     from sentviz.figures.word_clouds import PANEL
 
     return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
@@ -110,7 +110,6 @@ def _cloud(
     theme: Theme = "light",
 ) -> Figure:
 
-    from sentviz.figures.cloud_layout import unwritable
     from sentviz.figures.word_clouds import cloud
 
     counts, rows = of.counts, of.first

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from sentviz.models.batches import tokens_per_batch
 from sentviz.models.protocol import InterventionTensors, Replacement, Site
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.runs.trace import Trace
 
 
 def logits_of_copies(

@@ -7,15 +7,16 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from sentviz.data.tags import TAGGER, Tagger
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.folder import is_model_folder
+from sentviz.runs.configs import ModelConfig
 from sentviz.runs.store import Folders, Run, find
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
     from sentviz.models.protocol import Network
-    from sentviz.runs.configs import ModelConfig
 
 NETWORKS = {  # `KIND` of a configuration -> network, if the configuration alone describes it
     "encoder": "sentviz.models.encoder:Encoder",
@@ -102,8 +103,6 @@ def model_class(config: ModelConfig) -> type[Model]:
 
 def _opened(run: Run) -> Model:
     """Return the model of a run whose configuration alone describes the network."""
-    from sentviz.data.tags import TAGGER, Tagger
-    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model, filled
 
     network: Network

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.runs.trace import Trace
+from sentviz.runs.trace import Trace
 
 
 @dataclass(frozen=True)

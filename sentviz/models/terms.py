@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from sentviz.models import attention as at
-
-if TYPE_CHECKING:
-    from sentviz.runs.trace import Trace
+from sentviz.runs.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.lazy import pd
+from sentviz.runs.bases import bases
 from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.releases import index_of, write_index
 from sentviz.runs.store import SHIPPED, Folders, Run, runs, stamp
 
 THREADS = 4  # files that are read at the same time
@@ -248,9 +250,6 @@ def best_to_fetch(spoken: str) -> tuple[str, int]:
 
 def _read_all() -> None:
     """Read every file of the shipped runs, write which runs are undamaged, and write the index of packed runs."""
-    from sentviz.runs.bases import bases
-    from sentviz.runs.releases import index_of, write_index
-
     shipped = [run for run in runs([SHIPPED]).values() if isinstance(run, Run) and run.folder.is_relative_to(SHIPPED.resolve())]
     for run in shipped:
         run.check(*studied_files(run))

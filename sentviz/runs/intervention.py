@@ -14,14 +14,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 from urllib.parse import quote, unquote
 
 from sentviz.errors import InputError
 from sentviz.lazy import np
-
-if TYPE_CHECKING:
-    from sentviz.runs.configs import Capabilities
+from sentviz.runs.configs import Capabilities
 
 Quantity = Literal["lambda", "head", "gate", "term", "state", "residual", "feedforward", "component", "value"]
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 from urllib.parse import urlsplit
 
+from sentviz.data.fetch.download import RemoteFile, fetch
 from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
 from sentviz.io.documents import read_json
 from sentviz.io.files import disk_errors, hold, replacing, sha256, writing
@@ -262,8 +263,6 @@ def get(
 
 
 def _download(entry: Packed, source: str, file: Path, progress: Progress | None, stop: threading.Event | None) -> None:
-    from sentviz.data.fetch.download import RemoteFile, fetch
-
     try:
         parts = urlsplit(source)
         good = bool(parts.hostname) and parts.port != 0

@@ -34,7 +34,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.data.datasets import is_own
 from sentviz.data.formats import KINDS
@@ -42,12 +42,10 @@ from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.io.paths import home, is_path, place
 from sentviz.lazy import pd
+from sentviz.runs.configs import Capabilities, ModelConfig, read_config
 from sentviz.runs.renewed import config_before
 from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table
-
-if TYPE_CHECKING:
-    from sentviz.runs.configs import Capabilities, ModelConfig
-    from sentviz.runs.trace import Trace
+from sentviz.runs.trace import Trace
 
 Folders = str | Path | Iterable[str | Path]
 
@@ -158,8 +156,6 @@ class Run:
     @cached_property
     def shape(self) -> ModelConfig:
         """The configuration of its model, whichever version stored it."""
-        from sentviz.runs.configs import read_config
-
         stored = self.config["model"]
         try:
             shape = read_config(stored | {"max_length": self.max_length} if self.max_length else stored)
@@ -339,8 +335,6 @@ class Run:
 
     def example(self) -> Trace:
         """Return the stored trace of the run's example sentence."""
-        from sentviz.runs.trace import Trace
-
         path = self.path("example.safetensors")
         try:
             return Trace.load(path).calibrated(self.calibration)

@@ -26,6 +26,7 @@ from sentviz.errors import RunError, SentvizError, Stopped
 from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 try:
     from fastapi import FastAPI, Request
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentviz.models.model import Model
-    from sentviz.runs.trace import Trace
 
 Result = TypeVar("Result")
 HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}

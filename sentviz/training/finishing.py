@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,22 +22,20 @@ from sentviz.analysis.epochs.measured import files
 from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, metrics
 from sentviz.analysis.explain import explained
 from sentviz.data import datasets
+from sentviz.data.datasets import Split
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import TAGGER
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import writing
 from sentviz.lazy import pd
 from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.runs import store
 from sentviz.runs.configs import stored_config
 from sentviz.runs.schema import OTHER_PARTS
 from sentviz.runs.store import EPOCH, Run
 from sentviz.runs.writing import check_attachable, check_not_shipped, write_config, write_predictions
 from sentviz.training.plan import accuracy
-
-if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
-    from sentviz.models.model import Model
 
 EMBEDDINGS = 1_000  # maximum number of pooled vectors of the test split that a run stores
 BIAS = "classifier.bias"  # tensor that gets the intercept of the calibration

@@ -5,22 +5,20 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.data.lexicon import Lexicon
 from sentviz.lazy import torch
+from sentviz.models.hub.encoder import HubEncoder
 from sentviz.models.hub.files import reachable
 from sentviz.models.hub.loading import opened
 from sentviz.models.hub.model import HubModel
+from sentviz.runs.store import Run
 from sentviz.training.adoption import classified, configuration, entries, occupied, opening
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import completed
 from sentviz.training.task import TrainingTask
-
-if TYPE_CHECKING:
-    from sentviz.models.hub.encoder import HubEncoder
-    from sentviz.runs.store import Run
-    from sentviz.training.trainer import Shown
+from sentviz.training.trainer import Shown
 
 
 class ForeignTask(TrainingTask):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,12 @@ from sentviz.data.reviews import WordsTokenizer
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
+from sentviz.models.model import Model
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import preset
 from sentviz.training.plan import accuracy
 from sentviz.training.recipe import Recipe
 from sentviz.training.task import TrainingTask
-
-if TYPE_CHECKING:
-    from sentviz.models.model import Model
 
 
 class HardmaxTask(TrainingTask):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.testset.baselines import simple_predictions
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.lazy import np, pd
 from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 BASE = "minilm"
 LENGTH = 64  # pieces of each text that are read
@@ -66,9 +66,6 @@ def compared(run: Run) -> pd.DataFrame:
     Raises:
         RunError: the measurements cannot be read. DataMissingError: the data set is not installed.
     """
-
-    from sentviz.analysis.evaluation import wilson
-    from sentviz.analysis.testset.baselines import simple_predictions
 
     dataset, recipe = str(run.config["data"]["name"]), run.config["recipe"]
     train, validation = (datasets.load_split(dataset, split) for split in ("train", "validation"))

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch.nn.functional as F
 
-from sentviz.analysis.evaluation import confusion, from_confusion
+from sentviz.analysis.evaluation import Evaluation, confusion, from_confusion
 from sentviz.lazy import torch
-
-if TYPE_CHECKING:
-    from sentviz.analysis.evaluation import Evaluation
 
 
 def batches(

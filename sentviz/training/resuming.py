@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from sentviz.data.datasets import Split
 from sentviz.errors import RunError
 from sentviz.io.files import open_regular, read_regular, restored, writing
 from sentviz.runs import store
@@ -24,8 +25,6 @@ from sentviz.training.recipe import Recipe, learned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from sentviz.data.datasets import Split
 
 
 @dataclass

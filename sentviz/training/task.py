@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,14 @@ import torch
 from torch import Tensor
 
 from sentviz.data import datasets
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.batches import collate
+from sentviz.models.model import Model
+from sentviz.models.protocol import Inputs, Network
 from sentviz.models.weights import pack
 from sentviz.training.finishing import test_splits
-
-if TYPE_CHECKING:
-    from sentviz.data.texts import TokenizedText
-    from sentviz.models.model import Model
-    from sentviz.models.protocol import Inputs, Network
-    from sentviz.training.recipe import Recipe
+from sentviz.training.recipe import Recipe
 
 
 class TrainingTask(ABC):

@@ -13,6 +13,7 @@ from app.blocks.figure import export_menu
 from app.blocks.run_choice import fitting_run
 from app.text import page_theme
 from sentviz.browser.particles import animation_html, positions_frame
+from sentviz.browser.particles.gif import animation_gif
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
 from sentviz.gallery import code
@@ -129,6 +130,4 @@ def _html(scene: Scene, source: str, theme: Theme) -> bytes:
 
 
 def _gif(scene: Scene, theme: Theme) -> bytes:
-    from sentviz.browser.particles.gif import animation_gif
-
     return animation_gif(scene, theme=theme)

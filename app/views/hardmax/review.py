@@ -20,6 +20,7 @@ from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, model, runs, temperature, without_runs
 from sentviz.analysis.explain.scores import percent
 from sentviz.browser.particles import LOOKS, scene_data, scene_of_review
+from sentviz.data import datasets
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
 from sentviz.gallery import code, sourced
@@ -87,8 +88,6 @@ def _pick(run: Run) -> None:
         st.caption(md(st.session_state.pop("hardmax-refused")))
 
     def take() -> None:
-        from sentviz.data import datasets
-
         try:
             texts = datasets.load_split(data, "test").frame["text"]
             visit.go(text=str(texts.iloc[(int(place) - 1) % len(texts)]))

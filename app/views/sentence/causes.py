@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,6 +17,7 @@ from app.blocks.sentence import class_choice, run_with_weights, sentence_box, se
 from app.fields import LONGEST
 from app.server.queue import turn
 from app.text import halves, intro, md
+from sentviz.analysis.causal.patching import Pair
 from sentviz.errors import SentvizError
 from sentviz.gallery.patching import BY_PART, BY_TOKEN, average_of, circuit_of, epochs_of, flipped, map_of, pair_of
 from sentviz.gallery.subjects import Sentence
@@ -24,9 +25,6 @@ from sentviz.io.glossary import tip
 from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from sentviz.analysis.causal.patching import Pair
 
 RESETS = ("run", "text", "row", "second")
 LONGEST_PATH = 12  # cells of a path

@@ -18,6 +18,7 @@ from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.swap import suggestions
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
+from sentviz.export.report import report_html
 from sentviz.figures import heatmap
 from sentviz.gallery import sourced
 from sentviz.lazy import pd
@@ -48,8 +49,6 @@ def report(run: Run, trace: Trace) -> None:
     """Draw the download of a report in one file about the sentence on the page."""
 
     def make() -> bytes:
-        from sentviz.export.report import report_html
-
         with suppress(Spent):
             return report_html(answers.reasoned(focus), run).encode()
         return report_html(trace, run).encode()

@@ -16,6 +16,7 @@ from app.blocks.my_file import unlabelled
 from app.blocks.rows import choose_rows, every_row, list_rows
 from app.server.queue import turn
 from app.text import halves, intro, md
+from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.testset import label_errors as errors
 from sentviz.analysis.testset import planted, repeats
 from sentviz.analysis.testset.rows import Rows
@@ -55,8 +56,6 @@ def judged(of: Rows, step: Callable[[], object]) -> tuple[Rows, Any]:
     if run is None or of.over != "test" or "embeddings.safetensors" not in run.config["files"]:
         judged_rows = errors.label_errors(of)
     else:
-        from sentviz.analysis.embeddings.cache import stored_sample
-
         places, vectors = stored_sample(run, len(of))
         judged_rows = errors.label_errors(of, vectors, places)
     step()

@@ -18,6 +18,7 @@ from app.text import md, name_runs
 from sentviz.analysis.epochs.series import EpochSeries, asked_of, epoch_series, examples, missing
 from sentviz.analysis.explain.notices import written_in
 from sentviz.browser.film import Film
+from sentviz.data import datasets
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
 from sentviz.runs.catalog import language, reads_pairs
@@ -149,8 +150,6 @@ def texts_of(run: Run, split: str) -> dict[str, str]:
 
 @st.cache_resource(max_entries=2, show_spinner="Reading the data set")
 def _texts(name: str, split: str) -> dict[str, str]:
-    from sentviz.data import datasets
-
     frame = datasets.load_split(name, split).frame
     both = frame["text"] + " ⏐ " + frame["text_pair"] if "text_pair" in frame else frame["text"]
     return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))

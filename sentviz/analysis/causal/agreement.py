@@ -24,17 +24,18 @@ from sentviz.analysis.explain.expectation import expected_ranks
 from sentviz.analysis.explain.faithfulness import MIN_WORDS, summary
 from sentviz.analysis.explain.judge import Agreement
 from sentviz.analysis.explain.leave_out import words
+from sentviz.analysis.explain.referee import word_scores
 from sentviz.analysis.explain.refereed import FROM_SUBSETS, PATCHED
 from sentviz.analysis.explain.scores import LARGER
+from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
+from sentviz.runs.store import Run
 from sentviz.runs.target import log_odds
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import Word
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.store import Run
-    from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 
@@ -112,8 +113,6 @@ def effects_of(model: Model, trace: Trace, means: Floats, players: Sequence[Word
 
 def _scores(model: Model, trace: Trace, players: Sequence[Word]) -> dict[str, Floats]:
     """Return the scores of each word by method, without exact values, samplers, and scores of larger parts."""
-    from sentviz.analysis.explain.referee import word_scores
-
     names = [name for name in available(trace, asking=True) if name not in ("exact", *LARGER, *FROM_SUBSETS)]
     trace = explained(model, trace, names)
     scores: dict[str, Floats] = {}

@@ -22,13 +22,17 @@ from sentviz.analysis.causal.average import ratio, usable
 from sentviz.analysis.causal.circuit import losses_of_pair
 from sentviz.analysis.causal.claims import CAUSES
 from sentviz.analysis.causal.direction_tables import COLUMNS
+from sentviz.analysis.causal.directions import directions
 from sentviz.analysis.causal.patching import Floats
+from sentviz.analysis.causal.states import moved_sides
 from sentviz.analysis.evaluation import bounds, mean_draws
+from sentviz.data.minimal_pairs import minimal_pairs
 from sentviz.lazy import pd
+from sentviz.runs.catalog import language
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.runs.store import Run
 
 KINDS = ("adjective", "negation")  # one word means something else; one word changes what another means
 COUNT = 40  # pairs of a kind
@@ -44,9 +48,7 @@ def measure(run: Run, seed: int = SEED) -> pd.DataFrame:
         DataMissingError: the rows are not installed. InputError: as `sentviz.analysis.causal.average.averages`.
     """
 
-    from sentviz.data.minimal_pairs import minimal_pairs
     from sentviz.models.loading import load
-    from sentviz.runs.catalog import language
 
     model = load(run)
     pairs = {kind: minimal_pairs(kind, language(run), count=COUNT, seed=seed) for kind in KINDS}
@@ -99,8 +101,6 @@ def _components(model: Model, pairs: dict[str, list[tuple[str, str]]], seed: int
 
 
 def _epochs(run: Run, seed: int) -> list[Row]:
-    from sentviz.analysis.causal.directions import directions
-    from sentviz.analysis.causal.states import moved_sides
     from sentviz.data.datasets import rows_of_recipe
     from sentviz.models.loading import load
 

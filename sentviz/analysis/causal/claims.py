@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.analysis.causal.direction_tables import PRINTED, has_directions, lost_everywhere
 from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
 from sentviz.analysis.explain.stored import has_table, rows_of
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
 NDT_RUNS = ("english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/ndt-free-2", "sst2/ndt-free-3", "twitter_financial/ndt-unit-2")

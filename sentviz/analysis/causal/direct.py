@@ -28,10 +28,10 @@ from sentviz.analysis.maps.layers import logits_by_layer
 from sentviz.errors import InputError
 from sentviz.lazy import pd
 from sentviz.models.protocol import InterventionTensors, Site
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 CUT = ("value", "component", "head", "feedforward")  # vectors through which no gradient passes

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.causal.directions import ROWS_OF_LEACE, WAYS, directions, too_few_for_leace
+from sentviz.analysis.causal.probes import probe
+from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 from sentviz.lazy import pd
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.store import Run
 
 TABLE = "directions"  # shipped measurements, in the folder of `sentviz.analysis.explain.stored`
 FILE = "directions.parquet"  # a file of a run that the user measured
@@ -42,8 +45,6 @@ def _stored(run: Run) -> pd.DataFrame:
 
 def why_no_leace(run: Run) -> str:
     """Return a sentence on why the measurement of a run does not show LEACE; "" if it does, and if there is no measurement."""
-    from sentviz.analysis.causal.directions import too_few_for_leace
-
     table = _stored(run)
     fitted = table.loc[table["measure"] == "cosine", "n"]
     return "" if fitted.empty else too_few_for_leace(int(fitted.max()), run.shape.width)
@@ -66,9 +67,6 @@ def over_split(
     """
 
     from sentviz.analysis.causal.direction_words import along, correlations
-    from sentviz.analysis.causal.directions import WAYS, directions
-    from sentviz.analysis.causal.probes import probe
-    from sentviz.analysis.evaluation import wilson
 
     class_directions = directions(model, frame, fit=fit, sample=sample, seed=seed)
     n = len(class_directions.measured)
@@ -155,8 +153,6 @@ def headline(run: Run) -> str:
 
 def removal_text(table: pd.DataFrame) -> str:
     """Return the accuracies without a direction as a table of text: a row per depth and place, a column per way."""
-    from sentviz.analysis.causal.directions import ROWS_OF_LEACE
-
     rows = table[table["measure"] == "accuracy"]
     unchanged = float(rows[rows["name"] == "unchanged"]["value"].iloc[0])
     wide = rows[rows["name"] != "unchanged"].pivot(index=["depth", "place"], columns="name", values="value")

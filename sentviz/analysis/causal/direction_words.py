@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.causal.directions import Directions
 from sentviz.analysis.causal.states import Texts, states
 from sentviz.analysis.evaluation import bounds, row_draws
-from sentviz.errors import InputError
+from sentviz.data import datasets
+from sentviz.errors import DataMissingError, InputError
 from sentviz.lazy import pd, stats
-
-if TYPE_CHECKING:
-    from sentviz.analysis.causal.directions import Directions
 
 LEXICONS = ("lexicon_en_vader", "lexicon_ko_knu")
 MOST = 600  # words
@@ -37,9 +35,6 @@ def words_of(class_directions: Directions, most: int = MOST) -> list[str]:
 
 def polarities() -> dict[str, float]:
     """Return the terms of the installed lexicons of `LEXICONS` with their polarity; the first lexicon decides."""
-
-    from sentviz.data import datasets
-    from sentviz.errors import DataMissingError
 
     polarity_of: dict[str, float] = {}
     for name in LEXICONS:

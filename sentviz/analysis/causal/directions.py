@@ -32,6 +32,7 @@ from sentviz.analysis.causal.states import EVERY, LEAST, PLACES, Floats, Progres
 from sentviz.analysis.evaluation import bounds, mean_draws, wilson
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
+from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -287,7 +288,6 @@ class Directions:
 
         from sentviz.models.copies import logits_of_copies
         from sentviz.models.protocol import Replacement
-        from sentviz.runs.calibration import softmax
 
         u, mean = torch.from_numpy(self.at(way, depth)).float(), float(self.norms[depth])
         steps = np.asarray(norms, dtype=np.float64)

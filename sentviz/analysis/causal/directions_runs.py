@@ -6,13 +6,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sentviz.analysis.causal.direction_tables import TABLE
 from sentviz.lazy import pd
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 SEED = 0
 

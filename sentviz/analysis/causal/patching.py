@@ -26,6 +26,7 @@ import numpy.typing as npt
 from sentviz.analysis.maps.compare import align
 from sentviz.errors import InputError
 from sentviz.lazy import pd, stats, torch
+from sentviz.runs.calibration import softmax
 from sentviz.runs.intervention import AXES, Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
 from sentviz.runs.trace import Trace
@@ -299,8 +300,6 @@ class Pair:
         share, logits = self._exact(what, cells, groups, progress)
         probability = np.full(shape, np.nan)
         if cells.any():
-            from sentviz.runs.calibration import softmax
-
             probability[cells] = softmax(logits[cells].astype(np.float32), self.first.calibration)[:, self.target[0]]
         filled = share if estimate is None else np.where(np.isnan(share), estimate, share)
         return PatchMap(what, axes, filled, logits, estimate, self.first.tokens, self.first.labels, probability)

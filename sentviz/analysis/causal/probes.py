@@ -12,18 +12,17 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.causal.directions import Directions
 from sentviz.analysis.causal.states import Floats, Ints, Progress, Texts, states
 from sentviz.analysis.evaluation import bounds, row_draws
+from sentviz.analysis.maps.wordclasses import own_lists
+from sentviz.data.tags import Tagger, count_known, tags_of
+from sentviz.data.texts import Encoded, word_spans
 from sentviz.lazy import pd
-
-if TYPE_CHECKING:
-    from sentviz.analysis.causal.directions import Directions
-    from sentviz.data.texts import Encoded
 
 TASKS = {"sentiment": "side of the label", "length": "length of the text", "negation": "scope of a negator", "class": "word class"}
 SCOPE = 5  # words behind a negator
@@ -62,8 +61,6 @@ def _of_tokens(
     class_directions: Directions, at: list[int], progress: Progress | None
 ) -> list[tuple[str, int, str, str, float, float, float, int]]:
     """Return the rows of the tasks of tokens; none if the texts are not English."""
-    from sentviz.data.tags import Tagger, count_known
-
     tagger = Tagger.load()
     known = sum(count_known(tagger, text)[0] for text in class_directions.fitted.texts)
     words_read = sum(map(_word_count, class_directions.fitted.texts))
@@ -154,9 +151,6 @@ def _text_controls(class_directions: Directions, labels: Ints) -> list[Ints]:
 
 def _scopes(texts: Texts) -> list[tuple[Ints, list[str]]]:
     """Return for each text the labels of its tokens, 1 = in the scope of a negator, -1 = no word, and the word of each."""
-    from sentviz.analysis.maps.wordclasses import own_lists
-    from sentviz.data.texts import word_spans
-
     negators = own_lists()["negators"]
     labelled = []
     for text, encoded in zip(texts.texts, texts.encoded, strict=True):
@@ -181,9 +175,6 @@ def _scopes(texts: Texts) -> list[tuple[Ints, list[str]]]:
 
 def _classes(texts: Texts) -> list[tuple[Ints, list[str]]]:
     """Return for each text the parts of speech of its tokens, -1 for special tokens, and the word of each."""
-    from sentviz.data.tags import Tagger, tags_of
-    from sentviz.data.texts import word_spans
-
     tags = tags_of(Tagger.load(), texts.encoded, [[text] for text in texts.texts])
     labelled = []
     for text, encoded, of_text in zip(texts.texts, texts.encoded, tags, strict=True):

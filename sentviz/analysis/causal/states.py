@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.data.labels import sides as sides_of
+from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import Encoded
     from sentviz.models.model import Model
     from sentviz.models.protocol import Inputs, InterventionTensors, Shift
 
@@ -173,9 +174,6 @@ def places(texts: Texts) -> dict[str, list[Bools]]:
 
     A token of several kinds of words, such as a piece of an unknown word, is punctuation only if no letter or digit is in its word.
     """
-    from sentviz.analysis.maps.wordclasses import own_lists
-    from sentviz.data.texts import word_spans
-
     function = own_lists()["function words"]
     masks_of_kind: dict[str, list[Bools]] = {name: [] for name in PLACES}
     for i, encoded in enumerate(texts.encoded):

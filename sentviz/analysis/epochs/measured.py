@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import evaluate
 from sentviz.analysis.maps.heads import over_split
+from sentviz.data.datasets import Split
 from sentviz.errors import RunError
 from sentviz.lazy import pd
 from sentviz.models.loading import load
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.store import Run
-    from sentviz.runs.trace import Trace
 
 ROWS = 400
 ROOM = 600_000  # maximum size of the pooled vectors of all epochs together, in bytes

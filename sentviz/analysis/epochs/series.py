@@ -15,11 +15,11 @@ from sentviz.analysis.epochs.measured import Measured, trace_of_text
 from sentviz.analysis.evaluation import confusion
 from sentviz.errors import InputError, RunError
 from sentviz.lazy import pd
+from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.runs.store import Run
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

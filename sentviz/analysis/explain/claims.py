@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
 from sentviz.analysis.explain.refereed import NEGATED, has_referee, methods_of
 from sentviz.analysis.explain.scores import SCORES
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
 # Methods that need at most one pass through the model for each word.

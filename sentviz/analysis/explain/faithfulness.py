@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.evaluation import interval
 from sentviz.analysis.explain import explained, score, spearman, usual
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import find_score
 from sentviz.errors import InputError
 from sentviz.lazy import pd
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -255,8 +256,6 @@ def summary(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
     Frame:
         as for `over_split`.
     """
-
-    from sentviz.analysis.evaluation import interval
 
     chance = rows.drop_duplicates(["text", "metric"]).assign(method="random", value=lambda frame: frame["random"])
     lines = []

@@ -26,16 +26,17 @@ from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.units import find_units, spaced_words
+from sentviz.data.examples import examples_for
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import Chance, Evidence, Flip
+from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
-    from sentviz.runs.store import Run
 
 MIN_FALL, CHANCE_QUANTILE = 0.1, 0.9
 MAX_WORK, MIN_PASSES = 2e12, 100  # parameters times tokens that the search may compute, and edited texts that it predicts in any case
@@ -73,8 +74,6 @@ def chance_over_examples(model: Model, run: Run) -> Chance:
 
 def chance_in(model: Model, language: str = "en", *, pairs: bool = False) -> Chance:
     """Return `chance` over the example sentences, or pairs, in a language."""
-    from sentviz.data.examples import examples_for
-
     examples = list(examples_for(model.labels, language, pairs=pairs).values())[:CHANCE_TEXTS]
     return chance(model, [(example.text, example.pair) for example in examples])
 

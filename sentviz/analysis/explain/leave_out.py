@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.texts import Word, word_spans
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import Word
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
@@ -19,8 +19,6 @@ Floats = npt.NDArray[np.float32]
 
 def words(trace: Trace) -> tuple[Word, ...]:
     """Return the words of a text in order, without special tokens."""
-    from sentviz.data.texts import word_spans
-
     return tuple(word for word in word_spans(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 
 

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.evaluation import interval
 from sentviz.analysis.explain import SCORES, explained, score, usual
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.headline import chance_over_examples
 from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError
+from sentviz.io.spreadsheet import store_csv
 from sentviz.lazy import pd
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.store import Run
 
 SAMPLE, SEED = 200, 0
 TIMED_TEXTS, FLIP_TEXTS = 30, 100  # texts of the sample for the times, and for the smallest edits
@@ -112,8 +115,6 @@ def times_over(
 
 def _spread(column: Sequence[float], seed: int) -> dict[str, float]:
     """Return mean and interval of the values that are not NaN."""
-    from sentviz.analysis.evaluation import interval
-
     values = np.array(column, dtype=float)
     values = values[~np.isnan(values)]
     draws = np.random.default_rng(seed).multinomial(len(values), np.full(len(values), 1 / len(values)), size=RESAMPLES) @ values
@@ -139,9 +140,7 @@ def _main() -> None:
 
     import click
 
-    from sentviz.analysis.explain.headline import chance_over_examples
     from sentviz.data.datasets import load_split
-    from sentviz.io.spreadsheet import store_csv
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 

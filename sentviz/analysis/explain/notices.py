@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
 
 from sentviz.data.examples import EXAMPLES
 from sentviz.data.tags import TAGGER, Tagger, count_known
 from sentviz.data.texts import unread_note
 from sentviz.runs.catalog import language
+from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
 
 SCRIPTS = {"en": "LATIN", "ko": "HANGUL"}  # beginning of the Unicode names of a script's letters, by the language of a data set
 SPOKEN = {"en": "English", "ko": "Korean"}

@@ -43,10 +43,10 @@ from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.lazy import pd
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float32]
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.explain.scores import SCORES
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 from sentviz.lazy import pd
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sentviz.runs.store import Run
 
 TABLE = "referee"  # shipped measurements, in the folder of `sentviz.analysis.explain.stored`
 PATCHED = "agreement"  # the same of `sentviz.analysis.causal.agreement`
@@ -93,8 +94,6 @@ def method_line(run: Run, method: str) -> str:
 
 def headline(run: Run) -> str:
     """Return in a sentence which methods to believe on a run, and which not."""
-    from sentviz.analysis.explain.scores import SCORES
-
     shares = found_first(run)
     titles = {name: SCORES[name].title if name in SCORES else name for name in shares}
     quick = {name: share for name, share in shares.items() if name not in FROM_SUBSETS}

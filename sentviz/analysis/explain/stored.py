@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from sentviz.io.files import replacing
 from sentviz.lazy import np, pd
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
-
-    from sentviz.runs.store import Run
 
     Places = Mapping[tuple[str, str], npt.NDArray[np.intp]]
 
@@ -57,8 +57,6 @@ def _places(name: str, table: pd.DataFrame) -> Places:
 
 def store(name: str, run: Run, rows: pd.DataFrame) -> None:
     """Replace the rows of a run in a shipped table, which is created if it does not exist; numbers are rounded to four decimals."""
-
-    from sentviz.io.files import replacing
 
     rows = rows.assign(run=run.name, digest=run.digest)
     known = read_measured(name) if has_table(name) else rows.iloc[:0]

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.tags import Tagger, tags_instead
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
 
 CANDIDATES_PER_WORD = 8  # candidates per suggested word

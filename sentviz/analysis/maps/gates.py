@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.tokenwise import gates_of
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger, tags_of
+from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
 from sentviz.lazy import pd, stats, torch
+from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import Encoded
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.configs import Capabilities
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -68,9 +71,6 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
     Raises:
         InputError: no text, a model without gates, or a text that cannot be read.
     """
-    from sentviz.data.parts_of_speech import TAGS
-    from sentviz.data.tags import Tagger, tags_of
-
     if why := lacks(model.capabilities):
         raise InputError(f"{model.name} {why}.")
     if frame.empty:
@@ -118,8 +118,6 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
 
 def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes: WordClasses) -> tuple[npt.NDArray[Any], Ints]:
     """Return each token's word in lower case, "" for special and unknown tokens, and its class as a position in NAMES, -1 = no class."""
-    from sentviz.data.texts import word_spans
-
     place = {word: NAMES.index(name) for name, class_words in classes.words.items() for word in class_words}
     words, classed = [], []
     for each, several in zip(encoded, texts, strict=True):
@@ -258,8 +256,6 @@ def _rows(kind: str, names: Sequence[str], against: str, values_by_name: dict[st
 
 def verdict(frame: pd.DataFrame) -> list[str]:
     """Return the result of the table for the paper's claim as sentences; the first sentence is the main result."""
-    from sentviz.analysis.evaluation import holm
-
     lines = []
     layers = int(frame["layer"].max()) + 1
     for (name, against), rows in frame[frame["kind"] == "difference"].groupby(["name", "against"], sort=False):

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
+from sentviz.runs.configs import Capabilities
+from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.configs import Capabilities
-    from sentviz.runs.trace import Trace
 
 MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
 CLS_MEASURES = ("from_cls", "to_cls")

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
+from sentviz.data.texts import word_spans
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
 from sentviz.runs.configs import EncoderConfig, HubConfig, ModelConfig
@@ -25,7 +27,6 @@ from sentviz.runs.intervention import Edit
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float64]
@@ -86,8 +87,6 @@ def by_accident(trace: Trace) -> list[tuple[int, str]]:
 
     Such a polarity comes from lexicon terms that contain the letters of the token, whatever the word is: "he" in "The".
     """
-    from sentviz.data.texts import word_spans
-
     if trace.polarity is None:
         return []
     flat = neutral(trace.polarity)

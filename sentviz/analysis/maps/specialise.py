@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.evaluation import bounds, holm, interval
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.errors import InputError
 from sentviz.lazy import pd, special, torch
+from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.configs import Capabilities
 
 Bools = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
@@ -300,8 +301,6 @@ def _against_untrained(fresh: Doubles) -> dict[str, float]:
 
 def _table(own: _Measured, fresh: Sequence[tuple[Doubles, Doubles]], seed: int) -> pd.DataFrame:
 
-    from sentviz.analysis.evaluation import holm
-
     n = len(own.likeness)
     resampled = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64)
     likeness, habits = ([pair[part] for pair in fresh] for part in (0, 1))
@@ -316,8 +315,6 @@ def _table(own: _Measured, fresh: Sequence[tuple[Doubles, Doubles]], seed: int) 
 
 
 def _likeness_rows(likeness: Doubles, resampled: Doubles, fresh: Doubles) -> Iterator[dict[str, Any]]:
-    from sentviz.analysis.evaluation import interval
-
     means, draws = _mean(likeness), _mean(likeness, resampled)
     components = means.shape[-1]
     for (k, measure), layer in product(enumerate(("cosine", "jensen_shannon")), range(means.shape[1])):
@@ -340,8 +337,6 @@ def _likeness_rows(likeness: Doubles, resampled: Doubles, fresh: Doubles) -> Ite
 
 
 def _habit_rows(by_head: Doubles, resampled: Doubles, fresh: Doubles, seed: int) -> Iterator[dict[str, Any]]:
-    from sentviz.analysis.evaluation import bounds, interval
-
     habits = by_head.mean(axis=-1)
     means, draws, counts = _mean(habits), _mean(habits, resampled), (~np.isnan(habits)).sum(axis=0)
     rng = np.random.default_rng(seed)

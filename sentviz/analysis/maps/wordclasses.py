@@ -9,15 +9,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data import datasets
+from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import DataMissingError
-
-if TYPE_CHECKING:
-    from sentviz.data.texts import Encoded
 
 Bools = npt.NDArray[np.bool_]
 CLASSES = ("positive words", "negative words", "negators", "intensifiers", "function words")
@@ -33,8 +31,6 @@ class WordClasses:
 
     def members(self, text: str, encoded: Encoded) -> Bools:
         """Return which tokens spell a word of each class, (K, m) bool; unknown and special tokens belong to no class."""
-        from sentviz.data.texts import word_spans
-
         member = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
         for word in word_spans(text, encoded):
             member[:, list(word.indices)] = np.array([word.text.casefold() in class_words for class_words in self.words.values()])[:, None]
@@ -55,8 +51,6 @@ def word_classes() -> WordClasses:
     Raises:
         DataMissingError: no polarity lexicon is installed.
     """
-    from sentviz.data import datasets
-
     name = next((name for name in LEXICONS if datasets.part_file(name, "lexicon")), None)
     if name is None:
         raise DataMissingError(

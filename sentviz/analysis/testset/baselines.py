@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.datasets import Split
 from sentviz.data.labels import sides
 from sentviz.errors import RunError
 from sentviz.lazy import pd
-
-if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
 
 SEED = 0
 Floats = npt.NDArray[np.float64]

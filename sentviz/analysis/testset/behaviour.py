@@ -28,6 +28,7 @@ from sentviz.data import behaviour, datasets
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.spreadsheet import store_csv
 from sentviz.lazy import pd
 from sentviz.runs.calibration import softmax
 from sentviz.runs.catalog import language, reads_pairs
@@ -342,7 +343,6 @@ def _main() -> None:
     import click
 
     from sentviz.analysis.explain.stored import FOLDER
-    from sentviz.io.spreadsheet import store_csv
     from sentviz.runs.store import find
 
     path = FOLDER / f"{TABLE}.csv"

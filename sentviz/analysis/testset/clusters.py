@@ -9,16 +9,14 @@ the same clusters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import frequent_words, stop_words
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    from sentviz.analysis.testset.rows import Rows
 
 Bools = npt.NDArray[np.bool_]
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.evaluation import confusion, from_confusion, wilson
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
 from sentviz.analysis.testset.operating import agreement, expected_error
@@ -431,8 +431,6 @@ def _are_seeds(a: Rows, b: Rows) -> bool:
 
 
 def _macro_f1(rows: Rows) -> float:
-    from sentviz.analysis.evaluation import confusion, from_confusion
-
     counts = confusion(rows.labels, rows.predicted, len(rows.classes))
     return float(from_confusion(counts[None])["f1_macro"][0])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +10,7 @@ import numpy.typing as npt
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.errors import RunError
 from sentviz.runs.calibration import tempered
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 CLEAR = 0.005  # least distance between mean confidence and accuracy that gets a word
 

@@ -7,18 +7,15 @@ regard to case. `tests/test_groups.py` measures them on the demo set.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import LETTERS, plain
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, nearest
 from sentviz.lazy import pa, pc, pd
-
-if TYPE_CHECKING:
-    from sentviz.analysis.testset.rows import Rows
 
 Bools = npt.NDArray[np.bool_]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.testset.baselines import tfidf, vader
 from sentviz.data import datasets
+from sentviz.data.datasets import Split
 from sentviz.data.labels import sides
 from sentviz.lazy import pd
-
-if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
 
 Judge = Callable[[Sequence[str]], tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
 """Takes n texts; returns the side of each, -1, 0 or 1, and its positive probability, NaN if it cannot be read."""

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.datasets import Split
 from sentviz.errors import InputError
 from sentviz.lazy import pd, torch
+from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
-    from sentviz.data.datasets import Split
     from sentviz.models.hardmax import HardmaxModel, Ids
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.configs import Capabilities
 
 Doubles = npt.NDArray[np.float64]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.testset.label_errors import NEAREST, issues, order
 from sentviz.analysis.testset.rows import Rows, stored
@@ -128,7 +129,6 @@ def measured() -> pd.DataFrame:
 def measure(names: Sequence[str] = RUNS) -> pd.DataFrame:
     """Measure the stored test splits of runs, and the samples whose vectors they have."""
 
-    from sentviz.analysis.embeddings.cache import stored_sample
     from sentviz.runs.store import find
 
     tables = []

@@ -27,6 +27,7 @@ from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
 from sentviz.analysis.explain.referee import RANDOM, short, word_scores
 from sentviz.analysis.explain.stored import FOLDER, read_measured
 from sentviz.analysis.explain.units import spaced_words
+from sentviz.io.spreadsheet import store_csv
 from sentviz.lazy import pd
 
 if TYPE_CHECKING:
@@ -123,7 +124,6 @@ def _main() -> None:
     import click
 
     from sentviz.data.datasets import load_split
-    from sentviz.io.spreadsheet import store_csv
     from sentviz.models.loading import load
 
     model, texts = load(RUN), load_split(ROWS, "test").frame["text"].tolist()

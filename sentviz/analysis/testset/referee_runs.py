@@ -9,9 +9,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.causal import agreement
 from sentviz.analysis.explain.refereed import TABLE
+from sentviz.analysis.testset.groups import RULES
+from sentviz.analysis.testset.word_counts import plain
 from sentviz.errors import InputError
 from sentviz.lazy import np, pa, pc, pd
+from sentviz.runs.catalog import language
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.store import Run
 
 SHORT_ROWS = {"en": "sst5_trees_binary", "ko": "nsmc"}  # test rows for runs whose own test split has too few short texts
 SEED = 0
@@ -43,7 +47,6 @@ def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 
         InputError: as `measure`.
     """
 
-    from sentviz.analysis.causal import agreement
     from sentviz.analysis.explain.referee import measure
 
     sample = sample or sample_of(model)
@@ -62,7 +65,6 @@ def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
 
     from sentviz.analysis.explain.referee import LEAST, MOST
     from sentviz.data.datasets import load_split
-    from sentviz.runs.catalog import language
 
     for name in (run.config["data"]["name"], SHORT_ROWS[language(run)]):
         texts = load_split(name, "test").frame["text"]
@@ -73,9 +75,6 @@ def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
 
 def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return which texts have a negation (`sentviz.analysis.testset.groups`), (n,)."""
-
-    from sentviz.analysis.testset.groups import RULES
-    from sentviz.analysis.testset.word_counts import plain
 
     matches = pc.match_substring_regex(plain(pa.array(texts, type=pa.large_string())), RULES["negation"], ignore_case=True)
     return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
-from sentviz.data import demo
+from sentviz.data import datasets, demo
 from sentviz.data.labels import Reading, check_complete, order_of, sides
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, RunError
@@ -233,8 +233,6 @@ def with_texts(rows: Rows) -> Rows:
     Raises:
         DataMissingError: the texts are not available; the message names the command that fetches them.
     """
-    from sentviz.data import datasets
-
     if rows.has_text or not rows.source.data:
         return rows
     return rows.with_text(datasets.load_split(rows.source.data, rows.over).frame)

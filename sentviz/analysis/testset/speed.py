@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.testset.comparison import Comparison
-from sentviz.analysis.testset.rows import predicted, with_texts
+from sentviz.analysis.testset.rows import RowsSource, predicted, with_texts
 from sentviz.errors import InputError
 from sentviz.lazy import pd
+from sentviz.models import loading
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.analysis.testset.rows import RowsSource
     from sentviz.models.model import Model
-    from sentviz.runs.store import Run
 
 ROWS, WARM, SEED = 64, 8, 0  # timed rows, and rows that are predicted before
 
@@ -32,8 +32,6 @@ def timed(of: Comparison, models: Mapping[str, Model] | None = None, *, load: Ca
     Raises:
         InputError: the rows have no texts on this machine. DataMissingError: as `with_texts`.
     """
-    from sentviz.models import loading
-
     rows = with_texts(of.first)
     if not rows.has_text:
         raise InputError(f"The speed cannot be measured, because {rows.source.name} has no texts.")

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import Z, wilson
-from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.data import datasets
 from sentviz.data.texts import EXTENDS
 from sentviz.errors import InputError, RunError
 from sentviz.lazy import pa, pc, pd, sparse
@@ -346,9 +347,6 @@ def store(run: Run) -> Run:
         DataMissingError: the texts are not installed.
         RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
     """
-    from sentviz.analysis.testset.rows import stored
-    from sentviz.data import datasets
-
     check_attachable(run, FILE)
     split = datasets.load_split(run.config["data"]["name"], "test").frame
     rows = stored(run).with_text(split)

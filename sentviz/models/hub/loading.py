@@ -8,8 +8,9 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, RunError
 from sentviz.io.foreign import contained
 from sentviz.lazy import torch
@@ -35,9 +36,6 @@ from sentviz.models.hub.heads import LinearHead, Sentences, named, read_sentence
 from sentviz.models.hub.model import HubModel, fuse, injected, shape
 from sentviz.models.pretrained.checkpoint import brief
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
-
-if TYPE_CHECKING:
-    from sentviz.data.lexicon import Lexicon
 
 
 @dataclass(frozen=True)

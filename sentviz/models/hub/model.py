@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, RunError
 from sentviz.lazy import torch
 from sentviz.models.architectures import ARCHITECTURES
@@ -15,10 +16,7 @@ from sentviz.models.pretrained.checkpoint import brief
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.runs.configs import HubConfig
 from sentviz.runs.presets import injections
-
-if TYPE_CHECKING:
-    from sentviz.data.lexicon import Lexicon
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 LINEAR = ("head", "classes", "pooling", "normalized", "dense", "dense_activation")  # settings of an encoder with a linear head
 LONGEST = 512  # maximum number of tokens, even if a model can read more: the maps of all layers must fit into memory

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,13 +23,11 @@ from sentviz.models.batches import device_of
 from sentviz.models.encoder import Attention, Encoder
 from sentviz.models.grid import Coded, CodedEmbedding
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
+from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.weights import WIDE, normalize_polarities, outline, pack, quantized, read_weights
 from sentviz.runs.bases import Base, find_base
 from sentviz.runs.configs import EncoderConfig
-
-if TYPE_CHECKING:
-    from sentviz.models.pretrained.tokens import PretrainedTokenizer
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 TABLE = "embedding.weight"  # stays coded in memory
 MATRICES = ("attention.project", "attention.output", "ffn.up", "ffn.down")  # matrices of a layer that are adapted

@@ -14,12 +14,13 @@ from sentviz.io.files import sha256 as file_sha256
 from sentviz.io.files import writing
 from sentviz.io.paths import home, is_path
 from sentviz.lazy import torch
+from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.runs.bases import CARD, FORMAT, Base, Card, bases
+from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import BASES
 
 if TYPE_CHECKING:
     from sentviz.models.grid import Coded
-    from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 MOST = 45_000_000  # maximum bytes of a file of weights
 SOURCE_FILES = ("config.json", "model.safetensors", "tokenizer.json")  # files of a pretrained encoder that are read
@@ -31,8 +32,6 @@ def tokenizer_of(base: Base) -> PretrainedTokenizer:
     Raises:
         RunError: it is missing or damaged, or has another vocabulary.
     """
-    from sentviz.models.pretrained.tokens import PretrainedTokenizer
-
     try:
         return PretrainedTokenizer.of_file(base.path("tokenizer.json"), base.card["settings"]["vocab_size"])
     except RunError as error:
@@ -161,8 +160,6 @@ def add_base(
 
     from sentviz.models.grid import code, exact
     from sentviz.models.pretrained.checkpoint import read_checkpoint
-    from sentviz.models.pretrained.tokens import PretrainedTokenizer
-    from sentviz.runs.configs import EncoderConfig
 
     if not name or Path(name).name != name or name.startswith("."):
         raise InputError(f"A base cannot be called {name!r}. Its name must be a file name that does not begin with a dot.")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.levels import equivalent, p_of_margin
+from sentviz.analysis.maps.heads import FILE
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.lazy import pd, stats
 from sentviz.papers.fused import formula_claims as formulas
@@ -167,8 +168,6 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
 
 
 def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure: str, changes: bool) -> Finding:
-    from sentviz.analysis.maps.heads import FILE
-
     if why := fused.reads_mean(runs, dataset, encoder):
         return not_testable(why)
     by_model = configurations(runs, dataset, encoder)
@@ -240,8 +239,6 @@ def welch(a: Floats, b: Floats, coverage: float = 0.95) -> tuple[Floats, Floats]
 
 def _by_layer(run: Run, measure: str) -> Floats:
     """Return a run's stored measure of its heads, the mean over heads of each layer (L,)."""
-    from sentviz.analysis.maps.heads import FILE
-
     frame = run.frame(FILE)
     rows = frame[(frame["head"] < 0) & (frame["measure"] == measure)].sort_values("layer")
     return rows["value"].to_numpy(np.float64)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
+from sentviz.data.tokenizers import Tokenizer
+from sentviz.errors import InputError
 from sentviz.lazy import pd
+from sentviz.models.pretrained.base import tokenizer_of
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Tokenizer
-    from sentviz.training.recipe import Recipe
+from sentviz.runs.bases import find_base
+from sentviz.training.recipe import Recipe
 
 RECIPES = {  # data set -> the recipe whose tokenizer reads it
     "nsmc": "fused_nsmc",
@@ -86,8 +86,6 @@ def measure(dataset: str) -> pd.DataFrame:
     """
 
     from sentviz.data import datasets
-    from sentviz.errors import InputError
-    from sentviz.training.recipe import Recipe
 
     if dataset not in RECIPES:
         raise InputError(f"Coverage is measured on {', '.join(RECIPES)}, not on {dataset!r}.")
@@ -113,10 +111,6 @@ def measure_tokenizers(datasets: Sequence[str] = PAPER, lexicon: str = "lexicon_
     Raises:
         DataMissingError, RunError: a data set, the lexicon or the base is not on this machine.
     """
-
-    from sentviz.models.pretrained.base import tokenizer_of
-    from sentviz.runs.bases import find_base
-    from sentviz.training.recipe import Recipe
 
     records, terms = [], Lexicon.load(lexicon)
     for name in TOKENIZERS:
@@ -144,7 +138,6 @@ def _neutral(polarity: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
 def _trained(recipe: Recipe) -> Tokenizer:
     """Return the tokenizer of a recipe, trained on its training texts."""
     from sentviz.data import datasets
-    from sentviz.data.tokenizers import Tokenizer
 
     train = datasets.load_split(recipe.dataset, "train").frame
     texts = train[[name for name in ("text", "text_pair") if name in train]].to_numpy().ravel().tolist()

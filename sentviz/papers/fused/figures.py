@@ -7,21 +7,34 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sentviz import gallery
+from sentviz.analysis.maps.heads import CLS_MEASURES
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Sentence, Study, sourced
 from sentviz.lazy import pd
+from sentviz.papers.fused import coverage
+from sentviz.papers.fused.study import (
+    BASE,
+    CHOSEN,
+    DATASETS,
+    ENCODER_TITLES,
+    PRINTED,
+    SETTINGS,
+    TASKS,
+    encoders_on_cls,
+    heads_by_setting,
+    readable,
+    reads_mean,
+)
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem
-    from sentviz.runs.store import Run
 
 
 def _sets() -> Sequence[str]:
-    from sentviz.papers.fused.study import DATASETS
-
     return list(DATASETS)
 
 
@@ -41,7 +54,6 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: nothing is measured, and nothing is printed of this data set.
     """
     from sentviz.figures.gains import gain_dots
-    from sentviz.papers.fused.study import DATASETS, PRINTED, SETTINGS
     from sentviz.papers.fused.tables import gain_rows
 
     runs = _of_settings(of.runs, [of.name], list(SETTINGS))
@@ -56,7 +68,6 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
 def _tasks(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw the gains of the paper's best setting on the out-of-domain tasks."""
     from sentviz.figures.gains import gain_dots
-    from sentviz.papers.fused.study import BASE, CHOSEN, SETTINGS, TASKS
     from sentviz.papers.fused.tables import task_rows
 
     measured, printed, order = task_rows(of.runs)
@@ -72,9 +83,7 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     Raises:
         InputError: the heads of no run are measured.
     """
-    from sentviz.analysis.maps.heads import CLS_MEASURES
     from sentviz.figures.heads import layer_lines
-    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, SETTINGS, encoders_on_cls, heads_by_setting, reads_mean
 
     ours = encoders_on_cls(of.runs, of.name)
     frames: dict[str, pd.DataFrame] = {}
@@ -124,7 +133,6 @@ def _coverage(of: Study, *, theme: Theme = "light") -> Figure:
 def _tokenizers(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw figure 4 with its second axis: the share of tokens that no entry of KNU contains, by task and tokenizer."""
     from sentviz.figures.injection import neutral_by_tokenizer
-    from sentviz.papers.fused import coverage
 
     return neutral_by_tokenizer(coverage.WITH_TOKENIZERS.require(), coverage.TITLES, coverage.TOKENIZERS, theme=theme)
 
@@ -144,8 +152,6 @@ def _of_example(draw: Callable[[Run], list[Figure]]) -> Maker:
     """Return a maker of figures of a run with the paper's best setting; it makes nothing if no such run has weights."""
 
     def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
-        from sentviz.papers.fused.study import readable
-
         run = readable(runs)
         return [] if run is None else [*draw(run)]
 

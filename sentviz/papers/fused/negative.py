@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.data import datasets
+from sentviz.data.lexicon import Floats, Lexicon
 from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    from sentviz.data.lexicon import Floats
     from sentviz.models.model import Model
 
 MEASURED = Stored(
@@ -55,8 +56,6 @@ def measure(model: Model, texts: list[str], polarity: Floats) -> pd.DataFrame:
 
 def _main() -> None:
 
-    from sentviz.data import datasets
-    from sentviz.data.lexicon import Lexicon
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.maps.heads import FILE
 from sentviz.lazy import pd
 from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import collected
@@ -269,8 +270,6 @@ def heads_by_setting(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) 
 
     Several seeds are averaged; low and high are then their least and largest value.
     """
-
-    from sentviz.analysis.maps.heads import FILE
 
     frames: dict[str, pd.DataFrame] = {}
     sources: list[Run] = []

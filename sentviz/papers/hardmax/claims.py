@@ -12,8 +12,10 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, strictest_finding
 from sentviz.analysis.levels import LEVEL, p_of_interval
 from sentviz.analysis.testset.leaders import NEAR
+from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import SentvizError
 from sentviz.lazy import pd, stats
+from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, by_setting, counted, row_name, row_of
 from sentviz.papers.studies.against import corrected, in_percent, in_points, mixed, p_of_all, seeded
@@ -49,7 +51,6 @@ def _seeds(number: int) -> str:
 
 def judge_theorem(*_: object) -> Finding:
     """Test the theorem on random tokens, matrices and steps in 2 to 4 dimensions, each simulated to its limit."""
-    from sentviz.models.clustering import simulate
     from sentviz.models.clustering.polytope import theory
 
     rng = np.random.default_rng(0)
@@ -217,8 +218,6 @@ def more_polar(words: pd.DataFrame, polar: Collection[str]) -> tuple[float, floa
 
 def _polarities() -> dict[str, float]:
     """Return each word's positive minus negative polarity in VADER; in the Opinion Lexicon if VADER does not have the word."""
-    from sentviz.data.lexicon import LEXICONS, Lexicon
-
     polarities: dict[str, float] = {}
     for name in LEXICONS["en"][:2]:
         try:

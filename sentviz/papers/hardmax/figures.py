@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sentviz import gallery
+from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
+from sentviz.papers.hardmax import nearness
+from sentviz.papers.hardmax.study import EXAMPLE, NAMED, beside, by_setting, points, surveyed, trained
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem
-    from sentviz.runs.store import Run
 
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
@@ -25,7 +28,6 @@ def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: there is no run.
     """
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.hardmax.study import beside, by_setting, points
 
     every_run = [run for by_d in by_setting(of.runs).values() for seeds in by_d.values() for run in seeds]
     if not every_run:
@@ -42,10 +44,7 @@ def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figur
     Raises:
         InputError: no run of this dimension is measured.
     """
-    from sentviz.analysis.testset.leaders import NEAR
     from sentviz.figures.nearness import nearness_curve
-    from sentviz.papers.hardmax import nearness
-    from sentviz.papers.hardmax.study import trained
 
     table = nearness.MEASURED.read()
     run = next((run for run in trained(of.runs).get(d, []) if run.digest in set(table["digest"])), None)
@@ -66,7 +65,6 @@ def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True, them
     from sentviz.browser.particles import scene_of_review
     from sentviz.figures.hardmax_panels import hardmax_panels
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.papers.hardmax.study import EXAMPLE, NAMED
 
     run = next(iter(_with_weights(of.runs)), None)
     if run is None:
@@ -96,22 +94,16 @@ def _with_weights(runs: Sequence[Run]) -> list[Run]:
 
 
 def _with_leaders(runs: Sequence[Run]) -> list[Run]:
-    from sentviz.papers.hardmax.study import surveyed
-
     return surveyed(runs)
 
 
 def _step(run: Run) -> list[Figure]:
     """Draw the step of one token of our example."""
-    from sentviz.papers.hardmax.study import EXAMPLE
-
     return [gallery.make("token-step", Sentence(run, EXAMPLE))]
 
 
 def _vocabulary(run: Run) -> list[Figure]:
     """Draw the vocabulary with the two words that the poster names."""
-    from sentviz.papers.hardmax.study import NAMED
-
     return [gallery.make("vocabulary", Runs.of(run), marked=NAMED)]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.lazy import pd
+from sentviz.models.clustering import simulate
 from sentviz.papers.studies.stored import Stored
 
 Doubles = npt.NDArray[np.float64]
@@ -55,7 +56,6 @@ def count(kind: str, runs: int = RUNS, layers: int = LAYERS) -> dict[str, object
 
     A statement that was not decided, for example because a run did not reach its limit, counts as not true.
     """
-    from sentviz.models.clustering import simulate
     from sentviz.models.clustering.polytope import limit, theory
 
     rng = np.random.default_rng(0)

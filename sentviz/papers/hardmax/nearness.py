@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.testset.leaders import at_leaders
+from sentviz.data import datasets
 from sentviz.lazy import pd
 from sentviz.papers.hardmax.study import DATASET, trained
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.catalog import study_runs
 
 if TYPE_CHECKING:
     from sentviz.models.hardmax import HardmaxModel
@@ -33,8 +36,6 @@ WANTED = 0.95  # share of a review's words (0 to 1) that must be at a leader
 def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | None = None) -> pd.DataFrame:
     """The share of a review's words at a leader after all layers: nearness, mean, q05, q50 over reviews, n (those with a known word)."""
 
-    from sentviz.analysis.testset.leaders import at_leaders
-
     rows = [row for row in model.tokenizer.ids_batch(texts, max_length=model.config.max_length) if len(row)]
     shares = at_leaders(model, rows, THRESHOLDS, progress)
     low, middle = np.quantile(shares, [0.05, 0.5], axis=0)
@@ -43,9 +44,7 @@ def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | Non
 
 def _main() -> None:
 
-    from sentviz.data import datasets
     from sentviz.models.hardmax import HardmaxModel
-    from sentviz.runs.catalog import study_runs
 
     texts = datasets.load_split(DATASET, "test").frame["text"].tolist()
     able = [(d, run) for d, seeds in trained(study_runs().runs).items() for run in seeds if run.has_weights]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from sentviz.analysis.testset.leaders import FILE
 from sentviz.lazy import pd
 from sentviz.papers.studies.collected import configurations
 from sentviz.papers.studies.means import means
@@ -57,16 +58,12 @@ def counted(runs: Iterable[Run], *, weights: bool = False) -> list[Run]:
     Args:
         weights: True for those with weights only.
     """
-    from sentviz.analysis.testset.leaders import FILE
-
     every = [run for by_d in by_setting(runs).values() for seeds in by_d.values() for run in seeds]
     return [run for run in every if FILE in run.files and (run.has_weights or not weights)]
 
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
     """Return the seeds of one dimension that have weights and whose leaders were counted over the test split."""
-    from sentviz.analysis.testset.leaders import FILE
-
     return [run for run in with_weights(runs, d) if FILE in run.files]
 
 

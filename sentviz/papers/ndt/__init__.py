@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.ndt.presets import ADDITIONS, PRESETS
+from sentviz.papers.ndt.presets import ADDITIONS, CONTROLLED, PRESETS
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS
 from sentviz.runs.registry import Page, Paper, Study
 from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
@@ -85,7 +85,7 @@ PAPER = Paper(
         ),
         "ndt-controls": Study(
             "two NDTs with every control of the start of their lambdas",
-            ("sst2", "twitter_financial"),
+            CONTROLLED,
             ("ndt-symmetric-3", "ndt-free-3"),
             ("", *LAMBDA_CONTROLS),
         ),

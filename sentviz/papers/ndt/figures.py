@@ -6,26 +6,26 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study
-from sentviz.papers.ndt.presets import PRESETS
+from sentviz.gallery.subjects import Study, sourced
+from sentviz.papers.ndt.panels import CHOSEN, SETTINGS_OF, confusions, lambda_frames, missing, panel_runs, rocs, with_vectors
+from sentviz.papers.ndt.presets import CONTROLLED, PRESETS
+from sentviz.papers.ndt.study import DATASETS, beside, points, settings_of, summary
+from sentviz.papers.studies import tsne
+from sentviz.papers.studies.tsne import cached
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs.store import Run
 
 
 def _sets() -> Sequence[str]:
-    from sentviz.papers.ndt.study import DATASETS
-
     return list(DATASETS)
 
 
 def _controlled() -> Sequence[str]:
-    from sentviz.papers.ndt import PAPER
-
-    return PAPER.studies["ndt-controls"].datasets
+    return CONTROLLED
 
 
 def _runs(of: Study) -> list[Run]:
@@ -49,8 +49,6 @@ def _rows(split: str) -> str:
 @figure("accuracy-beside-print", "Measured and reported values", Study, "beside:measured_beside_printed", sets=_sets)
 def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.study import DATASETS, beside, points, summary
 
     used, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
@@ -63,8 +61,6 @@ def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: 
 @figure("accuracy-grid", "Accuracy by constraint and number of components", Study, "accuracy_grid:accuracy_grid", sets=_sets)
 def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.figures.accuracy_grid import accuracy_grid
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.study import DATASETS, beside, summary
     from sentviz.papers.ndt.tables import grid
 
     used = _runs(of)
@@ -75,24 +71,17 @@ def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
 
 @figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
 def _lambda_grid(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
-    from sentviz.papers.ndt.study import DATASETS
-
     return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False, theme=theme)
 
 
 @figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, "lambda_grid:lambda_grid", sets=_controlled)
 def _lambda_settings(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
-    from sentviz.papers.ndt.panels import SETTINGS_OF
-    from sentviz.papers.ndt.study import DATASETS, settings_of
-
     title = f"{DATASETS[of.name]}, settings of {SETTINGS_OF}"
     return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True, theme=theme)
 
 
 def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, settings: bool, theme: Theme) -> Figure:
     from sentviz.figures.lambda_grid import lambda_grid
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import lambda_frames
     from sentviz.papers.ndt.study import configurations
 
     frame, marks = lambda_frames(of.runs, of.name, settings=settings)
@@ -104,7 +93,6 @@ def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, sett
 @figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
 def _cost(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.tradeoff import tradeoff
-    from sentviz.papers.ndt.study import DATASETS
     from sentviz.papers.ndt.tables import costs
 
     return tradeoff(*costs(of.name), title=DATASETS[of.name], theme=theme)
@@ -113,9 +101,7 @@ def _cost(of: Study, *, theme: Theme = "light") -> Figure:
 @figure("component-habits", "Habits in which the components of each run differ", Study, "component_habits:component_habits")
 def _component_habits(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.component_habits import component_habits
-    from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.specialisation import habits
-    from sentviz.papers.ndt.study import DATASETS
 
     frame, by_name = habits(of.runs), {run.name: run for run in of.runs}
     return sourced(component_habits(frame, titles=DATASETS, theme=theme), *(by_name[name] for name in frame["run"]))
@@ -124,8 +110,6 @@ def _component_habits(of: Study, *, theme: Theme = "light") -> Figure:
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
 def _confusion_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.confusion_panels import confusion_panels
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import CHOSEN, confusions, missing, panel_runs
 
     lost = missing(of.runs, best=best)
     result = confusion_panels(confusions(of.runs, best=best), chosen=CHOSEN[best], missing=lost, theme=theme)
@@ -135,9 +119,6 @@ def _confusion_panels(of: Study, *, best: bool = False, theme: Theme = "light") 
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
 def _roc_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.roc_panels import roc_panels
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import CHOSEN, missing, panel_runs, rocs
-    from sentviz.papers.ndt.study import DATASETS
 
     lost = missing(of.runs, best=best)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
@@ -146,9 +127,6 @@ def _roc_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Fig
 
 
 def _tsne_waits(of: Study) -> str:
-    from sentviz.papers.ndt.panels import with_vectors
-    from sentviz.papers.studies.tsne import cached
-
     if all(cached(run) for best in (False, True) for run in with_vectors(of.runs, best=best).values()):
         return ""
     return "Not computed on this machine yet; it takes about ten seconds a data set, once."
@@ -157,10 +135,6 @@ def _tsne_waits(of: Study) -> str:
 @figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels", waits=_tsne_waits)
 def _tsne_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.tsne_panels import tsne_panels
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import CHOSEN, with_vectors
-    from sentviz.papers.ndt.study import DATASETS
-    from sentviz.papers.studies import tsne
 
     able, titles = with_vectors(of.runs, best=best), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]

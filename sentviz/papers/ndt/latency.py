@@ -11,12 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from sentviz.data import datasets
+from sentviz.data.texts import TokenizedText
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.lazy import pd, torch
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.configs import EncoderConfig
+from sentviz.training.recipe import Recipe
 
 RATIOS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
 MEASURED = Stored(
@@ -39,13 +44,8 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
         DataMissingError: the data set is not on this machine.
     """
 
-    from sentviz.data import datasets
-    from sentviz.data.texts import TokenizedText
-    from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.batches import collate
     from sentviz.models.encoder import Encoder
-    from sentviz.runs.configs import EncoderConfig
-    from sentviz.training.recipe import Recipe
 
     recipe, size = Recipe.read(dataset), 64
     train, test = (datasets.load_split(dataset, split) for split in ("train", "test"))

@@ -11,11 +11,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.data import datasets
 from sentviz.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import right
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import Run
 
 DATASET = "sst2"
@@ -67,16 +70,11 @@ def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Ite
 
 
 def _share(count: int, n: int) -> dict[str, float]:
-    from sentviz.analysis.evaluation import wilson
-
     low, high = wilson(count, n)
     return {"value": count / n, "low": float(low), "high": float(high)}
 
 
 def _main() -> None:
-    from sentviz.data import datasets
-    from sentviz.runs.catalog import study_runs
-
     frames = {split: datasets.load_split(DATASET, split).frame for split in ROWS[DATASET]}
     MEASURED.write(measured(study_runs().runs, frames, datasets.load_split(DATASET, "train").frame["text"]), "%.6f")
 

@@ -29,3 +29,4 @@ PRESETS = {
         for components in (2, 3, 4)
     },
 }
+CONTROLLED = ("sst2", "twitter_financial")  # data sets of the runs with other starts of lambda

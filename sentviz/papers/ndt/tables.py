@@ -10,10 +10,12 @@ from sentviz.papers.ndt import latency, leak, prints, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.direction import direction_in_words
+from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
+from sentviz.papers.studies.means import combined
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
@@ -96,8 +98,6 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     Raises:
         InputError: no run on the data set has lambdas.
     """
-    from sentviz.papers.ndt.panels import lambda_frames
-
     curves, marks = lambda_frames(runs, dataset)
     if curves.empty:
         raise InputError(f"No run on {DATASETS[dataset]} has lambdas: `sentviz study ndt --dataset {dataset}` trains them.")
@@ -290,8 +290,6 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
 
 def _stored(by_model: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFrame:
     """A metric whose interval needs no predictions, as `summary` has it."""
-
-    from sentviz.papers.studies.means import combined
 
     rows = []
     for model, seeds in by_model:

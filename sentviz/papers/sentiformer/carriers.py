@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data import datasets
+from sentviz.data.parts_of_speech import TAGS
 from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
@@ -48,8 +50,6 @@ def measure(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
 
     from sentviz.analysis.maps.wordclasses import word_classes
-    from sentviz.data import datasets
-    from sentviz.data.parts_of_speech import TAGS
     from sentviz.data.tags import Tagger, pieces
 
     classes, tagger, info = word_classes(), Tagger.load(), datasets.info(dataset)

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
+from sentviz.data.parts_of_speech import TAGS
 from sentviz.lazy import pd
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
@@ -117,8 +119,6 @@ def judge_theoretical_speed(*_: object) -> Finding:
 
 def judge_size(*_: object) -> Finding:
     """Return the vocabulary size that the printed number of parameters implies. The claim cannot be tested: that size is not printed."""
-    from sentviz.data.parts_of_speech import TAGS
-
     d, wide, layers = 256, 1024, 6
     blocks = layers * (4 * d * d + 4 * d + 2 * d * wide + wide + d + 4 * d + d)
     rest = blocks + len(TAGS) * d + 3 + 5 * d + 5
@@ -157,8 +157,6 @@ def judge_proposition(
         model: beginning of the measured models' names.
         subject: beginning of the evidence.
     """
-    from sentviz.analysis.evaluation import wilson
-
     frame = separation.MEASURED.read()
     rows = frame[frame["model"].str.startswith(model)]
     rows = rows[lengths(rows)]

@@ -7,27 +7,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sentviz import gallery
+from sentviz.data.demo import FAILURES, labels_for
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
+from sentviz.papers.sentiformer import smaller
+from sentviz.papers.sentiformer.presets import ABLATIONS
+from sentviz.papers.sentiformer.prints import SARCASTIC
+from sentviz.papers.sentiformer.study import DATASETS, READINGS
+from sentviz.papers.studies.collected import points
+from sentviz.papers.studies.rates import chosen
+from sentviz.papers.studies.stored import Stored
+from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem
-    from sentviz.papers.studies.stored import Stored
 
 
 def _sets() -> Sequence[str]:
-    from sentviz.papers.sentiformer.study import DATASETS
-
     return list(DATASETS)
 
 
 def _readings() -> Sequence[str]:
-    from sentviz.papers.sentiformer.study import READINGS
-
     return list(READINGS)
 
 
@@ -40,10 +44,7 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     """
     from sentviz.figures.beside import measured_beside_printed
     from sentviz.papers.sentiformer import tables
-    from sentviz.papers.sentiformer.presets import ABLATIONS
     from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
-    from sentviz.papers.studies.collected import points
-    from sentviz.runs.presets import without_training
 
     by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if without_training(name) not in ABLATIONS}
     if not by_model:
@@ -66,7 +67,6 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
     from sentviz.papers.sentiformer.tables import UNPRINTED
-    from sentviz.papers.studies.rates import chosen
 
     frame = ablations(of.runs, of.name)
     if frame.empty:
@@ -130,7 +130,6 @@ def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: nothing is measured.
     """
     from sentviz.figures.learning import learning_curve
-    from sentviz.papers.sentiformer import smaller
 
     frame = smaller.curve()
     note = (
@@ -150,7 +149,6 @@ def _by_rows(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: nothing is measured.
     """
     from sentviz.figures.learning import learning_curve
-    from sentviz.papers.sentiformer import smaller
 
     frame = smaller.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
     note = "All points have the updates of one epoch of all rows."
@@ -168,7 +166,6 @@ def _measured_on(figure: Figure, stored: Stored) -> Figure:
 
 def _example(runs: Sequence[Run]) -> list[PaperItem]:
     """Draw the gates of the paper's sarcastic sentence, and where the heads of the first layer look."""
-    from sentviz.papers.sentiformer.prints import SARCASTIC
     from sentviz.papers.sentiformer.study import with_weights
 
     sentences = [Sentence(run, SARCASTIC) for run in with_weights(runs)[:1]]
@@ -195,7 +192,6 @@ def _proposition(runs: Sequence[Run]) -> list[PaperItem]:
 
 def _failures(runs: Sequence[Run]) -> list[PaperItem]:
     """Draw the accuracy on sentences of the three kinds that the paper names, and on plain ones."""
-    from sentviz.data.demo import FAILURES, labels_for
     from sentviz.papers.sentiformer.study import with_weights
 
     able = [run for run in with_weights(runs) if min(labels_for(run.labels).values()) >= 0]

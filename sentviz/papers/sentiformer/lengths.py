@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.learned import not_learned
+from sentviz.data import datasets
 from sentviz.lazy import pd
 from sentviz.papers.sentiformer.carriers import interval
+from sentviz.papers.sentiformer.study import DATASETS
+from sentviz.papers.studies.rates import chosen
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.catalog import study_runs
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sentviz.runs.store import Run
 
 MEASURED = Stored(
     Path(__file__).parent / "measured" / "lengths.csv",
@@ -61,11 +66,8 @@ def measure(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
         DataMissingError: the data set is not installed.
     """
 
-    from sentviz.analysis.learned import not_learned
-    from sentviz.data import datasets
     from sentviz.papers.sentiformer.presets import BASELINES
     from sentviz.papers.sentiformer.study import WHOLE, configurations
-    from sentviz.papers.studies.rates import chosen
 
     by_preset = configurations(runs, dataset)
     own = chosen(by_preset, WHOLE)
@@ -97,9 +99,6 @@ def _answers(run: Run) -> pd.Series[bool]:
 
 def main() -> None:
     """Measure every data set of the study and store the table."""
-
-    from sentviz.papers.sentiformer.study import DATASETS
-    from sentviz.runs.catalog import study_runs
 
     runs = study_runs().runs
     MEASURED.write(pd.concat([frame for dataset in DATASETS if len(frame := measure(runs, dataset))]), "%.5g")

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.evaluation import bounds, mean_draws
+from sentviz.data import datasets
+from sentviz.data.lexicon import Lexicon
 from sentviz.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
-    from sentviz.data.lexicon import Lexicon
     from sentviz.models.model import Model
 
 MEASURED = Stored(
@@ -36,8 +38,6 @@ def measure(model: Model, frame: pd.DataFrame, lexicon: Lexicon) -> tuple[object
     Args:
         frame: text and label.
     """
-    from sentviz.analysis.evaluation import bounds, mean_draws
-
     polarity, labels = lexicon.polarity(model.tokenizer), frame["label"].to_numpy()
     known = np.asarray(~np.isclose(polarity, 1 / 3).all(axis=1))
     special = list(model.tokenizer.special_ids)
@@ -60,8 +60,6 @@ def measure(model: Model, frame: pd.DataFrame, lexicon: Lexicon) -> tuple[object
 
 def _main(name: str) -> None:
 
-    from sentviz.data import datasets
-    from sentviz.data.lexicon import Lexicon
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from sentviz.lazy import pd, torch
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.presets import preset
 
 COMMAND = "python -m sentviz.papers.sentiformer.memory"
 MEASURED = Stored(
@@ -36,7 +37,6 @@ def peak(of: str, attention: str, tokens: int) -> float:
 
     from sentviz.models.encoder import Encoder
     from sentviz.models.protocol import Inputs
-    from sentviz.runs.presets import preset
 
     torch.manual_seed(0)
     torch.set_num_threads(1)

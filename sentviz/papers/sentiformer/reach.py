@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sentviz.data import datasets
 from sentviz.lazy import np, pd
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run
 
@@ -39,7 +41,6 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
         DataMissingError: the data set is not on this machine.
     """
 
-    from sentviz.data import datasets
     from sentviz.models.loading import load
 
     model, dataset = load(run), str(run.config["data"]["name"])
@@ -60,7 +61,6 @@ def main() -> None:
     """Measure every data set of the study that has a run with a window and weights; the rows of other data sets stay."""
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
-    from sentviz.runs.catalog import study_runs
 
     runs, able = study_runs().runs, []
     for dataset in DATASETS:

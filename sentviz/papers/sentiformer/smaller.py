@@ -11,15 +11,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.data import datasets
 from sentviz.lazy import pd, torch
+from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 FOLDER, COMMAND = Path(__file__).parent / "measured", "python -m sentviz.papers.sentiformer.smaller"
 COMPRESSED = Stored(
@@ -64,7 +65,6 @@ def compress(run: Run, bits: Sequence[int] = BITS, shares: Sequence[float] = PRU
         SentvizError: the run has no weights, or its data set is not available.
     """
 
-    from sentviz.data import datasets
     from sentviz.models.loading import load
 
     dataset = str(run.config["data"]["name"])
@@ -108,9 +108,6 @@ def curve() -> pd.DataFrame:
         InputError: nothing is measured.
     """
 
-    from sentviz.analysis.evaluation import wilson
-    from sentviz.papers.studies.means import combined
-
     frame = COMPRESSED.require()
     records = []
     for (way, _), each in frame.groupby(["way", "amount"], sort=False):
@@ -125,8 +122,6 @@ def curve() -> pd.DataFrame:
 
 
 def _main() -> None:
-
-    from sentviz.runs.store import Run
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("compress", "rows"))

@@ -28,6 +28,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs
 from sentviz.papers.sentiformer.separation import LABELS, LONGEST, WORDS, Places, Suffixes, drawn, f_star, places_of
+from sentviz.papers.studies.timing import with_machine
 from sentviz.runs.configs import EncoderConfig
 
 TRANSFORMER, GRU = "transformer, 1 layer, 2 heads", "GRU"
@@ -225,7 +226,6 @@ def main(positions: Sequence[str], seeds: int) -> None:
     """Train, and store in place of the rows with the same positions."""
 
     from sentviz.papers.sentiformer.separation import MEASURED
-    from sentviz.papers.studies.timing import with_machine
 
     for name in positions:
         frames = [separate(Setting(name, seed=seed)).accuracy.assign(seed=seed) for seed in range(seeds)]  # type: ignore[arg-type]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
+from sentviz.analysis.evaluation import Floats, wilson
 from sentviz.analysis.levels import p_of_interval
 from sentviz.lazy import torch
 from sentviz.papers.sentiformer import carriers, lengths, memory, prints
@@ -17,9 +18,6 @@ from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.analysis.evaluation import Floats
 
 HALF = 0.5  # share of errors from which "most" errors are meant
 SAME = 1e-5  # relative difference from which two computations of a head differ
@@ -151,8 +149,6 @@ def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
 
 def _neutral_errors(run: Run) -> tuple[dict[str, Any], float] | None:
     """Return the share of a run's errors on neutral rows with a Wilson interval, and the share of neutral rows; None without errors."""
-    from sentviz.analysis.evaluation import wilson
-
     counts = np.array(run.metrics()["test"]["confusion"])
     neutral, wrong = run.labels.index("neutral"), counts.sum() - np.trace(counts)
     if not wrong:

@@ -12,18 +12,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sentviz.analysis.evaluation import Floats
 from sentviz.lazy import pd
 from sentviz.papers.sentiformer import prints
+from sentviz.papers.sentiformer.presets import PRESETS
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.item_types import Column, Table
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    from sentviz.analysis.evaluation import Floats
+from sentviz.runs.presets import preset
 
 FOLDER = Path(__file__).parent / "measured"
 COMMAND = "python -m sentviz.papers.sentiformer.throughput"
@@ -68,7 +68,6 @@ def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int
     from sentviz.models.encoder import Encoder
     from sentviz.models.hub.encoder import transformers
     from sentviz.models.protocol import Inputs
-    from sentviz.runs.presets import preset
 
     torch.manual_seed(seed)
     hub, ids = transformers(), torch.randint(4, VOCABULARY, (batch, tokens))
@@ -182,7 +181,6 @@ def _networks(tokens: int, seed: int) -> dict[str, Any]:
     import torch
 
     from sentviz.models.encoder import Encoder
-    from sentviz.runs.presets import preset
 
     torch.manual_seed(seed)
     names = {"full": "sentiformer-full", "sparse": "sentiformer"}
@@ -222,8 +220,6 @@ def _training(tokens: int, batch: int, seed: int) -> Mapping[str, Callable[[], o
 
 
 def _shape() -> dict[str, Any]:
-    from sentviz.papers.sentiformer.presets import PRESETS
-
     return dict(PRESETS["sentiformer"].shape)
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sentviz.analysis.testset.word_counts import Counts, wordcloud_stop_words
+from sentviz.gallery.subjects import Answers
 from sentviz.lazy import pd
+from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.studies.stored import Stored
-
-if TYPE_CHECKING:
-    from sentviz.analysis.testset.word_counts import Counts
-    from sentviz.runs.store import Run
+from sentviz.runs.store import Run
 
 MEASURED = Stored(
     Path(__file__).parent / "measured" / "cloud_words.csv",
@@ -30,8 +29,6 @@ NAMED = {"TP": ("love", "thank", "lol"), "TN": ("sad", "miss", "work", "now", "g
 
 def ranks(counts: Counts, run: str) -> pd.DataFrame:
     """Return the rows of `MEASURED` for counted words: rank 1 is the most frequent word of a cell, 0 a word that is not in it."""
-
-    from sentviz.analysis.testset.word_counts import wordcloud_stop_words
 
     left_out = wordcloud_stop_words()
     content = [place for place, word in enumerate(counts.words) if word not in left_out]
@@ -52,8 +49,6 @@ def measure(runs: Iterable[Run]) -> pd.DataFrame:
         SentvizError: the tweets are not available.
     """
 
-    from sentviz.gallery.subjects import Answers
-    from sentviz.papers.sevenessxin.presets import ROPE
     from sentviz.papers.sevenessxin.study import configurations
 
     seeds = configurations(runs).get(f"7ess-v6-{ROPE}", [])

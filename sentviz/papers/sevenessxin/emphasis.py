@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.evaluation import bounds, mean_draws
+from sentviz.data import datasets
 from sentviz.lazy import pd
+from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
@@ -53,8 +56,6 @@ def measure(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
         frame: text and label, 1 for positive.
     """
 
-    from sentviz.analysis.evaluation import bounds, mean_draws
-
     changed_frame = frame.assign(text=[once(text) for text in frame["text"]])
     before, after = (model.forward(model.read(each))[0].argmax(axis=1) for each in (frame, changed_frame))
     labels = frame["label"].to_numpy()
@@ -70,9 +71,7 @@ def measure(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _main(name: str) -> None:
-    from sentviz.data import datasets
     from sentviz.models.loading import load
-    from sentviz.papers.sevenessxin.prints import DATASET
     from sentviz.runs.store import find
 
     run = find(name)

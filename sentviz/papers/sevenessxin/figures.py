@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Literal
 
 from sentviz import gallery
 from sentviz.errors import InputError
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Answers, Sentence, Study, sourced
+from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin.claims import BEST
+from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
+from sentviz.papers.sevenessxin.prints import DATASET, SENTENCES
+from sentviz.papers.sevenessxin.study import curve, sized
+from sentviz.papers.studies.collected import points
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem
 
 
 def _sets() -> Sequence[str]:
-    from sentviz.papers.sevenessxin.prints import DATASET
-
     return [DATASET]
 
 
@@ -33,9 +37,7 @@ def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") ->
         InputError: the paper does not print this metric, or there is no run.
     """
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.sevenessxin import prints
     from sentviz.papers.sevenessxin.study import beside, configurations
-    from sentviz.papers.studies.collected import points
 
     titles = prints.METRICS | {"validation_f1": "validation F1"}
     if metric not in titles:
@@ -58,8 +60,6 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: no version is trained in both phases.
     """
     from sentviz.figures.gains import gain_dots
-    from sentviz.papers.sevenessxin import prints
-    from sentviz.papers.sevenessxin.presets import both
     from sentviz.papers.sevenessxin.study import configurations, gains
 
     frame = gains(of.runs)
@@ -80,9 +80,6 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: nothing is measured.
     """
     from sentviz.figures.learning import learning_curve
-    from sentviz.papers.sevenessxin import prints
-    from sentviz.papers.sevenessxin.presets import VERSIONS, both
-    from sentviz.papers.sevenessxin.study import curve, sized
 
     frame = curve(of.runs)
     if frame["value"].isna().all():
@@ -103,8 +100,6 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
         InputError: none of the five versions is installed.
     """
     from sentviz.figures.curves import curves
-    from sentviz.papers.sevenessxin import prints
-    from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE
     from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 
     of_epochs = at_equal_epochs(of.runs) if equal == "epochs" else {}
@@ -130,7 +125,6 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = 
         InputError: the version is not installed.
     """
     from sentviz.figures.encoder_schema import encoder_schema
-    from sentviz.papers.sevenessxin import prints
     from sentviz.papers.sevenessxin.study import configurations
 
     by_version = configurations(of.runs)
@@ -181,7 +175,6 @@ def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figu
 
 def _shown(runs: Sequence[Run], *, weights: bool = False) -> list[Run]:
     """Return the first seed of the paper's best version, or of the first that fits; empty if no run fits."""
-    from sentviz.papers.sevenessxin.claims import BEST
     from sentviz.papers.sevenessxin.study import configurations
 
     able = {name: seeds[0] for name, seeds in configurations(runs).items() if seeds[0].has_weights or not weights}
@@ -194,8 +187,6 @@ def _matrix(runs: Sequence[Run]) -> list[PaperItem]:
 
 def _of_sentences(runs: Sequence[Run]) -> list[PaperItem]:
     """Draw the two sentences of the paper."""
-    from sentviz.papers.sevenessxin.prints import SENTENCES
-
     return [
         replace(gallery.make("token-importance", Sentence(run, text)), name=f"token-importance-{kind}")
         for run in _shown(runs, weights=True)

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.data import datasets
+from sentviz.data.cleaning import cleaned
 from sentviz.lazy import pd
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
@@ -69,8 +72,6 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    from sentviz.analysis.evaluation import wilson
-
     rows, records = min(map(len, train.values())), []
     for name, frame in train.items():
         some = frame.sample(rows, random_state=seed)
@@ -84,9 +85,6 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
 
 
 def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
-
-    from sentviz.data import datasets
-    from sentviz.data.cleaning import cleaned
 
     def read(name: str, split: str) -> pd.DataFrame:
         frame = datasets.load_split(name, split).frame

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sentviz.analysis.evaluation import bounds, mean_draws, wilson
+from sentviz.data import datasets
 from sentviz.lazy import pd
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
@@ -49,8 +51,6 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
         frame: text and label.
     """
 
-    from sentviz.analysis.evaluation import bounds, mean_draws, wilson
-
     rows = model.read(frame)
     (masked, own), (read, unmasked) = (model.forward(rows, model.intervention(change)) for change in ("", "term:mask=0"))
     labels, lengths = frame["label"].to_numpy(), np.array([len(row) for row in rows])
@@ -82,8 +82,6 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
         frame: text and label: 0 negative, 1 neutral, 2 positive; texts of which cleaning leaves nothing are left out.
     """
 
-    from sentviz.analysis.evaluation import wilson
-
     rows, _ = model.sift(frame)
     frame = frame[[row is not None for row in rows]]
     shares = softmax(model.forward([row for row in rows if row is not None])[0])
@@ -98,7 +96,6 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _main() -> None:
-    from sentviz.data import datasets
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 

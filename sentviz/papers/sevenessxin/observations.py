@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_testable, settled, strictest_finding
+from sentviz.analysis.evaluation import Floats
 from sentviz.papers.sevenessxin import cloud_words, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.analysis.evaluation import Floats
 
 CEILING = 0.8  # accuracy at which Sentiment140 is said to plateau
 LITTLE = 0.01  # difference of accuracies that is modest or marginal

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.analysis.evaluation import RESAMPLES, from_confusion, interval, wilson
+from sentviz.analysis.evaluation import RESAMPLES, from_confusion, holm, interval, wilson
 from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
 from sentviz.lazy import pd
@@ -83,8 +83,6 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
 
     Columns: version, row (its title), difference, low, high, p, adjusted, verdict, kind, seeds, n; printed, logged (differences). Shares.
     """
-
-    from sentviz.analysis.evaluation import holm
 
     every = list(runs)
     by_preset, spread = configurations(every), noise(every)

@@ -10,8 +10,10 @@ from pathlib import Path
 from sentviz.errors import InputError, RunError
 from sentviz.lazy import pd
 from sentviz.papers.studies.collected import configurations
+from sentviz.papers.studies.timing import threads
 from sentviz.runs.registry import studies
 from sentviz.runs.store import Run
+from sentviz.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,7 @@ def checked(run: Run, out: Path) -> Checked:
     Raises:
         SentvizError: it cannot be trained here, or the two were tested on other rows.
     """
-    from sentviz.papers.studies.timing import threads
     from sentviz.training import train
-    from sentviz.training.recipe import Recipe
 
     with threads(1):
         return beside(run, train(Recipe.of(run.config["recipe"]), out, progress=False))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study
+from sentviz.gallery.subjects import Study, sourced
 from sentviz.lazy import pd
+from sentviz.papers.studies.verdicts import runs_for_claims, verdicts
 from sentviz.runs.registry import find_paper, papers
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
-    from sentviz.runs.store import Run
 
 
 def _sets() -> Sequence[str]:
@@ -22,8 +23,6 @@ def _sets() -> Sequence[str]:
 
 @figure("claims-board", "Every claim with its verdict; of one paper by its name, or of all", Study, "board:board", sets=_sets)
 def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
-    from sentviz.papers.studies.verdicts import verdicts
-
     names = None if of.name == "all" else [of.name]
     return drawn(verdicts(of.runs, names), of.runs, chosen=chosen, theme=theme)
 
@@ -36,8 +35,6 @@ def drawn(
     The other options are those of `sentviz.figures.board.board`.
     """
     from sentviz.figures.board import board
-    from sentviz.gallery.subjects import sourced
-    from sentviz.papers.studies.verdicts import runs_for_claims
 
     available = list(runs)
     sources = [run for name in dict.fromkeys(claims["name"]) for run in runs_for_claims(find_paper(name), available)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure
+from sentviz.gallery.subjects import Study
 from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
@@ -123,7 +124,6 @@ def figure_maker(*figures: str | Mapping[str, Any], theme: str = "light") -> Mak
 
     def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
         from sentviz.gallery import FIGURES, make
-        from sentviz.gallery.subjects import Study
 
         items: list[PaperItem] = []
         for of in dict.fromkeys(of for setting in settings for of in FIGURES[setting["name"]].names):

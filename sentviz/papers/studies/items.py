@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from sentviz.analysis.claim import decided_in_words
 from sentviz.errors import InputError
+from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
@@ -131,8 +132,6 @@ def _printed_table(paper: Paper, name: str) -> Maker:
 
 def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
-        from sentviz.figures.beside import measured_beside_printed
-
         by_model = configurations(runs, dataset, _models(paper)[dataset])
         frame = beside_print(paper, runs, dataset)
         if frame[["printed", "value"]].isna().all(axis=None):

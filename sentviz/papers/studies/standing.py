@@ -20,6 +20,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.baselines import tfidf as trained_tfidf
 from sentviz.analysis.testset.baselines import vader as compound_scores
 from sentviz.analysis.testset.operating import expected_error
+from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets, demo
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
@@ -137,7 +138,6 @@ def evaluate_on_sets(who: str, digest: str, answer: Answer, sets: Iterable[Texts
 
 def of_run(run: Run) -> Answer:
     """Return a run's calibrated predictions as an answer."""
-    from sentviz.analysis.testset.rows import RowsSource, predicted
     from sentviz.models.loading import load
 
     model, side = load(run), np.array(sides(run.labels))

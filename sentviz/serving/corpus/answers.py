@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.maps.heads import each_row, measures
+from sentviz.analysis.testset.rows import RowsSource, predicted_rows
+from sentviz.analysis.testset.word_counts import count_words
 from sentviz.data.labels import canonical
+from sentviz.data.texts import TokenizedText, check_text
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.lazy import pa, pd, pq, torch
 from sentviz.runs.calibration import softmax
+from sentviz.runs.evidence import Chance
 from sentviz.serving.corpus.inputs import rows_of
 from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
 from sentviz.serving.corpus.reasons import chance_for, reasons
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
-    from sentviz.runs.evidence import Chance
 
 
 class Scorer:
@@ -72,9 +75,6 @@ class Scorer:
         return len(rows)
 
     def _count(self, task: Task, rows: pd.DataFrame, labels: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64]) -> None:
-        from sentviz.analysis.testset.rows import RowsSource, predicted_rows
-        from sentviz.analysis.testset.word_counts import count_words
-
         read = predicted >= 0
         columns = {"id": np.arange(read.sum()), "label": labels[read]}
         columns |= {name: rows[name][read].to_numpy() for name in ("text", "text_pair") if name in rows}
@@ -88,9 +88,6 @@ class Scorer:
 
 def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None], list[str], npt.NDArray[np.int32]]:
     """Return each row as the model reads it, None if it cannot be read, a remark on each row, and how many of its tokens are not read."""
-    from sentviz.data.texts import check_text
-    from sentviz.errors import InputError
-
     remarks = rows["problem"].tolist()
     for role, name in (("text", "text"), ("text_pair", "second text")):
         for place, text in enumerate(rows.get(role, ())):
@@ -134,8 +131,6 @@ def _predict(
 
 def _attention(model: Model, rows: Sequence[TokenizedText]) -> npt.NDArray[np.float32]:
     """Return the attention measures of each row, (n, L x H x measures) float32; NaN for a text without tokens."""
-    from sentviz.analysis.maps.heads import each_row, measures
-
     has = model.capabilities
     measured = np.full((len(rows), has.layers, has.heads, len(measures(model.cls))), np.nan, dtype=np.float32)
     readable = [place for place, row in enumerate(rows) if len(row)]

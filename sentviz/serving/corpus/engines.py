@@ -19,6 +19,7 @@ from sentviz.lazy import torch
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.inputs import Source, survey_files
+from sentviz.serving.corpus.on_ray import score_on_ray
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, Task, prepare, remove_unfinished
 
 RowsDone = Callable[[int], object]  # called with the number of rows of each part that was written
@@ -109,8 +110,6 @@ def score_sources(
         rows_done(0)
         try:
             if left and engine == "ray":
-                from sentviz.serving.corpus.on_ray import score_on_ray
-
                 score_on_ray(job, left, workers, address, rows_done)
             elif left and workers > 1:
                 score_in_processes(job, left, workers, rows_done)

@@ -19,19 +19,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
 from sentviz.io.files import read_regular, replacing
 from sentviz.lazy import pa, pd, pq
 from sentviz.runs.store import Run, version
 from sentviz.serving.corpus.inputs import Source
-
-if TYPE_CHECKING:
-    from sentviz.analysis.testset.rows import Rows
 
 INDEX, WORDS, KEY, FORMAT = "_index.json", "_words", b"sentviz", 1
 MAX_INDEX = 1 << 28  # size of the index in bytes
@@ -232,8 +230,6 @@ class Scored:
 
     def rows(self, place: int | None = None) -> Rows:
         """Return the predicted rows of one part, or of all, without their texts, as pages and statistics use them."""
-
-        from sentviz.analysis.testset.rows import RowsSource, predicted_rows
 
         columns = ["file", "row", *(["label"] if self._labelled else []), *self.classes]
         places = range(len(self.parts)) if place is None else [place]

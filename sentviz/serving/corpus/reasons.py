@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.explain.headline import reason, supported
+from sentviz.analysis.explain.leave_out import words
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.lazy import pa, pd
+from sentviz.runs.evidence import Chance
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
-    from sentviz.runs.evidence import Chance
-    from sentviz.runs.store import Run
 
 WORDS = 5  # words of a row that are named
 COLUMNS = ("reason", *(f"{what}_{place}" for place in range(1, WORDS + 1) for what in ("word", "value")))
@@ -45,9 +47,6 @@ def reasons(model: Model, rows: pd.DataFrame, readings: Sequence[TokenizedText |
 
 
 def _of_text(model: Model, text: str, pair: str | None, chance: Chance) -> list[Any]:
-    from sentviz.analysis.explain.headline import reason, supported
-    from sentviz.analysis.explain.leave_out import words
-
     try:
         trace = supported(model, model.trace(text, pair, maps=False), chance)
     except InputError as error:

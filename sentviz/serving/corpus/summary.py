@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.maps.heads import MEASURES, Sums
+from sentviz.analysis.testset.word_counts import Counts
 from sentviz.errors import InputError
 from sentviz.lazy import pd
 from sentviz.serving.corpus.output import WORDS, Scored
 
 if TYPE_CHECKING:
-    from sentviz.analysis.testset.word_counts import Counts
     from sentviz.models.model import Progress
 
 
@@ -48,8 +49,6 @@ def heads(scored: Scored, progress: Progress | None = None) -> pd.DataFrame:
     Raises:
         InputError: the corpus was scored without attention, or no row could be read.
     """
-    from sentviz.analysis.maps.heads import MEASURES, Sums
-
     if not scored.options.attention:
         raise InputError(f"{scored.folder} was scored without --attention.")
     shape = scored.index["shape"]

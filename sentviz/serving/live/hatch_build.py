@@ -9,12 +9,11 @@ import runpy
 import tarfile
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-if TYPE_CHECKING:
-    from sentviz.serving.live.pinned import Package
+from sentviz.serving.live.pinned import Package
 
 ROOT = Path(__file__).parents[3]
 

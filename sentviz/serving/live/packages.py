@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 import tarfile
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from sentviz.data.fetch.download import RemoteFile, fetch
+from sentviz.data.fetch.download import Progress, RemoteFile, fetch
 from sentviz.errors import DataMissingError
 from sentviz.io.paths import CARRIED, home
 from sentviz.serving.live.pinned import Package
-
-if TYPE_CHECKING:
-    from sentviz.data.fetch.download import Progress
 
 _EXPORTS = re.compile(r"export\s*\{([^}]*)\}\s*;?\s*$")
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)

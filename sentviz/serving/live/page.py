@@ -15,30 +15,28 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.analysis.explain import SCORES, ends, explained
 from sentviz.browser import canvas, page
 from sentviz.browser.canvas import canvas_data, scene_of
 from sentviz.browser.kit import KIT, bundle
+from sentviz.data.fetch.download import Progress
 from sentviz.errors import InputError, RunError
 from sentviz.figures.colours import Theme
 from sentviz.figures.maps import component_name
 from sentviz.io.files import replacing
 from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.runs import store
 from sentviz.runs.bases import find_base
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 from sentviz.serving.live.fit import check
 from sentviz.serving.live.packages import as_script, files
 from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from sentviz.serving.onnx import export
 from sentviz.serving.onnx.session import SMALL, WHOLE
-
-if TYPE_CHECKING:
-    from sentviz.data.fetch.download import Progress
-    from sentviz.models.model import Model
-    from sentviz.runs.trace import Trace
 
 HERE = Path(page.__file__).parent / "live"
 LICENCES = Path(__file__).parent
