@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from difflib import unified_diff
@@ -27,18 +28,36 @@ pytestmark = SHIPPED
 NDT, FUSED, HARDMAX = MEASUREMENTS
 OUTLINES = STORED.with_name("pages")
 LONGEST = 160  # characters of a text that are stored
-CHANGING = re.compile(r"\b[0-9a-f]{12}\b")  # digests
+VARYING = (
+    "id",
+    "url",
+    "form_id",
+    "deferred_file_id",
+    "js_content",
+    "css_content",
+    "html_content",
+    "spec",
+)  # parts of elements that say nothing to a reader, or are tested as files
+DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+CHANGING = re.compile(r"\b[0-9a-f]{12,}\b")  # digests and the key of a visitor
 LIBRARY = ("claims", "runs", "data", "glossary")
 PAPERS = tuple(find_paper(name).page.url for name in BUILT_IN)
 
 
 def label(element: Any) -> str:
-    """Return what an element says: its label and value; of a table its columns."""
+    """Return what an element says, its label and value or the columns of a table, and a digest of all its settings and contents."""
     value = getattr(element, "value", "")
     if isinstance(value, pd.DataFrame):
-        return ", ".join(map(str, value.columns))
+        timeless = value.drop(columns="milliseconds", errors="ignore")
+        return f"{', '.join(map(str, value.columns))} #{digest(timeless.to_csv())}"
     said = [str(part) for part in (getattr(element, "label", ""), value) if part not in ("", None)]
-    return CHANGING.sub("…", " ".join(dict.fromkeys(said)))[:LONGEST]
+    settings = [f"{field.name} {part}" for field, part in element.proto.ListFields() if field.name not in VARYING]
+    return f"{CHANGING.sub('…', ' '.join(dict.fromkeys(said)))[:LONGEST]} #{'' if element.type == 'plotly_chart' else digest(*settings)}"
+
+
+def digest(*texts: str) -> str:
+    """Return six hex digits of some texts without numbers that have decimals, in which machines differ."""
+    return hashlib.sha256(DECIMALS.sub("", CHANGING.sub("", "\0".join(texts))).encode()).hexdigest()[:6]
 
 
 def outline(block: Any, depth: int = 0) -> Iterator[str]:
@@ -58,16 +77,20 @@ def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield every page of a run as it opens with the first run, its parts, and the pages on which the other two runs have more."""
     for page in (page for page in PAGES if page not in PAPERS and page not in LIBRARY):
         yield page, {}
-    yield from parts("attention", look=("long", "bertviz", "layers", "scores"))
-    yield from parts("confusion", view=("curves", "calibration"), slice=("cell=1,0",), versus=(FUSED,))
-    yield "words", {"words": "count"}
-    yield "embeddings", {"dims": "3"}
-    yield "scalars", {"scale": "change"}
-    yield "curves", {"axis": "step"}
-    yield "compare", {"versus": FUSED}
-    yield "explore", {"text": "a dull, warm song", "off": "1.1"}
+    yield from parts("explore", text=("a dull, warm song",), off=("1.1~2.2",), token=("2",), large=("chosen",), target=("positive",))
+    yield from parts("explore", mix=("1.2.0.5",), row=("test-3",), versus=(FUSED,))
+    yield from parts("attention", look=("long", "bertviz", "layers", "scores"), specials=("hide",), token=("2",), component=("2",))
+    yield from parts("confusion", view=("curves", "calibration"), versus=(FUSED,), over=("demo",), row=("test-3",))
+    yield from parts("confusion", slice=("cell=1,0", "cell=1,1", "words=3-5", "lasso=nonsense"))
+    yield from parts("words", words=("count",), stops=("keep",), slice=("cell=1,1",))
+    yield from parts("embeddings", dims=("3",), over=("demo",), slice=("cell=1,1",))
+    yield from parts("scalars", scale=("change",))
+    yield from parts("curves", axis=("step",), seeds=("bands",))
+    yield from parts("compare", versus=(FUSED,), row=("test-3",))
+    yield from parts("comparison", versus=(FUSED,), over=("demo",))
     for look in ("maps", "lexicon", "gates"):
         yield "attention", {"run": FUSED, "look": look}
+    yield from parts("explore", strength=("gate.0.5",), gates=("2.shut",))
     yield "cls", {"run": FUSED}
     yield "scalars", {"run": FUSED}
     for lab in ("review", "playground", "leaders"):
