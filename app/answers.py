@@ -22,7 +22,7 @@ from sentviz.analysis.maps.silenced import silenced
 from sentviz.data import datasets, demo
 from sentviz.data.behaviour import find_case
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.budget import Budget
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance

@@ -255,11 +255,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
 
 
 def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
-    """Return the predictions that a visitor's own file has of one model.
-
-    Raises:
-        InputError: in one sentence for the visitor.
-    """
+    """Return the predictions that a visitor's own file has of one model."""
 
     def read() -> Rows:
         name = mine.name if answers.model == NO_MODEL else f"{answers.model} ({mine.name})"

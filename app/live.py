@@ -77,7 +77,7 @@ class Question:
         """Read the body of a request.
 
         Raises:
-            InputError: the body is not a question. ClientDisconnect: the browser closed the connection.
+            ClientDisconnect: the browser closed the connection.
         """
         body = b""
         async for part in request.stream():

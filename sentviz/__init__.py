@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.io.late import PLACES
-from sentviz.lazy import package_names
+from sentviz.io.lazy import PLACES, package_names
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.direct import direct_attribution

@@ -18,7 +18,7 @@ from tests.tools.syntax import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
-    *("errors", "lazy", "io", "data", "runs", "models", "analysis", "figures"),
+    *("errors", "io", "data", "runs", "models", "analysis", "figures"),
     *("browser", "gallery", "export", "training", "papers", "serving", "cli"),
 )
 """The entries of the library: each imports those before it. The app imports all of them; `sentviz/__init__.py` stands above all."""

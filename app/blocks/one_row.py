@@ -15,7 +15,7 @@ from app.text import md
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import SentvizError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 NOTE = 500  # characters of a note

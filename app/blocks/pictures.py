@@ -23,8 +23,8 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
 from sentviz.figures.scatter import measured
+from sentviz.io.lazy import pd
 from sentviz.io.paths import home
-from sentviz.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
 
@@ -89,7 +89,6 @@ def source(rows: Rows) -> VectorSource:
     """Return the rows to draw: the sample whose vectors ship with the run, or all rows, at most 25,000.
 
     Raises:
-        InputError: the predictions come without a model.
         RunError: the sample is damaged.
     """
     run, n = rows.source.require_run("vectors"), len(rows)
@@ -121,11 +120,7 @@ def _vectors(disk: Cache, of: VectorSource) -> list[npt.NDArray[np.float16] | No
 
 
 def available_projections(of: VectorSource, method: str, dims: int) -> dict[int, Projection]:
-    """Return the available projections by layer, from the last one down. PCA is available for every layer with vectors.
-
-    Raises:
-        InputError: too few rows, or damaged vectors.
-    """
+    """Return the available projections by layer, from the last one down. PCA is available for every layer with vectors."""
     vectors = _vectors(_cache(), of)
     if method == "pca":
         return _pca(of.key, dims, sum(x is None for x in vectors), vectors)
@@ -157,11 +152,7 @@ def measured_of(of: VectorSource, projection: Projection, layer: int) -> pd.Data
 
 
 def silhouettes(of: VectorSource, projection: Projection, layer: int, theme: Theme) -> Figure:
-    """Return the silhouettes of `measured_of` as a figure, drawn once.
-
-    Raises:
-        InputError: there are no silhouettes.
-    """
+    """Return the silhouettes of `measured_of` as a figure, drawn once."""
     return _silhouettes(_labels_of(of, projection, layer)[0], theme, measured_of(of, projection, layer))
 
 
@@ -233,11 +224,7 @@ def _layer(layer: int) -> str:
 def placed(
     of: VectorSource, projections: dict[int, Projection], text: str, pair: str | None = None
 ) -> dict[int, npt.NDArray[np.float64]] | None:
-    """Return the place of a text, or of a pair, in the pictures by layer, (dims,) each; None if it is being computed or cannot be.
-
-    Raises:
-        InputError: the text cannot be read.
-    """
+    """Return the place of a text, or of a pair, in the pictures by layer, (dims,) each; None if it is being computed or cannot be."""
     if not of.run.has_weights:
         st.caption(f"{md(of.run.name)} ships without weights, so it cannot read a sentence and place it in the picture.")
         return None

@@ -25,7 +25,7 @@ from sentviz.data.own_columns import PREFIX
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import WITHOUT_ROWS
 
 ORDERS = {

@@ -68,11 +68,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict of a test and its evidence; for a claim that was tested on several kinds of rows, also the finding on each kind.
-
-    Raises:
-        InputError: the verdict is not a code of `Verdict`.
-    """
+    """The verdict of a test and its evidence; for a claim that was tested on several kinds of rows, also the finding on each kind."""
 
     verdict: Verdict
     evidence: str
@@ -240,11 +236,7 @@ def _check_kind(statement: str, kind: str) -> None:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, its place in the paper, its reference, its kind, and its test.
-
-    Raises:
-        InputError: the kind is not one of `KINDS`.
-    """
+    """A statement in our words, its place in the paper, its reference, its kind, and its test."""
 
     id: str  # unique within the paper, unchanged if the statement is reworded: links and stored verdicts rest on it
     statement: str
@@ -277,9 +269,6 @@ class Row:
     """A row of a paper's board: one statement about one or several data sets, each a claim.
 
     Rows with the same `short`, `against` and `kind` are drawn as one row.
-
-    Raises:
-        InputError: the kind is not one of `KINDS`.
     """
 
     short: str

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
@@ -127,8 +127,6 @@ def wilson(right: npt.ArrayLike, n: npt.ArrayLike, z: float = Z) -> tuple[Floats
 
     Args:
         z: quantile of the normal distribution; by default that of 95 % intervals.
-    Raises:
-        InputError: there are no rows, or more right rows than rows.
     """
     hits, rows = np.asarray(right, np.float64), np.asarray(n, np.float64)
     if ((rows <= 0) | (hits < 0) | (hits > rows)).any():
@@ -238,9 +236,6 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values adjusted for their number (Holm 1979), in the same order.
 
     An adjusted value below α is significant at familywise level α.
-
-    Raises:
-        InputError: a p-value is not a number from 0 to 1.
     """
     if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
         raise InputError(f"A p-value must be from 0 to 1. Outside this range: {', '.join(wrong)}.")

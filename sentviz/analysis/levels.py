@@ -34,9 +34,6 @@ def equivalent(low: float, high: float, margin: float) -> bool | None:
 
     True if the 95 % interval lies inside (-margin, +margin), which is stricter than the usual 90 % interval: each one-sided test has a
     level of 2.5 %. False if the interval lies beyond one end of the margin.
-
-    Raises:
-        InputError: the margin is not positive.
     """
     if margin <= 0:
         raise InputError("A margin must be larger than 0.")
@@ -61,9 +58,6 @@ def false_discovery(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values adjusted by Benjamini and Hochberg (1995), in the same order.
 
     If all claims with an adjusted value of at most 5 % are believed, 5 % of them are expected to be wrong.
-
-    Raises:
-        InputError: a p-value is not a number from 0 to 1.
     """
     if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
         raise InputError(f"A p-value must be from 0 to 1. Outside this range: {', '.join(wrong)}.")

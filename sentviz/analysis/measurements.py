@@ -18,7 +18,7 @@ from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.given import is_file
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, attach_files, check_attachable
@@ -38,11 +38,7 @@ class Measurement:
     lacks: Callable[[Capabilities], str] = lambda has: ""  # why a model cannot be measured, as a predicate; "" if it can
 
     def check(self, of: Run | Model) -> None:
-        """Check, before rows or lexicons are read, that a model has what is measured.
-
-        Raises:
-            InputError: it does not.
-        """
+        """Check, before rows or lexicons are read, that a model has what is measured."""
         if why := self.lacks(of.capabilities):
             raise InputError(f"{of.name} {why}.")
 
@@ -56,7 +52,6 @@ def measure(name: str, run: Run, split: str = "", *, progress: Progress | None =
         options: options of the command of this name.
     Raises:
         DataMissingError: the rows are not installed.
-        InputError: the run's model does not have what is measured.
         RunError: the run has no weights, or its folder cannot be written.
     """
     kind = MEASUREMENTS[name]
@@ -70,8 +65,6 @@ def measure_on(name: str, model: Model, rows: Split, *, progress: Progress | Non
 
     Args:
         name, options: as for `measure`.
-    Raises:
-        InputError: the model does not have what is measured.
     """
     MEASUREMENTS[name].check(model)
     over = MEASUREMENTS[name].over

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.lazy import special
+from sentviz.io.lazy import special
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -78,8 +78,6 @@ def compare_correctness(
     Args:
         noise: pooled over configurations; default: over the two models.
         fixed: for each model, whether it is one finished model and not a sample of trainings: chance in training then adds nothing to it.
-    Raises:
-        InputError: a model needs the pooled noise, and there is none.
     """
     noise = noise or pooled_noise([side for side in (of_a, of_b) if side.shape[1] > 1])
     sides = [side for side, is_fixed in zip((of_a, of_b), fixed, strict=True) if not is_fixed]

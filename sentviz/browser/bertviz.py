@@ -92,8 +92,6 @@ def bertviz_html(
         layers, heads: layers and heads to show, counted from 0; by default all of the trace.
     Raises:
         MissingMapError: the trace does not have those maps.
-        InputError: the neuron view cannot show the map (`sentviz.browser.neuron`); there is no layer or head; or there are more lines or
-            numbers than `LINES` and `WEIGHTS` allow.
         SentvizError: the packages are not installed.
     """
     if view not in _HELP:

@@ -69,7 +69,6 @@ def vectors(trace: Trace, component: int | str, layers: Sequence[int], heads: Se
     """Return the queries, keys and maps of a component, counted from 0, or of the only one for "effective".
 
     Raises:
-        InputError: `why_no_vectors` has a reason.
         MissingMapError: the trace does not hold a layer, head or component.
     """
     if why := why_no_vectors(trace, component):

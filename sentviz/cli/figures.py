@@ -41,11 +41,7 @@ def figure_list(name: str | None) -> str:
 
 
 def draw_panel(words: str) -> Figure:
-    """Draw a figure from one line, such as "sst2/ndt-unit-2 attention layer=2 text='Not bad.'".
-
-    Raises:
-        InputError: the line does not begin with a run, or data set, and a figure; also as for `parse_options` and `sentviz.gallery.draw`.
-    """
+    """Draw a figure from one line, such as "sst2/ndt-unit-2 attention layer=2 text='Not bad.'"."""
     from sentviz.gallery import draw
     from sentviz.gallery.registry import find_figure
     from sentviz.runs.store import find
@@ -85,8 +81,6 @@ def parse_options(spec: FigureSpec, named: Mapping[str, Any], more: Sequence[str
     Args:
         named: options of the command `sentviz export`, by name.
         more: further options, as NAME=VALUE.
-    Raises:
-        InputError: the figure does not take an option, a value has the wrong type, or the run lacks that layer, head or component.
     """
     typed = dict(named)
     for part in more:

@@ -14,8 +14,8 @@ from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows
 from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.figures.text import visible
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import write_csv
-from sentviz.lazy import pd
 
 LISTED = 10  # mistakes that are listed
 CUT = 90  # characters of a text

@@ -9,7 +9,7 @@ import click
 
 from sentviz.cli.own import Given, given_options, reading_options
 from sentviz.cli.terminal import command, main, print_metrics, progress_bar
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import click
 
 from sentviz.cli.own import Given, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
-from sentviz.lazy import np
+from sentviz.io.lazy import np
 
 
 @main.command()

@@ -11,7 +11,7 @@ import click
 from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
 from sentviz.errors import InputError
-from sentviz.lazy import np
+from sentviz.io.lazy import np
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run

@@ -12,8 +12,8 @@ from sentviz.cli.judged import CUT
 from sentviz.data.labels import Reading
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.text import visible
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import write_csv
-from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sentviz.cli.terminal import command, listener, listing, main, print_metrics
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run

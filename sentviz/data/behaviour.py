@@ -22,8 +22,8 @@ import numpy as np
 from sentviz.data.templates import SLOT, with_particles
 from sentviz.errors import InputError, nearest
 from sentviz.io.documents import read_toml
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import plain_csv
-from sentviz.lazy import pd
 
 LANGUAGES = {"en": "English", "ko": "Korean"}
 FUNCTIONALITY, INVARIANCE, DIRECTION = "minimum functionality", "invariance", "direction"
@@ -70,11 +70,7 @@ class Templates:
 
 @cache
 def built_in(language: str) -> Templates:
-    """Return the templates of a language.
-
-    Raises:
-        InputError: there are none in this language.
-    """
+    """Return the templates of a language."""
     if language not in _FILES:
         raise InputError(f"There are cases in {' and '.join(LANGUAGES.values())}, not in the language {language!r}.")
     path = Path(__file__).with_name(_FILES[language])
@@ -82,11 +78,7 @@ def built_in(language: str) -> Templates:
 
 
 def read_templates(path: str | Path, language: str = "en") -> Templates:
-    """Return the templates of a user's file, which may also use the lists of the built-in templates of a language.
-
-    Raises:
-        InputError: the file cannot be read, or a template names a missing list; the message names the template.
-    """
+    """Return the templates of a user's file, which may also use the lists of the built-in templates of a language."""
     name = Path(path).name
     return _checked(read_toml(path, MOST_BYTES, name), name, built_in(language).slots)
 
@@ -100,8 +92,6 @@ def cases(language: str = "en", *, seed: int = 0, each: int = EACH, templates: T
     Frame:
         id; capability; kind; text; before (the text before the edit, "" for minimum functionality); expects (a key of `KINDS` without
         "typos"); random (the text before after a random edit of the same size, "" for minimum functionality).
-    Raises:
-        InputError: `each` is out of range, or there is no such language.
     """
     if not 1 <= each <= MOST:
         raise InputError(f"A capability has 1 to {MOST:,} cases, not {each:,}.")
@@ -241,11 +231,7 @@ def random_edit(before: str, after: str, words: Sequence[str], rng: np.random.Ge
 
 
 def _checked(tables: Mapping[str, Any], file: str, more: Mapping[str, Sequence[str]]) -> Templates:
-    """Return the templates of a file's tables, which may also name the lists of `more`.
-
-    Raises:
-        InputError: something is missing or has the wrong type.
-    """
+    """Return the templates of a file's tables, which may also name the lists of `more`."""
     slots = {**more, **_table(tables.get("slots", {}), f"[slots] of {file}")}
     for name, entries in slots.items():
         if not _is_texts(entries):

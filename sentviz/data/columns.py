@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sentviz.errors import InputError, nearest
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 TEXT_NAMES = (
     *("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message"),
@@ -29,11 +29,7 @@ def usual(columns: Sequence[str], names: Sequence[str]) -> str:
 
 
 def check_columns(chosen: Iterable[str], columns: Sequence[str], name: str) -> None:
-    """Check that a table has the chosen columns. The name "" stands for no column.
-
-    Raises:
-        InputError: it lacks one; the message names the nearest.
-    """
+    """Check that a table has the chosen columns. The name "" stands for no column."""
     for column in filter(None, chosen):
         if column not in columns:
             listed = ", ".join(columns[:LISTED]) + (f" and {len(columns) - LISTED:,} more" if len(columns) > LISTED else "")

@@ -25,8 +25,8 @@ from sentviz.data.own_columns import PREFIX
 from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError, nearest
 from sentviz.io.files import sha256
+from sentviz.io.lazy import pd
 from sentviz.io.paths import home
-from sentviz.lazy import pd
 
 LEFT_OUT, MIDDLE = -1, -2  # labels of rows that are left out, and of rows between the classes
 _SEED = 0
@@ -56,11 +56,7 @@ class Split:
 
 
 def info(name: str) -> DatasetInfo:
-    """Return the description of the data set `name`.
-
-    Raises:
-        InputError: there is no such data set; the message names similar ones.
-    """
+    """Return the description of the data set `name`."""
     if (item := _registry().get(name)) is not None:
         return item
     own = _own()
@@ -126,11 +122,7 @@ def folders() -> list[Path]:
 
 
 def part_info(name: str, part: str) -> Part:
-    """Return the description of one part; the part may belong to another data set, as in ``known("sst5_trees", "sst5/dev")``.
-
-    Raises:
-        InputError: there is no such data set or part.
-    """
+    """Return the description of one part; the part may belong to another data set, as in ``known("sst5_trees", "sst5/dev")``."""
     name, part = origin(name, part)
     if part not in (parts := info(name).parts):
         raise InputError(f"The data set {name} has no part {part!r}; its parts are: {', '.join(parts) or 'none'}.")
@@ -157,7 +149,6 @@ def require(name: str) -> None:
     """Check that the files of a data set are installed.
 
     Raises:
-        InputError: there is no such data set.
         DataMissingError: a file is not installed; the message says how to get it.
     """
     for part in missing_parts(info(name)):
@@ -171,7 +162,6 @@ def load_file(name: str, part: str) -> pd.DataFrame:
     ``"train-123"``. Empty texts are included.
 
     Raises:
-        InputError: there is no such data set or part.
         DataMissingError: the file is not installed or cannot be read; the message says how to get it.
     """
     import pyarrow
@@ -222,7 +212,6 @@ def digest(name: str, part: str) -> str:
     """Return the SHA-256 of an installed file, as 64 hex digits.
 
     Raises:
-        InputError: there is no such data set or part.
         DataMissingError: the file is not installed.
     """
     return sha256(_path(name, part))
@@ -234,7 +223,6 @@ def verify(name: str) -> None:
     Side tables that are not installed are skipped.
 
     Raises:
-        InputError: there is no such data set.
         DataMissingError: a file is not installed, or neither its bytes nor its rows are the known ones.
     """
     item = info(name)
@@ -279,7 +267,6 @@ def load_split(name: str, split: str) -> Split:
     Args:
         split: ``"train"``, ``"validation"`` or ``"test"``, if the data set has it; for sst2 and sentiment140 also ``"official_test"``.
     Raises:
-        InputError: there is no such data set or split.
         DataMissingError: a file is not installed or cannot be read.
         SentvizError: the files do not have the expected rows, labels or unique ids.
     """
@@ -332,11 +319,7 @@ def _file(item: DatasetInfo, part: str, mixture: bool) -> pd.DataFrame:
 
 
 def first_rows(split: Split, rows: int) -> Split:
-    """Return the first rows of a split, the same number of each class. A smaller result is always a part of a larger one.
-
-    Raises:
-        InputError: `rows` is not divisible by the number of classes, or a class has too few rows.
-    """
+    """Return the first rows of a split, the same number of each class. A smaller result is always a part of a larger one."""
     each, rest = divmod(rows, len(split.labels))
     frame = split.frame[(split.frame["label"] >= 0) & (split.frame.groupby("label").cumcount() < each)].reset_index(drop=True)
     if rest or len(frame) < rows:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from sentviz.data.labels import by_name, stars_of
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 LABELS = ("negative", "positive")
 PHENOMENA = ("plain", "intensity", "contrast", "negation", "comparison", "idiom", "sarcasm", "implicit", "code-mixed")

@@ -30,11 +30,7 @@ Cell = str | float | int | None
 
 
 class Workbook:
-    """An Excel workbook: its sheets that have cells, in order, and their rows.
-
-    Raises:
-        InputError: the file is damaged, or unpacks to more than the limits.
-    """
+    """An Excel workbook: its sheets that have cells, in order, and their rows."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
@@ -62,11 +58,7 @@ class Workbook:
         return _strings(self._book, self.name)
 
     def chosen(self, sheet: str = "") -> str:
-        """Return the name of a sheet after a check; by default that of the visible sheet that looks most like a table of texts.
-
-        Raises:
-            InputError: there is no such sheet.
-        """
+        """Return the name of a sheet after a check; by default that of the visible sheet that looks most like a table of texts."""
         if not sheet:
             visible = [name for name in self.sheets if name not in self._hidden] or self.sheets
             return visible[0] if len(visible) == 1 else max(visible, key=self._likeness)
@@ -89,8 +81,6 @@ class Workbook:
 
         Args:
             columns: maximum number of columns.
-        Raises:
-            InputError: the sheet is damaged, or has more columns.
         """
         with _one_sentence(self.name):
             for row in _elements(self._book, self._members[sheet], "row", self.name):

@@ -81,8 +81,6 @@ def detect(file: BinaryIO, name: str, suffix: str, encoding: str = "") -> Format
 
     Args:
         encoding: encoding of a text file; "" = found from its bytes.
-    Raises:
-        InputError: the file is empty or is not a table of text, or there is no such encoding.
     """
     file.seek(0)
     beginning = file.read(BEGINNING)
@@ -128,11 +126,7 @@ def detect(file: BinaryIO, name: str, suffix: str, encoding: str = "") -> Format
 
 
 def check_names(names: Sequence[str], name: str) -> None:
-    """Check the names of columns.
-
-    Raises:
-        InputError: two columns have the same name, or a name is not in the file's encoding.
-    """
+    """Check the names of columns."""
     if any(HALF.search(column) for column in names):
         raise InputError(f"A column name of {name} is not in the encoding of the file. Save the file as UTF-8.")
     seen: set[str] = set()
@@ -209,11 +203,7 @@ def _named(encoding: str) -> str:
 
 
 def _encoding(file: BinaryIO, name: str) -> str:
-    """Return the first of the usual encodings that fits every byte of a file.
-
-    Raises:
-        InputError: none fits, or the file has null characters.
-    """
+    """Return the first of the usual encodings that fits every byte of a file."""
     for encoding in ENCODINGS:
         file.seek(0)
         decoder, hangul, foreign = codecs.getincrementaldecoder(encoding)(), 0, 0
@@ -245,11 +235,7 @@ def _read_as(name: str, encoding: str) -> str:
 
 
 def records(file: BinaryIO, form: Format, start: int, end: int, name: str) -> Iterator[Record]:
-    """Yield each row of a range of bytes of a file that is read by lines.
-
-    Raises:
-        InputError: a quotation mark is never closed, or a row has more fields than the header or more than `MAX_LINE` bytes.
-    """
+    """Yield each row of a range of bytes of a file that is read by lines."""
     if form.kind == "csv":
         for row, (cells, at) in enumerate(_csv_records(file, form, start, end, name), form.first):
             if len(cells) > len(form.header) and any(cells[len(form.header) :]):

@@ -19,8 +19,8 @@ from sentviz.data.mine import add_data, from_file, place, read
 from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import plain_csv
-from sentviz.lazy import pd
 
 EVERY = "all rows"  # split of a file's rows
 UNLABELLED = "and no column is known to hold labels; --label names it."
@@ -111,9 +111,6 @@ def in_library(source: str) -> tuple[str, str]:
     """Return the name of a data set, and how it was understood if it was given as a file: it is then in the user's library.
 
     A file that is in the library already, with the same rows, is not stored again.
-
-    Raises:
-        InputError: the file cannot become a data set, or other rows have its name.
     """
 
     if not is_file(source):

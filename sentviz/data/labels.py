@@ -71,8 +71,6 @@ class Reading:
 
         Args:
             labels: class of each written label, also as text: 1=negative,2=positive.
-        Raises:
-            InputError: a choice has another form.
         """
         if isinstance(labels, str):
             parts = [part.partition("=") for part in labels.split(",") if part.strip()]

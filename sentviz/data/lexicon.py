@@ -28,7 +28,7 @@ from sentviz.data import datasets
 from sentviz.data.texts import is_blank
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.integer[Any]]
@@ -76,9 +76,6 @@ class Lexicon:
         """Build a lexicon from a table with term and polarity, or with term, form, n_pos, n_neut, n_neg and intensity.
 
         A term that appears twice gets the mean of its values.
-
-        Raises:
-            InputError: a column is missing, or no row has a term and a number.
         """
         counts = ["n_pos", "n_neut", "n_neg"]
         columns = ["term", "form", *counts, "intensity"] if set(counts) <= set(frame) else ["term", "polarity"]
@@ -115,11 +112,7 @@ class Lexicon:
         return [ids if len(ids) == 1 else ids[:0] for ids in spelt] if self.whole_words else spelt
 
     def polarity(self, tokenizer: Tokenizer, smoothing: float = SMOOTHING) -> Floats:
-        """Return lambda(x) of every entry of a vocabulary, (V, 3); neutral for entries that no term contains and for special ones.
-
-        Raises:
-            InputError: `smoothing` is negative.
-        """
+        """Return lambda(x) of every entry of a vocabulary, (V, 3); neutral for entries that no term contains and for special ones."""
         if not smoothing >= 0:
             raise InputError(f"Smoothing must be 0 or more, not {smoothing}.")
         sums = np.zeros((tokenizer.vocab_size, 3))

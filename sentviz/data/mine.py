@@ -24,7 +24,7 @@ from sentviz.data.understanding import SPLITS, Choices, Understood, understand
 from sentviz.data.upload import read_table
 from sentviz.errors import InputError
 from sentviz.io.files import disk_errors, hold, read_regular, sha256, writing
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 LONGEST_NAME = 40
@@ -50,8 +50,6 @@ def read(source: str | Path | pd.DataFrame, sheet: str = "") -> tuple[pd.DataFra
 
     Args:
         sheet: sheet of a workbook; by default the one that looks most like a table of texts.
-    Raises:
-        InputError: the file is missing, too large, or not a table of texts.
     """
     if not isinstance(source, str | Path):
         return source, "The table", []
@@ -88,7 +86,6 @@ def add_data(
         sheet: sheet of a workbook; by default the one that looks most like a table of texts.
         replace: replace the data set of this name.
     Raises:
-        InputError: the file, a sheet, a column or the name cannot be used, or the name exists already.
         SentvizError: the disk is full or cannot be written.
     """
     short = checked_name(name or from_file(source))
@@ -129,7 +126,6 @@ def remove_data(name: str) -> Path:
     """Delete a data set of the user, and return the folder that it had. Runs that were trained on it stay.
 
     Raises:
-        InputError: there is no such data set, or it is not the user's.
         SentvizError: its files cannot be deleted.
     """
     short = name.removeprefix(f"{MINE}/")
@@ -162,11 +158,7 @@ def _absent(short: str) -> None:
 
 
 def from_file(source: str | Path | pd.DataFrame) -> str:
-    """Return the name that a file's data set gets by default.
-
-    Raises:
-        InputError: the source is a table, which has no name.
-    """
+    """Return the name that a file's data set gets by default."""
     if not isinstance(source, str | Path):
         raise InputError("A table needs a name.")
     plain = unicodedata.normalize("NFKD", Path(source).stem).encode("ascii", "ignore").decode().lower()
@@ -174,11 +166,7 @@ def from_file(source: str | Path | pd.DataFrame) -> str:
 
 
 def checked_name(name: str) -> str:
-    """Return the name without "mine/".
-
-    Raises:
-        InputError: it has other characters than allowed, or a data set that sentviz knows has this name.
-    """
+    """Return the name without "mine/"."""
     short = name.removeprefix(f"{MINE}/")
     if not NAME.fullmatch(short) or len(short) > LONGEST_NAME:
         raise InputError(

@@ -18,11 +18,7 @@ _FILES = {"en": "minimal_pairs.toml", "ko": "korean_minimal_pairs.toml"}
 
 
 def minimal_pairs(kind: str, language: str = "en", *, count: int = 40, seed: int = 0) -> list[tuple[str, str]]:
-    """Return (first, second) sentences of one kind of change; equal arguments give equal pairs, fewer if the templates give fewer.
-
-    Raises:
-        InputError: the kind or language is unknown, or the number is out of range.
-    """
+    """Return (first, second) sentences of one kind of change; equal arguments give equal pairs, fewer if the templates give fewer."""
     if kind not in PAIRS:
         raise InputError(f"Minimal pairs exchange {', '.join(PAIRS)}, not {kind!r}.")
     if language not in _FILES:

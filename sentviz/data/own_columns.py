@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 PREFIX = "own:"  # beginning of the names of these columns among those of rows
 MOST_COLUMNS, MOST_VALUES = 50, 1_000

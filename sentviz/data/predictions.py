@@ -29,7 +29,7 @@ from sentviz.data.labels import (
     rearranged,
 )
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Floats = npt.NDArray[np.float64]
 Words = tuple[str, ...]
@@ -271,7 +271,6 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
     """Return the predictions of one model.
 
     Raises:
-        InputError: a column is missing, numbers are not probabilities, or no row has a prediction.
         LabelsError, ScaleError: the predicted classes or the numbers can be read in more than one way.
     """
     check_columns(of.columns, list(map(str, frame.columns)), "The file")

@@ -45,11 +45,7 @@ class WordsTokenizer(Tokenizer):
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, min_count: int = 5, most: int = 0, cleaning: bool = True) -> WordsTokenizer:
-        """Build a vocabulary of the words seen at least `min_count` times, at most `most` (0: all), ordered by count, then alphabetically.
-
-        Raises:
-            InputError: no word is frequent enough.
-        """
+        """Build a vocabulary of the words seen at least `min_count` times, at most `most` (0: all), by count, then alphabetically."""
         empty = cls(_backend({}, cleaning))
         counts: Counter[str] = Counter()
         for text in texts:
@@ -66,11 +62,7 @@ class WordsTokenizer(Tokenizer):
     def ids_batch(
         self, texts: Sequence[str], text_pairs: Sequence[str] | None = None, *, max_length: int | None = None, cls: bool = False
     ) -> list[npt.NDArray[np.int32]]:
-        """Return the ids of the known words of each text, cut at `max_length`; an empty array for a text without known words.
-
-        Raises:
-            InputError: `text_pairs` or `cls` is set.
-        """
+        """Return the ids of the known words of each text, cut at `max_length`; an empty array for a text without known words."""
         if text_pairs is not None or cls:
             raise InputError("The hardmax classifier reads single texts.")
         rows = [np.array(raw.ids, dtype=np.int32) for raw in self._raw(self._columns(texts, None)[0], offsets=False)]

@@ -19,7 +19,7 @@ from sentviz.data.excel import Workbook
 from sentviz.data.formats import BY_LINES, HALF, Format, Record, check_names, detect, fields_of, nested, records, shapes
 from sentviz.errors import InputError
 from sentviz.io.documents import parse_json
-from sentviz.lazy import pa, pc, pq
+from sentviz.io.lazy import pa, pc, pq
 
 REFUSED = 3  # exit status if the output is an error message
 BATCH, LINES_READ = 100, 2_000  # rows read at a time from a parquet file and from other files
@@ -49,9 +49,6 @@ def parsed(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pa.
     Args:
         sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Cells are numbers, or texts of at most `limits.cell` characters; any other type of a parquet file is read as text.
-
-    Raises:
-        InputError: the file is empty, has too many columns or too much content, or is not a table of text.
     """
     file = io.BytesIO(data)
     form = detect(file, name, PurePath(name).suffix.lower())
@@ -200,8 +197,6 @@ def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[
     Args:
         columns: maximum number of columns of a workbook. remarks: list to which remarks on how the file is read are added.
         sheet: sheet of a workbook; by default the one that looks most like a table of texts.
-    Raises:
-        InputError: the file is damaged, or is not a table.
     """
     if form.kind in BY_LINES:
         yield from records(file, form, form.start, 1 << 62, name)

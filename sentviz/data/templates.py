@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 LABELS = ("negative", "positive")
 BETWEEN = "between"

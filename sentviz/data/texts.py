@@ -41,8 +41,6 @@ def check_text(text: object, name: str = "text") -> str:
     Args:
         text: the user's input.
         name: name of the text in the error message, for example ``"second text"``.
-    Raises:
-        InputError: it is not a string, has no visible character, or contains half a character (a lone surrogate).
     """
     if not isinstance(text, str):
         raise InputError(f"The {name} must be a string, not {type(text).__name__}.")
@@ -179,8 +177,6 @@ class Frame:
         Args:
             lengths: tokens of each text.
             max_length: maximum number of tokens, special tokens included; None = no limit.
-        Raises:
-            InputError: there is no room for a token of each text.
         """
         counts = self._counts(lengths, max_length)
         starts = [n - count if self.drops_start else 0 for n, count in zip(lengths, counts, strict=True)]

@@ -105,9 +105,6 @@ class Tokenizer:
 
         Source: this rule gives the vocabulary sizes reported for the Non-Differential Transformer (3,137 words for the 9,543 financial
         tweets).
-
-        Raises:
-            InputError: no word is frequent enough.
         """
         from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -125,9 +122,6 @@ class Tokenizer:
         """Train on byte pairs: the four special entries, the 256 bytes, then the most frequent merges.
 
         The vocabulary is smaller than `vocab_size` if the texts have too few different pairs.
-
-        Raises:
-            InputError: `vocab_size` is too small for the special entries and the bytes.
         """
         from tokenizers import Regex, normalizers
 
@@ -136,11 +130,7 @@ class Tokenizer:
 
     @classmethod
     def train_tweets(cls, texts: Iterable[str], vocab_size: int) -> Tokenizer:
-        """Train on byte pairs of cleaned tweets, with the special ids of 7ess-Xin (section III-A2): <pad> 0, <s> 1, </s> 2, <unk> 3.
-
-        Raises:
-            InputError: `vocab_size` is too small for the special entries and the bytes.
-        """
+        """Train on byte pairs of cleaned tweets, with the special ids of 7ess-Xin (section III-A2): <pad> 0, <s> 1, </s> 2, <unk> 3."""
         return cls._train_bytes((cleaned(text, "tweets") for text in texts), vocab_size, normalizer("tweets"), "tweets")
 
     @classmethod
@@ -211,21 +201,13 @@ class Tokenizer:
         return isinstance(token, str) and self._backend.token_to_id(token) is not None
 
     def id_of(self, token: str) -> int:
-        """Return the id of an entry, spelt as in the vocabulary: a lower-cased word, a byte-level piece or a special entry.
-
-        Raises:
-            InputError: the vocabulary has no such entry.
-        """
+        """Return the id of an entry, spelt as in the vocabulary: a lower-cased word, a byte-level piece or a special entry."""
         if (index := self._backend.token_to_id(token)) is None:
             raise InputError(f"The vocabulary has no entry {token!r}.")
         return int(index)
 
     def token_of(self, index: int) -> str:
-        """Return the entry of an id, spelt as in the vocabulary.
-
-        Raises:
-            InputError: the id is out of range.
-        """
+        """Return the entry of an id, spelt as in the vocabulary."""
         if not 0 <= index < self.vocab_size:
             raise InputError(f"The vocabulary has the entries 0 to {self.vocab_size - 1}, not {index}.")
         return str(self._backend.id_to_token(int(index)))
@@ -246,8 +228,6 @@ class Tokenizer:
             max_length: maximum number of tokens, special ones included. Longer texts lose their end, or
                 their start if `truncation_side` is "left"; of a pair, the longer text first.
             cls: return ``[CLS] text [SEP]`` (``pair [SEP]``) instead of ``text`` (``[SEP] pair``).
-        Raises:
-            InputError: a text fails `check_text` or has no token, or `max_length` is too small.
         """
         pairs = None if text_pair is None else [text_pair]
         return self.encode_batch([text], pairs, max_length=max_length, cls=cls)[0]
@@ -351,11 +331,7 @@ class Tokenizer:
         return Encoded(ids, offsets, segments, specials, (ids == self.specials.unknown) & ~specials, tokens, sum(lengths) - sum(counts))
 
     def _require_tokens(self, lengths: Sequence[int]) -> None:
-        """Check that each text has a token.
-
-        Raises:
-            InputError: a text has none; the message says which characters the model does not read.
-        """
+        """Check that each text has a token."""
         if not all(lengths):
             raise InputError(
                 f"Nothing is left after cleaning: this model does not read {DROPPED[self.kind]}."

@@ -20,7 +20,7 @@ from sentviz.data.labels import canonical, in_order, meaning
 from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SPLITS = ("train", "validation", "test")
 SHARES = (70, 15, 15)  # percent of the texts in each split
@@ -87,8 +87,6 @@ def understand(frame: pd.DataFrame, name: str, choices: Choices | None = None) -
 
     Args:
         frame: the table. name: name of the table in error messages.
-    Raises:
-        InputError: a column does not exist or is not what it should be, or too few rows or classes are left.
     """
     choices = choices or Choices()
     columns = [str(column) for column in frame.columns]
@@ -291,8 +289,6 @@ def named(values: Sequence[str], chosen: Sequence[str] | Mapping[str, str], colu
 
     Args:
         values: the labels of the table, in order. chosen: names in this order, or the name of each label that is kept.
-    Raises:
-        InputError: a value is unknown, or there is not one name for each value.
     """
     by_case = {value.casefold(): value for value in values}
     if not isinstance(chosen, Mapping):
@@ -323,11 +319,7 @@ def _distinct(name_of: dict[str, str], name: str) -> dict[str, str]:
 
 
 def _shares(percent: Sequence[int], texts: int) -> tuple[int, ...]:
-    """Return the proportions of the splits, which need not sum to 100.
-
-    Raises:
-        InputError: the user's percentages are invalid.
-    """
+    """Return the proportions of the splits, which need not sum to 100."""
     if not percent and texts * SHARES[-1] > 100 * MOST_TESTED:
         return texts - 2 * MOST_TESTED, MOST_TESTED, MOST_TESTED
     shares = tuple(percent) or SHARES

@@ -18,7 +18,7 @@ from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
-from sentviz.lazy import pa, pd
+from sentviz.io.lazy import pa, pd
 
 LIMITS = Limits()
 NO_MEMORY = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # error texts of a process that gets no more memory
@@ -33,8 +33,6 @@ def read_table(data: bytes, name: str, limits: Limits = LIMITS, sheet: str = "")
 
     Args:
         sheet: sheet of a workbook; by default the one that looks most like a table of texts.
-    Raises:
-        InputError: too large, too slow to read, empty, or not a table of text.
     """
     if len(data) > limits.size:
         raise InputError(f"{name} has {len(data) / 2**20:,.0f} MB; files of at most {limits.size // 2**20} MB are read.")

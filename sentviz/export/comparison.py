@@ -64,7 +64,6 @@ def render(comparison: Comparison, format: str, *, about: str = "") -> bytes:
         format: one of `FORMATS`. The HTML page needs no network, and no browser to be written; the PDF is one page of A4.
         about: further sentence under the verdict, for example on the rows.
     Raises:
-        InputError: the format is unknown.
         SentvizError: no browser is installed for the PDF.
     """
     if format not in FORMATS:

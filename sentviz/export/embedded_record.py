@@ -46,7 +46,6 @@ def extract_record(data: bytes) -> tuple[str, Record]:
 
     Raises:
         ChangedError: the file was changed since it was written.
-        InputError: the file has another format, no record, several records, or a record that cannot be read.
     """
     format, text, rest = _split(data)
     if text is None:

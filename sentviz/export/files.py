@@ -22,8 +22,8 @@ from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import PLAIN, Style, styled
 from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import write_file
+from sentviz.io.lazy import go, pd
 from sentviz.io.spreadsheet import as_csv, from_one
-from sentviz.lazy import go, pd
 
 FORMATS = ("png", "svg", "pdf", "html", "csv", "tex")
 MAX_VECTOR_CELLS = 10_000  # cells of a heatmap that SVG and PDF draw as vectors; a larger heatmap stays an image
@@ -60,7 +60,6 @@ def render(
         points: font size; replaces the style's.
         style: style of the picture.
     Raises:
-        InputError: the format or size is unknown, or the size is impossible.
         SentvizError: no browser is installed for PNG, SVG or PDF.
     """
     if format not in FORMATS:
@@ -136,7 +135,6 @@ def save(
     """Write the figure in the format of the suffix. If writing fails, an existing file stays as it was.
 
     Raises:
-        InputError: the suffix is not a known format.
         SentvizError: the file cannot be written; also as for `render`.
     """
     path = Path(path)

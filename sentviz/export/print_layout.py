@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sentviz.figures.text import broken, label_width
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 
 MIN_WIDTH_FEW = 180  # pixels a panel needs if a figure has at most `MAX_FEW` panels
 MIN_WIDTH_MANY = 100  # pixels a panel needs if there are more

@@ -20,7 +20,7 @@ import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.figures.source import Call, Source
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import version
 
 if TYPE_CHECKING:
@@ -110,7 +110,6 @@ class Record:
 
         Raises:
             ChangedError: a character of it was changed, or its numbers do not have the digest that it names.
-            InputError: the text is not a record, or is larger than the record of any figure.
         """
         if len(text) > MAX_RECORD:
             raise InputError(f"its record has more than {MAX_RECORD:,} characters, more than the record of any figure")
@@ -175,11 +174,7 @@ def packed(frame: pd.DataFrame) -> str:
 
 
 def unpacked(table: str) -> str:
-    """Return the text of `packed` from the field `table` of a record.
-
-    Raises:
-        InputError: the field is damaged, or its text is longer than `MAX_TABLE`.
-    """
+    """Return the text of `packed` from the field `table` of a record."""
     try:
         reader = zlib.decompressobj()
         text = reader.decompress(base64.b64decode(table, validate=True), MAX_TABLE).decode()

@@ -23,7 +23,7 @@ from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
 from sentviz.figures import Figure, component_name
 from sentviz.gallery import Sentence, make
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 from sentviz.runs.store import Run, version
 from sentviz.runs.trace import Trace
 
@@ -71,7 +71,6 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         scores: names of `sentviz.analysis.explain.SCORES`; by default all scores that the trace has.
         arithmetic: computation of one cell, shown in numbers.
     Raises:
-        InputError: one of `scores` is not available for this trace.
         MissingMapError: the trace holds no attention maps, but its model has them.
     """
     figures: list[dict[str, Any]] = []

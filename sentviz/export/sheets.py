@@ -21,7 +21,7 @@ from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import FONTS, Style, styled
 from sentviz.io.files import write_file
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 
 FORMATS = ("svg", "pdf", "png")
 MAX_FIGURES = 12  # figures
@@ -40,8 +40,6 @@ class Sheet:
         shared: whether panels with one colour scale or of one kind get the same ranges, and a legend that they share is shown once.
         letters: whether panels are labelled a, b, c.
         style: style of every panel. Its width is the width of the sheet, by default 174 mm; a height is not allowed.
-    Raises:
-        InputError: there is no figure, or more than twelve; the number of columns is not 1 to 4; the style has a height.
     """
 
     figures: Sequence[Figure]
@@ -101,7 +99,6 @@ class Sheet:
         Args:
             format: one of `FORMATS`.
         Raises:
-            InputError: the format is unknown.
             SentvizError: no browser is installed, or a figure cannot be drawn.
         """
         if format not in FORMATS:

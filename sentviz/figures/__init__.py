@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.lazy import package_names
+from sentviz.io.lazy import package_names
 
 if TYPE_CHECKING:
     from sentviz.figures.attention import heatmap

@@ -8,7 +8,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.panels import legend_below, panel_grid, reported_marker, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 DASHES = ("dot", "dash", "solid")
 
@@ -20,8 +20,6 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str, theme: Theme = "light") ->
     Args:
         frame: model, constraint ("" of a baseline), components, value, low, high, printed, seeds; NaN if nothing was measured.
         title: name of the data set.
-    Raises:
-        InputError: nothing was measured.
     """
     known = frame.dropna(subset="value")
     if known.empty:

@@ -26,7 +26,7 @@ from sentviz.figures.maps import (
     map_name,
 )
 from sentviz.figures.text import as_run, as_text, text_columns, token_label
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 _READABLE = 60  # tokens a side
@@ -57,7 +57,6 @@ def heatmap(
         layer, head, component, query, query_token, key, key_token, attention: the cells shown.
     Raises:
         MissingMapError: the trace does not have that map.
-        InputError: no token is left to draw.
     """
     if top is not None and top < 1:
         raise InputError("At least one token must be shown.")
@@ -287,8 +286,6 @@ def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str
         rest: share of attention on tokens that are not drawn.
     Frame:
         position, token, importance.
-    Raises:
-        InputError: no token, or not a value for each.
     """
     heights = np.asarray(values, dtype=float)
     if not len(tokens) or heights.shape != (len(tokens),):

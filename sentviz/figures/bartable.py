@@ -11,7 +11,7 @@ from sentviz.figures.colours import Palette, Theme, palette
 from sentviz.figures.figure import new_plot
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, broken, label_width, text_columns
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 
 _ROW, _TOP = 24, 66  # pixels
 _GAP = 0.03  # space between two columns, as a share of the width

@@ -9,7 +9,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, row_axis, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 MOST = 6  # runs
 BASELINES = ("diamond-open", "square-open", "triangle-up-open")
@@ -33,8 +33,6 @@ def behaviour(
         series: number of the colour and symbol of each run, as in `run_marks`.
     Frame:
         model, role (run or baseline), and the columns of the tables.
-    Raises:
-        InputError: there is no run, there are too many, or the capabilities differ.
     """
     runs = list(tables)
     if not 1 <= len(runs) <= MOST or len(baselines) > len(BASELINES):

@@ -9,7 +9,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 
 def measured_beside_printed(
@@ -29,8 +29,6 @@ def measured_beside_printed(
         title: name of the number.
         percent: write the number as a percentage.
         reference: meaning of the diamonds, by default "reported" in the paper.
-    Raises:
-        InputError: nothing was measured and nothing is reported.
     """
     models = list(dict.fromkeys(frame["model"]))
     if frame[["printed", "value"]].isna().all(axis=None):

@@ -25,7 +25,7 @@ from sentviz.figures.panels import UNFADED, path
 from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdict_tiles import claim_tiles
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 GROUPS: dict[Reference, str] = {
     "its own tables": "compared with its own tables",
@@ -52,8 +52,6 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
         width: pixels, at least 200; by default 860 for one paper and 1,440 for several. Below 640 pixels, several papers are tiles.
     Frame:
         paper, claim, on, against, kind, verdict, value, low, high, unit, held_against, p, adjusted; NaN if a verdict has no effect or no p.
-    Raises:
-        InputError: there is no claim, or the width is less than 200 pixels.
     """
     if claims.empty:
         raise InputError("There is no claim to show.")

@@ -10,7 +10,7 @@ from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import annotate, new_plot, number
 from sentviz.figures.maps import Floats
 from sentviz.figures.panels import cell_texts
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 
 
 def number_cells(

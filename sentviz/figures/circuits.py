@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 LEFT, TOP = 108, 64  # pixels for the names of rows, and above the graph
 
@@ -38,8 +38,6 @@ def circuit_graph(
     Frame:
         layer, head (counted from 0; -1 = feed-forward network), lost, low, high, with (layer and head of the other part of a link; "" for a
         part itself).
-    Raises:
-        InputError: there is no part.
     """
     if not parts:
         raise InputError("The circuit has no part to draw.")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.figures.text import SKIN_TONES, text_columns
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; number of free places that a word chooses from
 LONGEST = 20  # columns of a word in a cloud
@@ -32,8 +32,6 @@ def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0)
     Frame:
         word, x, y (the middle, pixels from the lower left), size (of the letters), width, height (of the box); the heaviest first.
         Words that find no place at 9 pixels are left out.
-    Raises:
-        InputError: the area is smaller than 40 x 40 pixels, or a weight is not greater than 0.
     """
     if min(width, height) < 40:
         raise InputError("A cloud needs at least 40 by 40 pixels.")

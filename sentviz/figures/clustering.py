@@ -14,7 +14,7 @@ from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
 from sentviz.figures.panels import band, name_ends, row_axis
 from sentviz.figures.particles import decision_line, inner_size, label_places, view_window
 from sentviz.figures.text import as_text, text_columns, visible
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _DASHES = ("solid", "dash", "dot")
 _MARKS = ("circle", "diamond", "square")
@@ -30,8 +30,6 @@ def layer_lines(
         axis: title of the vertical axis. log: use a logarithmic axis.
     Frame:
         layer, measure, value.
-    Raises:
-        InputError: `values` is empty.
     """
     if not values:
         raise InputError("There is nothing to draw.")
@@ -76,8 +74,6 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     Args:
         frame: measure, layer, mean, q05, q25, q50, q75, q95, n; as `sentviz.analysis.testset.leaders.per_layer` gives it.
         share: True if the measure is a share, 0 to 1.
-    Raises:
-        InputError: the measure was not measured.
     """
     rows = frame[frame["measure"] == measure].sort_values("layer")
     if rows.empty:
@@ -115,8 +111,6 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
 
     Args:
         frame: label, word, count, share, score, distance, n; as `sentviz.analysis.testset.leaders.frequent` gives it.
-    Raises:
-        InputError: no leader of that class is left.
     """
     rows = frame[frame["label"] == label].reset_index(drop=True)
     if rows.empty:
@@ -166,8 +160,6 @@ def vocabulary_map(
         decision: w (2,) and b.
         named: largest number of words with names, those that lead most. width: pixels of the figure.
         marked: words that get a ring and a name with their distance from the decision line.
-    Raises:
-        InputError: the embedding does not have two dimensions.
     """
     if "x1" not in frame or "x2" in frame:
         raise InputError("The map needs a model with d = 2.")

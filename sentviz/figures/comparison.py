@@ -11,7 +11,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, lay_out, sentence
 from sentviz.figures.panels import dotted, panel_grid, row_axis, with_interval
 from sentviz.figures.text import as_run, label_width
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _ROW, _TOP, _BELOW = 30, 68, 44  # pixels
 _NARROW = 560  # pixels below which the panels are stacked
@@ -30,8 +30,6 @@ def comparison_dots(
         width: pixels; if it is small, the panels are stacked.
     Frame:
         source, seed (empty for the mean), accuracy, low, high, behind, behind_low, behind_high, p.
-    Raises:
-        InputError: there are not at least two sources.
     """
     if len(table) < 2:
         raise InputError("The figure comparison needs two to six sources: name others with versus.")

@@ -9,7 +9,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, lay_out, sentence
 from sentviz.figures.panels import legend_below, legend_entry, panel_grid, row_axis
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 
 ROW, LEFT, PANEL = 40, 104, 210  # pixels
@@ -24,8 +24,6 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str], theme: T
     Args:
         frame: data, model, mixing, components, kind, seed, run, habits, of, needed, deals, alike, heads_alike; one row per run.
         titles: titles of the data sets, in order.
-    Raises:
-        InputError: there is no run.
     """
     if frame.empty:
         raise InputError("No installed run of the study has measured components: `sentviz specialise RUN` measures those of a run.")

@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text, text_columns
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 Cell = tuple[int, int]
 _WRITTEN = 12  # classes whose cells have room for numbers
@@ -30,8 +30,6 @@ def confusion_matrix(
         selected: the cell (label, prediction) that is outlined.
     Frame:
         label, predicted (names of classes), count, share (of the rows with the label; NaN without any).
-    Raises:
-        InputError: the counts do not fit the classes, or all are 0.
     """
     table = np.asarray(counts, dtype=np.int64)
     k = len(classes)
@@ -83,8 +81,6 @@ def agreement_matrix(cells: npt.ArrayLike, runs: tuple[str, str], *, selected: C
         selected: the cell that is outlined.
     Frame:
         first_right, second_right, count, share.
-    Raises:
-        InputError: there are not four counts, or all are 0.
     """
     table = np.asarray(cells, dtype=np.int64)
     if table.shape != (2, 2) or not table.sum():
@@ -187,8 +183,6 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
         tables: run name to the frame of `sentviz.analysis.testset.operating.per_class`.
     Frame:
         run, class, metric, value, low, high, n, said.
-    Raises:
-        InputError: no run.
     """
     if not tables:
         raise InputError("There is no run to draw.")

@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, lay_out, sentence
 from sentviz.figures.panels import cell_texts, panel_axes, panel_grid
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 
 def confusion_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = (), theme: Theme = "light") -> Figure:
@@ -22,8 +22,6 @@ def confusion_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence
         frame: panel, run, label, predicted, count, share.
         chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn, for the caption.
-    Raises:
-        InputError: there is no panel.
     """
     panels = list(frame["panel"].unique())
     if not panels:

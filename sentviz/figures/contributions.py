@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
 from sentviz.figures.panels import row_axis
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 LINE = 24  # pixels of a row
 
@@ -28,8 +28,6 @@ def contribution_bars(
         label, against: the two classes. about: end of the caption.
     Frame:
         part, value, lens.
-    Raises:
-        InputError: there is no part.
     """
     added, read = np.asarray(values, dtype=np.float64), np.asarray(lens, dtype=np.float64)
     if not len(added):

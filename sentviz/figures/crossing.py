@@ -10,7 +10,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, new_plot, sentence
 from sentviz.figures.panels import legend_below
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 NAMES = {"attention": "one layer's attention", "model": "the whole model"}
 
@@ -23,8 +23,6 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
         frame: of ("attention" | "model"), tokens, full, sparse (seconds).
         crossings: number of tokens from which full attention takes longer, by `of`; None if it never does, 0 if it always does.
         about: sentence for the caption: what was measured, and on which machine.
-    Raises:
-        InputError: nothing was measured.
     """
     if frame.empty:
         raise InputError("Time by length has not been measured.")

@@ -10,7 +10,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, RunMarks, band, legend_entry, panel_grid, run_marks
 from sentviz.figures.text import as_run, as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 NAMES = ("train_loss", "validation_loss", "validation_accuracy", "validation_f1_macro", "validation_f1_positive")
 _BEST = "validation_accuracy"
@@ -42,8 +42,6 @@ def curves(
         series: number of the colour of each run of `history`, as in `run_marks`; a group has that of its first run.
     Frame:
         run, name, step, epoch, value, best (True at the marked step), low and high (NaN for single runs).
-    Raises:
-        InputError: none of the names was recorded.
     """
     frame = _together(_tidy(history, names, stored or {}), groups or {})
     panels = [name for name in names if (frame["name"] == name).any()]

@@ -14,7 +14,7 @@ from sentviz.figures.figure import DASHES, SYMBOLS, Figure, annotate, file_safe,
 from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import band, dotted, legend_below, note_above, panel_grid, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 MOST_WORDS = 40  # words of each end
 _ROW = 19  # pixels of a word
@@ -31,8 +31,6 @@ def removal_lines(
         title: of the figure. about: beginning of the caption. n: number of rows.
     Frame:
         line, depth, accuracy, low, high.
-    Raises:
-        InputError: there is no line.
     """
     if not set(frame["line"]) & set(names):
         raise InputError("There is no measured removal to draw.")
@@ -146,8 +144,6 @@ def probe_lines(frame: pd.DataFrame, titles: Mapping[str, str], *, theme: Theme 
         titles: titles of the tasks.
     Frame:
         name, place, depth, value, low, high, n.
-    Raises:
-        InputError: there is no probe.
     """
     tasks = [name for name in titles if name in set(frame["name"])]
     if not tasks:
@@ -209,8 +205,6 @@ def word_ends(
         most: words of each end.
     Frame:
         word, value, polarity, drawn.
-    Raises:
-        InputError: there are too few or too many words to draw.
     """
     if not 1 <= most <= MOST_WORDS or frame.empty:
         raise InputError(f"This figure draws 1 to {MOST_WORDS} words of each end, not {most}.")

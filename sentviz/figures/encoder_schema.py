@@ -9,7 +9,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot
 from sentviz.figures.panels import FRAMELESS
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _STEP, _HALF = 1.0, 0.36  # distance of two parts and half the height of a box, in rows
 _WIDTH, _ROW, _MARGIN = 560, 50, (28, 44, 84, 12)  # pixels
@@ -27,8 +27,6 @@ def encoder_schema(
         about: end of the caption.
     Frame:
         part, sizes, times (how often the part occurs, one after the other).
-    Raises:
-        InputError: there are no parts, or the block has others than these.
     """
     if not parts or not set(block) <= set(range(len(parts))):
         raise InputError("A schema needs parts, and a block of some of them.")

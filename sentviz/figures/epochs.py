@@ -16,7 +16,7 @@ from sentviz.figures.maps import cells_frame, component_slug, head_slug, map_tit
 from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, band, cell_texts, legend_entry, panel_axes, panel_grid
 from sentviz.figures.scatter import SYMBOLS
 from sentviz.figures.text import as_text, token_label
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 READABLE = 24  # tokens up to which a small map shows their names
@@ -31,8 +31,6 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
         epochs: E numbers. labels: names of the K classes. probabilities: (E, K).
     Frame:
         epoch, label, probability.
-    Raises:
-        InputError: the shapes do not fit.
     """
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(epochs), len(labels)) or not shares.size:
@@ -133,8 +131,6 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
         epochs: E numbers. counts: (E, K, K), rows = label, columns = prediction. classes: K names.
     Frame:
         epoch, label, predicted (names), count, share.
-    Raises:
-        InputError: the counts do not fit.
     """
     table, k = np.asarray(counts, dtype=np.int64), len(classes)
     if table.shape != (len(epochs), k, k) or not table.sum():
@@ -219,8 +215,6 @@ def epoch_points(
         places: (E, m, 2) coordinates. labels: (m,) class. right: (E, m) bool. about: method of projection, for the caption.
     Frame:
         epoch, row, label, right, x, y.
-    Raises:
-        InputError: the shapes do not fit.
     """
     at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
     if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
@@ -293,8 +287,6 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
         frame: epoch, layer, head (-1 = mean over heads), measure, value, low, high, n.
     Frame:
         The drawn rows, layer counted from 0.
-    Raises:
-        InputError: the measure was not measured.
     """
     part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
     if part.empty:

@@ -12,8 +12,7 @@ from plotly.basedatatypes import BaseTraceType
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.source import Call, Source
-from sentviz.io.late import late
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, late, pd
 
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"

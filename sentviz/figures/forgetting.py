@@ -11,7 +11,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 
 def forgetting(
@@ -33,8 +33,6 @@ def forgetting(
         most: largest number of rows to draw. about: sentence for the caption.
     Frame:
         id, kind, forgotten, epoch, right: all rows, also those that are not drawn.
-    Raises:
-        InputError: the shapes do not fit, or there is no row to draw.
     """
     table, often = np.asarray(right, dtype=bool), np.asarray(forgotten, dtype=np.int64)
     if table.shape != (len(epochs), len(ids)) or len(kinds) != len(ids) or often.shape != (len(ids),) or most < 1 or not table.size:

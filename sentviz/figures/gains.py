@@ -11,7 +11,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _SYMBOLS = {"one seed": "circle", "over seeds": "square"}
 _LINE = 44  # pixels of a row
@@ -38,8 +38,6 @@ def gain_dots(
         base: name of the baseline. each: the model of a reported diamond, for the legend; "" for none.
     Frame:
         row, kind (or "printed"), encoder, reading (if there are several), value, low, high, n, seeds, in shares.
-    Raises:
-        InputError: nothing was measured and nothing is reported.
     """
     theirs = pd.DataFrame(columns=["row", "encoder", "value"]) if printed is None else printed
     if frame.empty and theirs.empty:

@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
 from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text, text_columns
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 KINDS = {"tag": "part of speech", "class": "class of words", "word": "frequent word"}
 TAGS = {
@@ -44,8 +44,6 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
         run: its name, for the file and the caption.
     Frame:
         The drawn rows.
-    Raises:
-        InputError: no class of words was measured.
     """
     drawn = frame[frame["kind"].isin(["class", "all"]) & (frame["layer"] >= 0)].reset_index(drop=True)
     classes = [name for name in dict.fromkeys(drawn["name"]) if (drawn.loc[drawn["name"] == name, "kind"] == "class").all()]
@@ -104,8 +102,6 @@ def gate_grid(
         run: its name, for the file and the caption.
     Frame:
         The rows drawn; layer -1 = mean over layers.
-    Raises:
-        InputError: another kind, or none of it was measured.
     """
     if kind not in KINDS:
         raise InputError(f"Gates are grouped by {', '.join(KINDS)}, not by {kind!r}.")

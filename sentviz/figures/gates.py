@@ -11,7 +11,7 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, token_label
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 _ROW, _LABELS, _SHOWN = 20, 84, 120  # pixels of a row, pixels of the labels of a line, tokens that are drawn
@@ -27,8 +27,6 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
         across: largest number of tokens per line.
     Frame:
         place (counted from 0), token, tag, forced ("open", "shut" or ""), layer (counted from 0), gate: of all tokens.
-    Raises:
-        InputError: the trace has no gates.
     """
     values, by_hand, colours = gates(trace), forced(trace), palette(theme)
     layers, count = len(values), min(len(trace.tokens), _SHOWN)

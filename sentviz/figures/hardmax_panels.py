@@ -15,7 +15,7 @@ from sentviz.figures.figure import Figure, annotate, lay_out, number, sentence
 from sentviz.figures.panels import panel_axes, panel_grid, path
 from sentviz.figures.particles import Scene, decision_line, hull, label_places, leaders_by_size, together, view_window
 from sentviz.figures.text import as_text, text_columns, visible
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
 
@@ -36,8 +36,6 @@ def hardmax_panels(
         decoder: draw the third panel. name: file name. width: pixels of the figure; 0 for the width that the panels need.
     Frame:
         panel, token, word, x, y (of the decoder: the distance from the line, and no y), leader, place (number of its cluster), probability.
-    Raises:
-        InputError: the scene has no decision, or not two dimensions.
     """
     if scene.decision is None or scene.means is None or scene.probabilities is None or scene.positions.shape[-1] != 2:
         raise InputError("This figure needs a review of a hardmax classifier in two dimensions.")

@@ -11,7 +11,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out
 from sentviz.figures.panels import band, legend_below, panel_grid, run_marks
 from sentviz.figures.text import as_run
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 MEASURE_TITLES = {
     "from_cls": "CLS attention std, from [CLS] to the others",
@@ -47,8 +47,6 @@ def layer_lines(
         title: of the figure; "" for none.
     Frame:
         run, layer (counted from 0), measure, value, low, high, n.
-    Raises:
-        InputError: no run has any of the measures.
     """
     rows = [
         frame[(frame["head"] < 0) & frame["measure"].isin(measures)].assign(run=name)[
@@ -120,8 +118,6 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
         frame: layer, head (-1 is left out), measure, value, as `sentviz.analysis.maps.heads` gives it.
     Frame:
         layer, head (counted from 0), measure, value (and the other columns of `frame`).
-    Raises:
-        InputError: the run does not have the measure.
     """
     part = frame[(frame["measure"] == measure) & (frame["head"] >= 0)].reset_index(drop=True)
     if part.empty:

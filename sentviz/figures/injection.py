@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, new_plot, number
 from sentviz.figures.panels import dotted, legend_below, panel_grid
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SCORES = (2.0, 1.0, 0.0, -1.0, -2.0)  # scores of the drawn pair before the injection
 OTHERS = 9  # other keys of the row: their score is 0, their similarity that of neutral tokens
@@ -109,8 +109,6 @@ def neutral_by_tokenizer(
         frame: dataset, tokenizer, neutral (share), tokens; rows in the order of drawing.
         titles, tokenizers: names of the data sets and of the tokenizers.
         reference: position of the dotted line, a share. width: pixels of the figure.
-    Raises:
-        InputError: the frame is empty.
     """
     if frame.empty:
         raise InputError("No coverage has been measured.")

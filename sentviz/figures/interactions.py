@@ -15,7 +15,7 @@ from sentviz.figures.colours import Theme, blend, ink_on, palette
 from sentviz.figures.figure import MONOSPACE, Figure, annotate, file_safe, new_plot, number, sentence
 from sentviz.figures.strip import anchored
 from sentviz.figures.text import as_text, text_columns, token_label, visible
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _CHAR, _LINE = 8.2, 34  # pixels of a character and of a line, as in the strip
 _ARC, _LABEL = 46, 16  # pixels: height of an arc over neighbours in a line or row, and of its label
@@ -51,8 +51,6 @@ def interaction_arcs(
         width: largest width in pixels.
     Frame:
         kind ("value" or "interaction"), first, second ("" for a value), place, second_place (from 0; -1 for a value), number, drawn.
-    Raises:
-        InputError: there is no part, or the numbers do not fit the parts.
     """
     numbers, pairs = np.asarray(values, dtype=float), np.asarray(interactions, dtype=float)
     n = len(parts)

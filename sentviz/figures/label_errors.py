@@ -8,7 +8,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
 from sentviz.figures.panels import UNFADED, row_axis, with_interval
 from sentviz.figures.text import as_text, text_columns
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 MOST = 12  # pairs of classes
 

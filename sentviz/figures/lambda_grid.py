@@ -14,7 +14,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker, start_and_end
 from sentviz.figures.text import as_text, subscript
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 DASHES = {2: "solid", 3: "dash", 4: "dot"}
 _NARROW, _SIDES = 120, 96  # smallest width of a panel in pixels, and pixels at both sides of the figure
@@ -43,8 +43,6 @@ def lambda_grid(
         printed: constraint, components, layer, component, value: a paper's final values, as open diamonds at the right; not drawn with
             ``change``, since their starts are unknown.
         width: pixels of the figure; 0 for the width that the panels need.
-    Raises:
-        InputError: there is no lambda.
     """
     if frame.empty:
         raise InputError("No installed run of this data set has a learned lambda.")

@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, p
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, new_plot, number
 from sentviz.figures.panels import cell_texts, name_ends
 from sentviz.figures.text import as_text
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 
 def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
@@ -23,8 +23,6 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
         probabilities: (L + 1, K), row 0 = the embedding.
     Frame:
         layer (0 = embedding), label, probability.
-    Raises:
-        InputError: the shapes do not fit.
     """
     shares = np.asarray(probabilities, dtype=float)
     if shares.ndim != 2 or shares.shape[1] != len(labels):
@@ -68,8 +66,6 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
         patterns: layer, head (counted from 0) and one column per pattern, as `sentviz.analysis.maps.layers.head_patterns` gives it.
     Frame:
         layer, head, habit, value.
-    Raises:
-        InputError: there is no head.
     """
     habits = [name for name in patterns.columns if name not in ("layer", "head")]
     if patterns.empty or not habits:

@@ -9,7 +9,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, reported_marker, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 
 def learning_curve(
@@ -24,8 +24,6 @@ def learning_curve(
         unit: unit of the horizontal axis. note: sentence for the caption.
     Frame:
         The rows of `frame`, with the titles.
-    Raises:
-        InputError: nothing was measured.
     """
     measured = frame.dropna(subset="value")
     if measured.empty:

@@ -8,7 +8,7 @@ from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.figures.colours import DEFICIENCIES, Palette, Theme, palette, simulated
 from sentviz.figures.figure import SYMBOLS, Figure, new_plot
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
 _SLIM, _LINE = 116, 19  # pixels of the left margin and a line in a narrow figure

@@ -20,7 +20,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text, token_label
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.trace import Trace
 
 _SHOWN = 14  # keys that a row shows
@@ -34,8 +34,6 @@ def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, 
         token: token to outline, counted from 0. width: as in `token_strip`.
     Frame:
         position, token, positive, neutral, negative, special, unknown.
-    Raises:
-        InputError: the trace has no polarities.
     """
     shares = _polarity(trace)
     colours, flat = palette(theme), neutral(shares)
@@ -134,8 +132,6 @@ def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme =
     Args:
         frame: dataset, lexicon (titles), neutral (share), tokens; rows in the order of drawing.
         reference: position of the line, a share.
-    Raises:
-        InputError: the frame is empty.
     """
     if frame.empty:
         raise InputError("No coverage has been measured.")
@@ -182,8 +178,6 @@ def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figur
         side: pixels of the map, as in `heatmap`.
     Frame:
         query, query_token, key, key_token, sigma.
-    Raises:
-        InputError: the trace has no polarities.
     """
     similar = sigma(_polarity(trace))
     as_map = trace.replace(layer_ids=(0,), head_ids=(0,), query_ids=tuple(range(len(similar))), attention=similar[None, None], biases={})

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sentviz.figures.colours import Palette, colour_scale
 from sentviz.figures.figure import number
 from sentviz.figures.text import subscript
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Floats = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]

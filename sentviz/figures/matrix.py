@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sentviz.figures.colours import Theme, blend, colour_scale
 from sentviz.figures.figure import annotate, new_plot
 from sentviz.figures.panels import cell_texts, row_axis
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 
 
 def matrix(

@@ -14,7 +14,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width, token_label
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: smallest and usual width of a column, height of a row, right margin
 _TOKEN = 14  # columns of a word
@@ -37,8 +37,6 @@ def method_matrix(
         width: largest width in pixels; if it is too small for all words, those with the largest shares are drawn.
     Frame:
         method, position (counted from 0), token, score, share (of the row's largest, -1..1), drawn.
-    Raises:
-        InputError: there is no method or no word, or the scores do not fit the words.
     """
     rows = {method: np.asarray(values, dtype=float) for method, values in scores.items()}
     if not rows or not len(tokens) or any(values.shape != (len(tokens),) for values in rows.values()):
@@ -105,8 +103,6 @@ def ranking(
         better: "higher" or "lower".
         reference: method to draw as a line.
         percent: write shares as percentages.
-    Raises:
-        InputError: there is no method besides the reference.
     """
     rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
     if rows.empty:

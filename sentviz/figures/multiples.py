@@ -13,7 +13,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug, map_title
 from sentviz.figures.text import token_label
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 _BLOCKS = 64  # largest number of cells along a side of a panel

@@ -8,7 +8,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, new_plot
 from sentviz.figures.panels import dotted, name_ends
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 
@@ -21,8 +21,6 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
         near, wanted: nearness and share of the claim, marked by dotted lines.
     Frame:
         The rows of `frame`, in the order of nearness.
-    Raises:
-        InputError: the frame is empty.
     """
     rows = frame.sort_values("nearness").reset_index(drop=True)
     if rows.empty:

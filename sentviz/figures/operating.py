@@ -13,7 +13,7 @@ from sentviz.figures.colours import Palette, Theme, palette
 from sentviz.figures.figure import DASHES, SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 POINTS = 400  # largest number of points of a curve
 
@@ -35,8 +35,6 @@ def one_vs_rest(
         classes: the panels, in this order.
     Frame:
         run, class, threshold, fpr, recall, precision: the points drawn, at most 400 of a curve.
-    Raises:
-        InputError: there is no run or no class.
     """
     if not curves or not classes:
         raise InputError("Curves need a run and a class.")
@@ -169,8 +167,6 @@ def reliability_diagram(
         start: smallest possible confidence, 1 / K.
     Frame:
         state, left, right, n, confidence, accuracy, low, high.
-    Raises:
-        InputError: `states` is empty.
     """
     if not states:
         raise InputError("There is nothing to draw.")
@@ -237,8 +233,6 @@ def threshold_lines(
         classes: names of the two classes.
     Frame:
         run, threshold, accuracy, recall_0, recall_1, precision_1.
-    Raises:
-        InputError: there is no run, or there are not two classes.
     """
     if not tables or len(classes) != 2:
         raise InputError("A threshold decides between two classes of a run.")

@@ -16,7 +16,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, ink_on, palette
 from sentviz.figures.figure import DASHES, SYMBOLS, annotate
 from sentviz.figures.maps import Floats
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 FRAMELESS: dict[str, Any] = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
 """An axis without numbers, for points whose coordinates have no unit."""
@@ -90,8 +90,6 @@ def run_marks(runs: Sequence[str], theme: Theme, series: Sequence[int] = ()) -> 
         runs: names of all runs of the figure, also of those that a panel cannot draw.
         series: number of each run's colour, symbol and dash, counted from 0; by default 0, 1, 2 ... A page that draws only some of the
             chosen runs passes their places among all chosen runs, so that a run has the same marks on every page.
-    Raises:
-        InputError: the number of numbers differs from the number of runs, or a number is negative.
     """
     numbers = list(series) or list(range(len(runs)))
     if len(numbers) != len(runs) or min(numbers, default=0) < 0:

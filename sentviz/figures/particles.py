@@ -14,7 +14,7 @@ from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.figures.panels import path
 from sentviz.figures.text import as_text, text_columns, visible
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -158,8 +158,6 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
         name: first word of the file name. width: pixels of the figure.
     Frame:
         layer, token, word, one column per axis, leader, place (number of its cluster), and with a decoder the probability at the token.
-    Raises:
-        InputError: there is no such layer.
     """
     layer = scene.layers if layer is None else layer
     if not 0 <= layer <= scene.layers:

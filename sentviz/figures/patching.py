@@ -14,7 +14,7 @@ from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, senten
 from sentviz.figures.maps import Floats, coloraxis
 from sentviz.figures.panels import cell_texts
 from sentviz.figures.text import as_text
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 Unit = Literal["share", "log-odds"]
 MOST_COLUMNS, NUMBERED = 40, 16  # columns that are drawn, and the largest number of columns whose cells show their numbers
@@ -54,8 +54,6 @@ def signed_map(
     Frame:
         layer (counted from 0; of states the depth, 0 = embedding), `kind` (counted from 0), name, the unit as the name of the value, and
         the columns of `more`.
-    Raises:
-        InputError: there is no cell.
     """
     values = np.asarray(values, dtype=np.float64)
     known = np.ones(values.shape, dtype=bool) if sure is None else np.asarray(sure, dtype=bool)

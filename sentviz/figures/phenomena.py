@@ -11,7 +11,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, run_marks, with_interval
 from sentviz.figures.text import as_run, as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 MOST = 6  # runs
 _ALL = "all"
@@ -28,8 +28,6 @@ def phenomena(
         chosen: phenomenon to outline.
         sided: True if predictions on the side of the label were counted as right.
         series: number of the colour and symbol of each run of `frame`, as in `run_marks`.
-    Raises:
-        InputError: there is no run, there are more than 6, or `series` is wrong.
     """
     runs = list(dict.fromkeys(frame["run"]))
     if not 1 <= len(runs) <= MOST:

@@ -8,7 +8,7 @@ from sentviz.analysis.maps.tokenwise import Signals
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, token_label
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.trace import Trace
 
 _LABELLED, _SLANTED = 32, 14  # numbers of tokens up to which labels are drawn, and are slanted instead of upright

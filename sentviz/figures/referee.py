@@ -12,7 +12,7 @@ from sentviz.figures.figure import DASHES, Figure, file_safe, lay_out, sentence
 from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import band, dotted, legend_below, panel_grid
 from sentviz.figures.text import as_run, as_text, label_width
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 MOST = 6  # lines of a panel
 _CELL, _ROW = 44, 25  # pixels of a cell of the board
@@ -29,8 +29,6 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme
         n: number of texts.
     Frame:
         method, curve, share (of the words), probability, low, high.
-    Raises:
-        InputError: there is no method, there are too many, or one has no curve.
     """
     if not 1 <= len(methods) <= MOST:
         raise InputError(f"This figure has room for 1 to {MOST} methods, not {len(methods)}.")
@@ -83,8 +81,6 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", th
         title: name of the number. better: "higher" or "lower".
     Frame:
         run, method, value, low, high, random, n, beyond (True if the interval does not reach the random value).
-    Raises:
-        InputError: there is no row.
     """
     if frame.empty:
         raise InputError("No run of these has measured explanations.")

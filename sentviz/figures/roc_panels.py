@@ -11,7 +11,7 @@ from sentviz.figures.figure import DASHES, Figure, lay_out, sentence
 from sentviz.figures.operating import chance_line
 from sentviz.figures.panels import panel_grid
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 NARROW = 200  # smallest width in pixels of a panel with its areas
 
@@ -30,8 +30,6 @@ def roc_panels(
         chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn, for the caption.
         width: pixels of the figure; 0 for the width that the panels need.
-    Raises:
-        InputError: there is no curve.
     """
     rows, names = list(frame["row"].unique()), list(frame["panel"].unique())
     panels = sorted(names, key=[*order, *names].index)

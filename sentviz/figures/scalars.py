@@ -13,7 +13,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, number, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends, run_marks, start_and_end
 from sentviz.figures.text import as_run, as_text, subscript
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
 _COLUMNS = ["run", "name", "layer", "component", "step", "epoch", "value"]
@@ -48,8 +48,6 @@ def scalar_evolution(
             drawn with ``change``, since their starts are unknown.
     Frame:
         run, name, layer, component, step, epoch, value, change (and, drawn by share, share).
-    Raises:
-        InputError: no run has one of the scalars, or `x` or `series` is wrong.
     """
     if x not in ("step", "share"):
         raise InputError(f"`x` must be 'step' or 'share', not {x!r}.")

@@ -15,7 +15,7 @@ from sentviz.figures.colours import SCALES, Palette, Theme, class_colours, colou
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, row_axis, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 COLOURS = {
     "label": "label",
@@ -72,8 +72,6 @@ def scatter(
             dimensions are drawn by WebGL and embedded as an image.
     Frame:
         id, x, y (, z), the colour field and right; chosen if rows are chosen.
-    Raises:
-        InputError: there is no row, the colour is unknown, or these rows do not have it.
     """
     parts = groups(frame, colour, classes, theme)
     flat, n, colours = "z" not in frame, len(frame), palette(theme)
@@ -129,8 +127,6 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
 
     Args:
         frame: as `sentviz.analysis.embeddings.neighbourhood.measures` gives it.
-    Raises:
-        InputError: there is no silhouette.
     """
     rows = frame[frame["measure"] == "silhouette"]
     if rows.empty:
@@ -287,9 +283,6 @@ class Group(NamedTuple):
 def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], theme: Theme) -> list[Group]:
     """Return the categories that symbols distinguish, with their rows: those of the colour, or the predictions if the colour is a scale.
     Empty categories are left out.
-
-    Raises:
-        InputError: there is no row, the colour is unknown, or these rows do not have it.
     """
     if frame.empty:
         raise InputError("There is no row to draw.")

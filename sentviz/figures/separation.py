@@ -11,7 +11,7 @@ from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import dotted, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _MARKS = ("circle", "diamond", "square")
 
@@ -24,8 +24,6 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
         trained: the longest sequence of the training set; longer ones stand on a shaded ground.
     Frame:
         As given.
-    Raises:
-        InputError: no rows.
     """
     if frame.empty:
         raise InputError("No model was tested.")

@@ -12,7 +12,7 @@ from sentviz.figures.bartable import Column, bar_table, row_names
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 _PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
 
@@ -29,8 +29,6 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width:
         width: pixels of the figure.
     Frame:
         `CellArithmetic.smoother`, all keys, and `shown` (True for drawn keys).
-    Raises:
-        InputError: `top` is less than 1.
     """
     if top < 1:
         raise InputError("At least one key must be drawn.")

@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
 from sentviz.figures.maps import component_name
 from sentviz.figures.panels import dotted, legend_below, legend_entry, panel_grid, row_axis, with_interval
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 _MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon<br>divergence, bits"}
 
@@ -25,8 +25,6 @@ def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -
         run: its name, for the file name and the caption.
     Frame:
         The drawn rows.
-    Raises:
-        InputError: no class of words was measured.
     """
     drawn = _components(frame, "attention")
     rows = {str(name): f"{name}<br>n = {n:,}" for name, n in drawn.groupby("word_class", sort=False)["n"].max().items()}
@@ -54,8 +52,6 @@ def entropies(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> 
         run: its name, for the file name and the caption.
     Frame:
         The drawn rows.
-    Raises:
-        InputError: no entropy was measured.
     """
     drawn = _components(frame, "entropy")
     cells = drawn.assign(panel=0, row=drawn["layer"], series=drawn["component"])
@@ -81,8 +77,6 @@ def likeness(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> F
         run: its name, for the file name and the caption.
     Frame:
         The drawn rows.
-    Raises:
-        InputError: no likeness was measured.
     """
     drawn = frame[frame["measure"].isin(list(_MEASURES))]
     if drawn.empty:

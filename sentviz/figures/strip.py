@@ -13,7 +13,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
 from sentviz.figures.figure import MONOSPACE, Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, is_right_to_left, text_columns, token_label, visible, visual_order
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 Scale = Literal["support", "class"]
 
@@ -58,8 +58,6 @@ def token_strip(
         limit: largest number of drawn tokens; the frame has all.
     Frame:
         position, token, <score_name>, special, unknown.
-    Raises:
-        InputError: masks or scores do not fit the tokens, or there is no token.
     """
     values = np.asarray(scores, dtype=float)
     special, rare = (

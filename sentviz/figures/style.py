@@ -16,7 +16,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import THEMES, blend, palette, simulated
 from sentviz.figures.figure import MONOSPACE, SYMBOLS, Figure
 from sentviz.figures.text import label_width
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,6 @@ class Style:
         title: True to draw the title. caption: True to add the caption; by default on screen only, because papers typeset captions.
         x, y: range of the axes of numbers in all panels, from and to.
         note: plain text below the picture.
-    Raises:
-        InputError: a value is not allowed.
     """
 
     size: str = "screen"
@@ -103,11 +101,7 @@ class Style:
 
     @classmethod
     def parse(cls, text: str | Iterable[str]) -> Style:
-        """Parse a style from `text`, for example size=column~palette=grey, or from its parts one by one.
-
-        Raises:
-            InputError: a name is unknown or a value is not allowed.
-        """
+        """Parse a style from `text`, for example size=column~palette=grey, or from its parts one by one."""
         if isinstance(text, str):
             before, note, after = text.partition("note=")
             text = [*before.split("~"), note + after]
@@ -190,9 +184,6 @@ def styled(figure: Figure, style: Style) -> Figure:
     """Return the figure in a style, drawn for the style's width if it can be; its numbers and words stay the same.
 
     `sentviz.export.files.render` fits the layout to sizes in millimetres.
-
-    Raises:
-        InputError: a range is given for an axis that has no numbers.
     """
     if style.pixels and figure.at_width:
         figure = replace(figure.at_width(width=style.pixels), source=figure.source, runs=figure.runs, call=figure.call, view=figure.view)

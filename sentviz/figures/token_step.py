@@ -17,7 +17,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number
 from sentviz.figures.panels import path
 from sentviz.figures.particles import hull, inner_size, label_places, name_points, view_window
 from sentviz.figures.text import as_text, text_columns, visible
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
 _WIDTH, _HIGH, _PLOT = 560, 0.786, (46, 46, 16, 46)  # width in pixels, height as a share of it, margins in pixels
@@ -46,8 +46,6 @@ def token_step(
         pinned: True if the token stays in place. width: pixels of the figure.
     Frame:
         token, word, projection (on A z_i / |A z_i|), weight, follows (at least a tenth of the largest weight).
-    Raises:
-        InputError: there is no such token, or it has no direction because A z_i is zero.
     """
     z, share = np.asarray(tokens, dtype=float), np.asarray(weights, dtype=float)
     if not 0 <= token < len(z):

@@ -7,7 +7,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 BESIDE = {
     "vanilla-matched": ("right", -11),
@@ -23,8 +23,6 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
         frame: model, parameters, value, low, high, measured in one process.
         printed: model, parameters, value, low, high: the range that rounding in the paper allows. May be empty.
         title: name of the data set.
-    Raises:
-        InputError: nothing was measured and nothing is reported.
     """
     if frame.empty and printed.empty:
         raise InputError("There is neither a measured nor a reported time.")

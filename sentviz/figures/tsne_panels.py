@@ -10,7 +10,7 @@ from sentviz.figures.colours import Theme, class_colours
 from sentviz.figures.figure import Figure, lay_out, number, sentence
 from sentviz.figures.panels import FRAMELESS, panel_grid
 from sentviz.figures.text import as_text, label_width
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
 SIGNS = "●✕▲◆✚"  # the same symbols as letters
@@ -25,8 +25,6 @@ def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str]
         frame: panel, run, label, x, y, silhouette, low, high (in the original space), drawn, drawn_low, drawn_high (in the picture), seed.
         chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn. width: pixels of the figure; 0 for the width that the panels need.
-    Raises:
-        InputError: there is no panel.
     """
     panels = list(frame["panel"].unique())
     if not panels:

@@ -11,7 +11,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, class_colours, palette
 from sentviz.figures.figure import Figure, new_plot
 from sentviz.figures.text import as_text, text_columns
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 
 def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
@@ -20,8 +20,6 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, the
     Args:
         labels: names of the K classes.
         probabilities: (K,) in 0..1.
-    Raises:
-        InputError: the numbers of labels and probabilities differ.
     """
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(labels),) or not len(labels):

@@ -10,7 +10,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import new_plot
 from sentviz.figures.text import as_text
 from sentviz.figures.verdicts import VERDICTS, draw_sign, verdict_colour
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 SHORT = {"its own tables": "tables", "simulated runs": "simulated", "data sets": "data", "runs here": "runs"}
 

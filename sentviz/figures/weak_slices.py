@@ -7,7 +7,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_run, as_text
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 LETTERS = 27  # letters of a slice's name in one line
 
@@ -21,8 +21,6 @@ def weak_slices(
         frame: slice, says, n, mistakes, rows, accuracy, difference, low, high, adjusted, found, from `sentviz.analysis.testset.weak`.
         candidates: number of slices that were searched. held_out: rows of the second half.
         chosen: slice to outline.
-    Raises:
-        InputError: no slice was tested.
     """
     if frame.empty:
         raise InputError(f"{run or 'The model'} is not weaker on any of {candidates:,} slices in the first half, so no slice was tested.")

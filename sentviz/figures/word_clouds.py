@@ -15,7 +15,7 @@ from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, new_plot, number, sentence
 from sentviz.figures.panels import UNFADED, UNSEEN, row_axis, with_interval
 from sentviz.figures.text import as_text, text_columns
-from sentviz.lazy import go, pd
+from sentviz.io.lazy import go, pd
 
 By = Literal["keyness", "count"]
 PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_counts.layout` is asked for
@@ -51,8 +51,6 @@ def cloud(
         width: pixels to which the picture is shrunk, 0 for none; a narrow picture has larger titles.
     Frame:
         The columns of `words`.
-    Raises:
-        InputError: there is no cloud.
     """
     if not titles:
         raise InputError("There is no cloud to draw.")
@@ -148,8 +146,6 @@ def word_bars(
         about: sentence for the caption.
     Frame:
         The columns of `words`.
-    Raises:
-        InputError: there is no word.
     """
     if words.empty:
         raise InputError("No word is typical of these rows.")

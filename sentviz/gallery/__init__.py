@@ -20,8 +20,7 @@ from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Answers, Sentence, sourced
 from sentviz.gallery.training import scalar_figure
-from sentviz.io.late import late
-from sentviz.lazy import pd
+from sentviz.io.lazy import late, pd
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
 
@@ -74,11 +73,7 @@ def draw(name: str | Model, figure: str, *, data: str | Path | pd.DataFrame | No
 
 
 def _sentence(spec: FigureSpec, model: Model, options: Mapping[str, Any]) -> Sentence:
-    """Return the sentence of a model that is open in memory.
-
-    Raises:
-        InputError: the figure shows something else than a sentence, or the model lacks what it needs.
-    """
+    """Return the sentence of a model that is open in memory."""
     from sentviz.models.opened import OpenModel
 
     if not issubclass(spec.of, Sentence):
@@ -97,8 +92,6 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
 
     Args:
         selected: element that a page marks in the figure, if the figure supports it; not part of the call that draws it again.
-    Raises:
-        InputError: the figure or option does not exist, or the subject lacks the data.
     """
     spec = find_figure(figure)
     spec.check(options)

@@ -13,7 +13,7 @@ from sentviz.figures.colours import Theme, class_colours
 from sentviz.gallery.patching import REPLACES
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Runs, Sentence
-from sentviz.lazy import np, pd
+from sentviz.io.lazy import np, pd
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
@@ -137,11 +137,7 @@ def directions_of(model: Model) -> Directions:
 
 
 def depth_of(depth: int, layers: int) -> int:
-    """Return a depth, of which -1 is the last one.
-
-    Raises:
-        InputError: there is no such depth.
-    """
+    """Return a depth, of which -1 is the last one."""
     if not -1 <= depth <= layers:
         raise InputError(f"Depths go from 0, the embedding, to {layers}, the last layer, not {depth}.")
     return layers if depth == -1 else depth

@@ -12,7 +12,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import Runs, Study, sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure

@@ -46,8 +46,6 @@ def pair_of(of: Sentence, second: str, second_pair: str | None = None, align: st
     Args:
         align: chosen partners of tokens, counted from 1, as in "4=5~6=-".
         reverse: put states of the sentence into the second one.
-    Raises:
-        InputError: no edit changes the predicted class, or the two cannot be patched.
     """
 
     def make() -> Pair:
@@ -60,11 +58,7 @@ def pair_of(of: Sentence, second: str, second_pair: str | None = None, align: st
 
 
 def flipped(of: Sentence) -> tuple[str, str | None]:
-    """Return the text, and the second text of a pair, with the smallest edit that changes the predicted class.
-
-    Raises:
-        InputError: no small edit changes it.
-    """
+    """Return the text, and the second text of a pair, with the smallest edit that changes the predicted class."""
     from sentviz.analysis.explain.flip import smallest_flip
 
     flip = of.once("flip", lambda: smallest_flip(of.model, of.trace.for_target(PREDICTED)))
@@ -76,11 +70,7 @@ def flipped(of: Sentence) -> tuple[str, str | None]:
 
 
 def read_alignment(align: str) -> dict[int, int | None]:
-    """Return partners of tokens from a text such as "4=5~6=-"; a minus sign stands for no partner, and tokens count from 1.
-
-    Raises:
-        InputError: the text has another form.
-    """
+    """Return partners of tokens from a text such as "4=5~6=-"; a minus sign stands for no partner, and tokens count from 1."""
     try:
         parts = [part.split("=") for part in align.split("~") if part]
         return {int(i) - 1: None if j == "-" else int(j) - 1 for i, j in parts}
@@ -264,11 +254,7 @@ def _away_from_0(low: Any, high: Any) -> Any:
 
 
 def pairs_of(of: Sentence, minimal: str, count: int) -> list[tuple[str, str]]:
-    """Return minimal pairs in the language of the run.
-
-    Raises:
-        InputError: the kind of pairs is unknown, or there are none in this language.
-    """
+    """Return minimal pairs in the language of the run."""
     return minimal_pairs(minimal, language(of.run), count=count)
 
 
@@ -283,11 +269,7 @@ def average_of(of: Sentence, minimal: str, what: str, count: int = 40, progress:
 
 
 def epochs_of(of: Sentence, minimal: str, count: int = 40) -> dict[int, PatchAverage]:
-    """Return an average over minimal pairs of the heads after each kept epoch, computed once; epochs without any difference are left out.
-
-    Raises:
-        InputError: the predictions of no epoch differ.
-    """
+    """Return an average over minimal pairs of the heads after each kept epoch, computed once, without epochs that have no difference."""
     from sentviz.analysis.causal.average import averages
     from sentviz.models.loading import load
 

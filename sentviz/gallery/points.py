@@ -60,7 +60,6 @@ class Points(Answers):
         folder.
 
         Raises:
-            InputError: the layer or method does not exist.
             DataMissingError: a layer other than the last needs the texts of the rows, which are not available.
         """
         from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures

@@ -95,20 +95,12 @@ class FigureSpec:
         return next((why for need in (*self.of.NEEDS, *self.needs) if (why := need.lacks(run))), "")
 
     def takes(self, names: Collection[str]) -> None:
-        """Check that the figure takes options of these names.
-
-        Raises:
-            InputError: it does not take an option; the message names all that it takes.
-        """
+        """Check that the figure takes options of these names."""
         if unknown := [name for name in names if name not in self.options]:
             raise InputError(f"The figure {self.name} takes no {unknown[0]}; it takes {', '.join(self.options)}.")
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Check that the figure takes these options, and that each switch is on or off.
-
-        Raises:
-            InputError: as `takes`, or a switch is neither True nor False.
-        """
+        """Check that the figure takes these options, and that each switch is on or off."""
         self.takes(options)
         for name, value in options.items():
             if isinstance(self.options[name], bool) and not isinstance(value, bool):
@@ -138,8 +130,6 @@ def figure(
         needs: requirements on a run in addition to those of the subject.
         sets: names that a study takes.
         waits: returns a message if the first drawing of a subject is slow; a page then asks before it draws.
-    Raises:
-        InputError: there is a figure of this name, or the name has other characters; links, files and commands use it.
     """
 
     def register(make: Maker) -> Maker:
@@ -154,11 +144,7 @@ def figure(
 
 
 def find_figure(name: str) -> FigureSpec:
-    """Return a figure by name.
-
-    Raises:
-        InputError: there is no such figure; the message names the nearest.
-    """
+    """Return a figure by name."""
     if name not in FIGURES:
         rest = f"`sentviz export --list` lists all {len(FIGURES)} figures."
         raise InputError(f"There is no figure {name!r}; {nearest(name, list(FIGURES))}{rest}")

@@ -176,11 +176,7 @@ class Sentence(FigureSubject):
 
     @cached_property
     def fresh(self) -> Trace:
-        """The trace as the model gives it now, also of the example.
-
-        Raises:
-            InputError: as `new_trace`.
-        """
+        """The trace as the model gives it now, also of the example."""
         return self.new_trace()
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
@@ -190,11 +186,7 @@ class Sentence(FigureSubject):
         return self.known[key]
 
     def new_trace(self, *edits: Edit, **options: Any) -> Trace:
-        """Return a new trace under the sentence's intervention and further edits, with options of `Model.trace`.
-
-        Raises:
-            InputError: the sentence was built from a trace.
-        """
+        """Return a new trace under the sentence's intervention and further edits, with options of `Model.trace`."""
         if self.has_fixed_trace:
             raise InputError("This figure runs the model again, but only a trace is available.")
         trace: Trace = self.model.trace(*self.texts, **options, change=self.intervention.with_(*edits))
@@ -302,11 +294,7 @@ class Answers(FigureSubject):
 
     @classmethod
     def of_file(cls, name: str, *, versus: Sequence[str] = (), threshold: float = -1.0, among: str = "", **options: Any) -> Self:
-        """Return the subject of the predictions in a file (FILE or FILE:MODEL), beside those of other models of the file or of runs.
-
-        Raises:
-            InputError: the file has no predictions, or an option belongs to the rows of runs.
-        """
+        """Return the subject of the predictions in a file (FILE or FILE:MODEL), beside those of other models of the file or of runs."""
         from sentviz.analysis.testset.brought import sources
 
         reading = _reading(options)
@@ -317,11 +305,7 @@ class Answers(FigureSubject):
 
     @classmethod
     def on(cls, model: str | Model, data: Any, *, versus: Sequence[str] = (), among: str = "", **options: Any) -> Self:
-        """Return the subject of what a run or a model predicts for the rows of a file, table or data set, beside runs on the same rows.
-
-        Raises:
-            InputError: it has other classes, the rows cannot be read, or an option belongs to the stored rows of runs.
-        """
+        """Return the subject of what a run or a model predicts for the rows of a file, table or data set, beside runs on the same rows."""
         threshold, reading = options.pop("threshold", -1.0), _reading(options)
         if options:
             raise InputError(f"Rows of data have no option {next(iter(options))}.")
@@ -358,11 +342,7 @@ class Answers(FigureSubject):
         return word_counts.count_words(self.texts)
 
     def weak_slices(self, seed: int) -> WeakSlices:
-        """Return the slices on which the first source is weak; a page may have stored the result for seed 0.
-
-        Raises:
-            InputError: the rows do not allow a search.
-        """
+        """Return the slices on which the first source is weak; a page may have stored the result for seed 0."""
         from sentviz.analysis.testset.weak import weak_slices
 
         return self.weak if self.weak is not None and self.weak.seed == seed else weak_slices(self.texts, seed=seed)

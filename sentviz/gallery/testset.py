@@ -17,7 +17,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.calibration import tempered, untempered
 from sentviz.runs.store import Run
 

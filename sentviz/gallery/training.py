@@ -12,7 +12,7 @@ from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.registry import printed
 from sentviz.runs.store import Run
 
@@ -65,9 +65,6 @@ def scalar_figure(
     """Draw learned scalars over training, by default all that the runs have, with a paper's final values if it reports them.
 
     `change`, `x` and `series` are those of `sentviz.figures.scalars.scalar_evolution`.
-
-    Raises:
-        InputError: no run has one of the scalars.
     """
 
     from sentviz.figures.scalars import scalar_evolution

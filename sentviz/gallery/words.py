@@ -14,7 +14,7 @@ from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import SEED
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
@@ -74,8 +74,6 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
 
     Args:
         by: "keyness" or "count". stops: "drop" leaves our stop words out, "wordcloud" those of the package WordCloud, "keep" none.
-    Raises:
-        InputError: `by` or `stops` has another value.
     """
 
     from sentviz.analysis.testset import word_counts as words

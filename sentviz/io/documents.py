@@ -27,8 +27,6 @@ def read_json(path: str | os.PathLike[str], most: int = MOST_BYTES, name: str = 
 
     Args:
         name: name of the file in error messages; by default its path.
-    Raises:
-        InputError: as `read_regular` and `parse_json`.
     """
     name = name or os.fspath(path)
     return parse_json(read_regular(path, most, name), name)
@@ -47,9 +45,6 @@ def parse_json(data: bytes | str, name: str, *, gaps: bool = False) -> Any:
     Args:
         name: name of the text in error messages.
         gaps: read NaN as null, since programs write missing cells of a table as NaN.
-    Raises:
-        InputError: the text is not JSON, names an entry twice, has NaN or an infinite number, a whole number of more than `DIGITS` digits,
-            or more than `DEEPEST` lists inside each other.
     """
     constant = _gap if gaps else _no_number
     return _parsed(data, name, "JSON", lambda text: json.loads(text, object_pairs_hook=_once, parse_constant=constant))

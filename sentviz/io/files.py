@@ -107,8 +107,6 @@ def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> byt
 
     Args:
         name: name of the file in error messages; by default its path.
-    Raises:
-        InputError: the file is missing, cannot be read or is too large, or it is a folder, a pipe or a device.
     """
     name = name or os.fspath(path)
     with open_regular(path, most, name) as file:
@@ -128,11 +126,7 @@ def sha256(path: Path) -> str:
 
 
 def inside(folder: Path, file: str) -> Path:
-    """Return the path of a file in a folder.
-
-    Raises:
-        InputError: the file is a link that leads out of the folder.
-    """
+    """Return the path of a file in a folder."""
     path = folder / file
     if path.name == file != ".." and not path.is_symlink():
         return path
@@ -143,11 +137,7 @@ def inside(folder: Path, file: str) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> BufferedReader:
-    """Open a regular file of at most `most` bytes. The opened file is the checked one, even if `path` changes in between.
-
-    Raises:
-        InputError: as `read_regular`.
-    """
+    """Open a regular file of at most `most` bytes. The opened file is the checked one, even if `path` changes in between."""
     name = name or os.fspath(path)
     try:
         handle = os.open(path, OPENING)

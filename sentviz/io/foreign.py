@@ -27,11 +27,7 @@ class Foreign:
         self._late: threading.Thread | None = None  # thread of the last call that took too long
 
     def call(self, function: Callable[[list[str]], Any], texts: Sequence[str], seconds: float) -> Any:
-        """Return what a function returns for some texts.
-
-        Raises:
-            InputError: it raises an error, does not return within `seconds`, or still works on earlier texts that took too long.
-        """
+        """Return what a function returns for some texts."""
         if self._late is not None and self._late.is_alive():
             raise InputError(f"{self.name} still works on an earlier text that takes too long. Wait, or choose another model.")
         results, failures = list[Any](), list[SentvizError]()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.io.files import write_file
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 PLACES = ("layer", "head", "component", "other", "position", "place", "token", "query", "key")
 """Columns of positions. Frames count them from 0, files from 1."""

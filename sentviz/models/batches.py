@@ -13,7 +13,7 @@ from torch import Tensor
 from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import LONGEST, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.protocol import Inputs
 
 WEIGHTS_TIMES_TOKENS, LEAST_TOKENS = 20_000_000_000, 128  # limits of `tokens_per_batch`
@@ -64,8 +64,6 @@ def read(
         max_length: tokens of a row at most. cls: put [CLS] first.
         segments: tell for each token to which of the two texts it belongs.
         tagger: gives each token its part of speech.
-    Raises:
-        InputError: a text cannot be read.
     """
     return [row for part in portions(frame) for row in _read(tokenizer, part, max_length, cls, segments, tagger)]
 

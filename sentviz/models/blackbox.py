@@ -25,7 +25,7 @@ from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.io.foreign import Foreign
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.budget import Spent
 from sentviz.models.model import Model, Progress
 from sentviz.models.protocol import Network
@@ -114,8 +114,6 @@ class BlackBox(Model):
 
         Args:
             classes: class names in the order of its probabilities; by default its `classes_`, if these are texts.
-        Raises:
-            InputError: it cannot be called, or its classes have no names.
         """
         predict = getattr(source, "predict_proba", None) or source
         if not callable(predict):
@@ -138,11 +136,7 @@ class BlackBox(Model):
         return cls(name, predict, labels)
 
     def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Words:
-        """Return the words and marks of a text, complete.
-
-        Raises:
-            InputError: the text has no visible character, or a second text is given.
-        """
+        """Return the words and marks of a text, complete."""
         if text_pair is not None:
             raise InputError(f"{self.name} reads single texts.")
         encoded = self.tokenizer.encode(text)
@@ -150,11 +144,7 @@ class BlackBox(Model):
         return Words(encoded.ids, encoded.offsets, encoded.segments, encoded.specials, known, encoded.tokens, text=text[:LONGEST])
 
     def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Encoded]:
-        """Return the words and marks of every text.
-
-        Raises:
-            InputError: as for `encode`, with the text's place in the list.
-        """
+        """Return the words and marks of every text."""
         encoded: list[Encoded] = []
         for place, text in enumerate(texts):
             try:
@@ -174,7 +164,6 @@ class BlackBox(Model):
         """Return the log-probabilities (N, K) of texts, and vectors without numbers (N, 0).
 
         Raises:
-            InputError: the function raises, takes too long, or returns something other than probabilities.
             Spent: as for `Model.forward`.
         """
         logits = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
@@ -216,11 +205,7 @@ class BlackBox(Model):
         return np.asarray(shares)
 
     def trace(self, text: str, text_pair: str | None = None, *, change: Intervention | str | None = None, **options: Any) -> Trace:
-        """Return the prediction for one text. Maps, states and vectors do not exist, so the options that select them have no effect.
-
-        Raises:
-            InputError: as for `encode` and `forward`, or a change is asked for.
-        """
+        """Return the prediction for one text. Maps, states and vectors do not exist, so the options that select them have no effect."""
         self.check()
         intervention = self.intervention(change)
         encoded = self.encode(text, text_pair)

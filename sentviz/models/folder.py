@@ -60,11 +60,7 @@ class ModelFolder:
 
 
 def look_at(folder: str | Path) -> ModelFolder:
-    """Return what a model's folder says about itself. A damaged folder of a model is one that is refused.
-
-    Raises:
-        InputError: there is no such folder, or it is not that of a model.
-    """
+    """Return what a model's folder says about itself. A damaged folder of a model is one that is refused."""
     path = Path(folder).expanduser()
     try:
         if not path.is_dir():
@@ -259,11 +255,7 @@ def _body(path: Path) -> Path:
 
 
 def _table(folder: Path, file: str) -> dict[str, Any]:
-    """Return the content of a JSON file. A byte order mark is refused, because transformers cannot read the folder then.
-
-    Raises:
-        InputError: it cannot be read, or is not a table.
-    """
+    """Return the content of a JSON file. A byte order mark is refused, because transformers cannot read the folder then."""
     try:
         data = read_regular(folder / file, CONFIG_MOST, file)
         if data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -55,11 +55,7 @@ def expand(codes: Tensor, scale: Tensor) -> Tensor:
 
 
 def code(weights: Tensor, bits: int) -> Coded:
-    """Code a matrix (N, m) of single precision in 8 or 4 bits.
-
-    Raises:
-        InputError: `bits` is not 4 or 8, or blocks do not divide the width.
-    """
+    """Code a matrix (N, m) of single precision in 8 or 4 bits."""
     if bits not in BITS:
         raise InputError(f"A base is stored in {' or '.join(map(str, BITS))} bits, not {bits}.")
     if bits == 8:

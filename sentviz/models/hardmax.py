@@ -24,7 +24,7 @@ from sentviz.data.reviews import WordsTokenizer
 from sentviz.data.texts import Encoded, TokenizedText
 from sentviz.data.tokenizers import SPECIALS
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models import attention as at
 from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.models.model import Model, filled
@@ -285,11 +285,7 @@ class HardmaxModel(Model):
         return pd.DataFrame({"word": words, **{f"x{k}": places[:, k] for k in range(self.config.width)}, "score": places @ w + b})
 
     def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Encoded:
-        """Return the known words of a text, at most `config.max_length`.
-
-        Raises:
-            InputError: the text has no visible character or no known word, or a second text is given.
-        """
+        """Return the known words of a text, at most `config.max_length`."""
         if text_pair is not None:
             raise InputError(f"{self.name} reads single texts.")
         return super().encode(text, None, change)
@@ -301,8 +297,6 @@ class HardmaxModel(Model):
             temperature: None or 0 is hardmax; above 0, softmax of <z_i, z_j> / temperature.
             without: tokens to leave out, counted from 0 in the complete text; no further word takes their place.
             pinned: tokens that stay at their start, counted in the same way; other tokens still move towards them.
-        Raises:
-            InputError: the text has no known word, no token is left, or a token does not exist.
         """
         encoded = self.encode(text)
         n = len(encoded)

@@ -58,7 +58,6 @@ def load(
     Raises:
         RunError: the run is unknown, damaged or not written by sentviz (the message names file and reason), the epoch was not stored, the
             positions are learned, or a model of yours cannot be opened.
-        InputError: the classes of a model of yours have no names, or its head or tokenizer does not fit.
     """
     if not isinstance(source, str | Path | Run) or (isinstance(source, str | Path) and is_model_folder(source)):
         if epoch or max_length:

@@ -17,7 +17,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, TokenizedText, unread_note
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.batches import ENOUGH_TOKENS, by_length, collate, device_of, digest_of, portions, read, tokens_per_batch
 from sentviz.models.budget import Spent
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
@@ -134,8 +134,6 @@ class Model:
         Args:
             change: an intervention, or its text, as in `head:1.4=0~term:gate=0.5`.
             arguments: the same, as in earlier versions: see `Intervention.from_arguments`. They are added to `change`.
-        Raises:
-            InputError: the text cannot be read, or the model does not have what is changed.
         """
         intervention = read_change(change)
         if arguments:
@@ -254,11 +252,7 @@ class Model:
         return out
 
     def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Encoded]:
-        """Return the tokens of every text or pair of texts.
-
-        Raises:
-            InputError: a text that cannot be read, named by its place in the list, or not as many second texts as texts.
-        """
+        """Return the tokens of every text or pair of texts."""
         texts, pairs = list(texts), None if pairs is None else _as_many(list(pairs), list(texts))
         encoded: list[Encoded] = []
         for place, text in enumerate(texts):
@@ -288,8 +282,6 @@ class Model:
             pairs: as many second texts, for models that read pairs.
             progress: True shows a bar for long lists; a function gets (done, total).
             change, arguments: what is changed in the model, as `intervention` takes it.
-        Raises:
-            InputError: no lists of as many texts, or a change that the model does not have.
         """
         if not self.capabilities.predicts:
             raise InputError(NO_CLASSES.format(self.name))
@@ -359,8 +351,6 @@ class Model:
             maps: keep attention maps, n x m numbers for each. scores: also scores before softmax and each bias by name.
             projections: keep Q, K, V and the layers' terms, from which the trace makes any part of a map when it is asked.
             change, arguments: what is changed in the model, as `intervention` takes it; the trace keeps it as `Trace.change`.
-        Raises:
-            InputError: a text that cannot be read, or a choice outside the model.
         """
         self.check()
         intervention = self.intervention(change, **arguments)
@@ -380,8 +370,6 @@ class Model:
         Args:
             texts, pairs: as `predict` takes them.
             change: as `trace` takes it.
-        Raises:
-            InputError: a text that cannot be read, named by its place in the list, or a text without tokens.
         """
         self.check()
         intervention = self.intervention(change)

@@ -134,8 +134,6 @@ class InterventionTensors:
         Args:
             learned: returns the (L, C) learned mixing weights; called if a weight is changed.
             donor_vectors: returns the vectors of the other text, one row, by site; called if a vector is taken from it.
-        Raises:
-            InputError: the other text does not have a token from which a vector is taken.
         """
         if not intervention:
             return cls()

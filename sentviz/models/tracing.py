@@ -54,11 +54,7 @@ class Axes:
 
     @classmethod
     def of(cls, capture: Capture, has: Capabilities, tokens: int) -> Self:
-        """Return the axes of a capture on a text.
-
-        Raises:
-            InputError: a choice outside the model or the text, or twice the same.
-        """
+        """Return the axes of a capture on a text."""
         wanted = (capture.layers, capture.heads, capture.components, capture.queries)
         sizes = (has.layers, has.heads, has.components, tokens)
         return cls(*map(_choice, wanted, sizes, ("layer", "head", "component", "query")))

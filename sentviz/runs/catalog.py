@@ -14,7 +14,7 @@ from sentviz.data import datasets
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.bases import bases
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.releases import index_of, write_index

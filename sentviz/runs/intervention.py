@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 from urllib.parse import quote, unquote
 
 from sentviz.errors import InputError
-from sentviz.lazy import np
+from sentviz.io.lazy import np
 from sentviz.runs.configs import Capabilities
 
 Quantity = Literal["lambda", "head", "gate", "term", "state", "residual", "feedforward", "component", "value"]
@@ -85,11 +85,7 @@ class Edit:
 
     @classmethod
     def parse(cls, text: str) -> Edit:
-        """Read an edit from the form that `text` writes.
-
-        Raises:
-            InputError: the text has another form, names no quantity of a model, or its value is not a finite number.
-        """
+        """Read an edit from the form that `text` writes."""
         if (match := _EDIT.fullmatch(text)) is None:
             raise InputError(f"Write a change like head:1.4=0, term:gate=0.5 or gate:3=1, not {text[:60]!r}.")
         what, place, value = match.groups()
@@ -141,8 +137,6 @@ class Intervention:
             heads_off: (layer, head) pairs, counted from 0, whose output is zero.
             strength: factor by the name of a term; a number is for every term of `Capabilities.dials`.
             gates_open, gates_shut: places of tokens, counted from 0, whose gate is 1 or 0 in every layer.
-        Raises:
-            InputError: the shape of `lambdas` is not the model's, or a strength is not a number.
         """
         edits = _lambda_edits(lambdas, has)
         edits += [Edit("head", (int(layer), int(head))) for layer, head in heads_off]
@@ -157,11 +151,7 @@ class Intervention:
 
     @classmethod
     def parse(cls, text: str) -> Intervention:
-        """Read an intervention from the form that `text` writes; an empty text has no edits.
-
-        Raises:
-            InputError: an edit cannot be read, or there are more than `MOST_EDITS`.
-        """
+        """Read an intervention from the form that `text` writes; an empty text has no edits."""
         parts = text.split("~") if text else []
         texts = [next((unquote(part.removeprefix(name)) for part in parts if part.startswith(name)), None) for name in _DONOR]
         parts = [part for part in parts if not part.startswith(_DONOR)]
@@ -228,8 +218,6 @@ class Intervention:
             has: what the model has.
             tokens: number of tokens of the text, or the largest number that the model reads.
             name: of the model, for messages.
-        Raises:
-            InputError: two edits set the same target, or the model does not have or cannot change what an edit names.
         """
         if self.donor is None and any(isinstance(edit.to, Taken) for edit in self.edits):
             raise InputError("Some changes take vectors from another text, which is missing. Add donor:1= and the text.")
@@ -272,11 +260,7 @@ UNCHANGED = Intervention()
 
 
 def read_change(change: Intervention | str | None) -> Intervention:
-    """Return an intervention that is given as such, as its text, or not at all.
-
-    Raises:
-        InputError: the text cannot be read.
-    """
+    """Return an intervention that is given as such, as its text, or not at all."""
     return change if isinstance(change, Intervention) else Intervention.parse(change or "")
 
 

@@ -100,11 +100,7 @@ def papers_of(configuration: str) -> list[str]:
 
 
 def find_preset(name: str) -> Preset:
-    """Return the preset of a name, with the settings of all its endings.
-
-    Raises:
-        InputError: there is no such preset, or its kind of model does not have these settings.
-    """
+    """Return the preset of a name, with the settings of all its endings."""
     base, endings = _parsed(name)
     listed, known = _listed(base), {**injections(), **additions()}
     settings = {key: value for ending in endings for key, value in known[ending].items()}
@@ -115,11 +111,7 @@ def find_preset(name: str) -> Preset:
 
 
 def on_base(name: str, base: str) -> dict[str, Any]:
-    """Return the settings named by the endings after the name of a base, as in `e5-last-scaled`, for the configuration of a run on it.
-
-    Raises:
-        InputError: the name does not begin with the base's name, or an ending does not exist.
-    """
+    """Return the settings named by the endings after the name of a base, as in `e5-last-scaled`, for the configuration of a run on it."""
     known, rest, settings = {**injections(), **additions()}, name.removeprefix(base), dict[str, Any]()
     while rest:
         ending = next((each for each in sorted(known, key=len, reverse=True) if (rest + "-").startswith(f"-{each}-")), "")
@@ -131,11 +123,7 @@ def on_base(name: str, base: str) -> dict[str, Any]:
 
 
 def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **changes: Any) -> ModelConfig:
-    """Return the configuration of a paper's model, with changes to its settings.
-
-    Raises:
-        InputError: there is no such preset, or its kind of model does not have a changed setting.
-    """
+    """Return the configuration of a paper's model, with changes to its settings."""
     entry = find_preset(name)
     config = CONFIGS[entry.kind]
     known = [item.name for item in fields(config)]
@@ -148,11 +136,7 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
 
 
 def check_shape(name: str, shape: Mapping[str, Any]) -> None:
-    """Check a recipe's changes to a preset before data is read or a model is trained.
-
-    Raises:
-        InputError: the model has no such setting, or another part of the recipe or its data set decides it.
-    """
+    """Check a recipe's changes to a preset before data is read or a model is trained."""
     if elsewhere := [key for key in ("vocab_size", "classes", "max_length", "dropout") if key in shape]:
         raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: it is set by the recipe or its data set.")
     preset(name, vocab_size=9, classes=2, max_length=9, **shape)
@@ -163,8 +147,6 @@ def variant_changes(variant: str, model: str, lexicon: str = "") -> dict[str, An
 
     Args:
         lexicon: the recipe's lexicon.
-    Raises:
-        InputError: there is no such variant, or the preset cannot have it.
     """
     if not variant:
         return {}

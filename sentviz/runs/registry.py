@@ -17,8 +17,7 @@ from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.documents import read_toml
-from sentviz.io.late import late
-from sentviz.lazy import pd
+from sentviz.io.lazy import late, pd
 from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.sections import Section
 
@@ -193,11 +192,7 @@ def problems() -> list[str]:
 
 
 def find_paper(name: str) -> Paper:
-    """Return the paper called `name`.
-
-    Raises:
-        InputError: there is no such paper.
-    """
+    """Return the paper called `name`."""
     if name not in papers():
         raise InputError(" ".join([f"There is no paper {name!r}; there are {', '.join(papers())}.", *problems()]))
     return papers()[name]

@@ -65,11 +65,7 @@ class Packed:
     base: str = ""  # entry of the base that the run needs; "" = none
 
     def __post_init__(self) -> None:
-        """Refuse an entry that another person's index could use to write elsewhere.
-
-        Raises:
-            InputError: the name is not a valid name of a run, or a number or digest is invalid.
-        """
+        """Refuse an entry that another person's index could use to write elsewhere."""
         fits(asdict(self), Entry)
         good = RUN.fullmatch(self.name) and re.fullmatch("[0-9a-f]{12}", self.digest) and DIGEST.fullmatch(self.sha256)
         of_base = self.name.startswith(f"{BASES}/")
@@ -160,11 +156,7 @@ def index() -> Mapping[str, Packed]:
 
 
 def read_index(path: Path) -> dict[str, Packed]:
-    """Return the entries of an index file by name.
-
-    Raises:
-        InputError: the file is not an index of runs.
-    """
+    """Return the entries of an index file by name."""
     try:
         stored = read_json(path, INDEX_MOST, path.name)
         fits(stored, list[Entry])
@@ -175,11 +167,7 @@ def read_index(path: Path) -> dict[str, Packed]:
 
 
 def chosen(names: Sequence[str], among: Iterable[str]) -> list[str]:
-    """Return the names that match some patterns; ``sst2/*`` means all runs of a data set.
-
-    Raises:
-        InputError: no name matches a pattern.
-    """
+    """Return the names that match some patterns; ``sst2/*`` means all runs of a data set."""
     available, matches = list(among), dict[str, None]()
     for name in names:
         matching = [each for each in available if fnmatchcase(each, name)]
@@ -230,7 +218,6 @@ def get(
     Returns:
         The run's folder; None if the same run is installed already.
     Raises:
-        InputError: there is no such run or no such folder.
         DataMissingError: the source does not have the run, or has another file under its name.
         RunError: another process is fetching the run.
         SentvizError: the disk is full or cannot be written.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, BinaryIO, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
-from sentviz.lazy import np, pa, pc, pd, pq
+from sentviz.io.lazy import np, pa, pc, pd, pq
 
 LONGEST = 100_000  # maximum characters of a text
 MOST = 10_000  # maximum entries of a list or table

@@ -40,8 +40,8 @@ from sentviz.data.datasets import is_own
 from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
+from sentviz.io.lazy import pd
 from sentviz.io.paths import home, is_path, place
-from sentviz.lazy import pd
 from sentviz.runs.configs import Capabilities, ModelConfig, read_config
 from sentviz.runs.renewed import config_before
 from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table
@@ -483,11 +483,7 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
 
 
 def folder_for(dataset: str, out: str | Path | None = None) -> Path:
-    """Return the folder for new runs on a data set: `out` or, by default, ``runs`` here; for the user's own data, the user's library.
-
-    Raises:
-        InputError: `out` is the folder of the shipped runs, and the data set is the user's own.
-    """
+    """Return the folder for new runs on a data set: `out` or, by default, ``runs`` here; for the user's own data, the user's library."""
     if not is_own(dataset):
         return Path("runs") if out is None else Path(out)
     folder = home() / "runs" if out is None else Path(out)

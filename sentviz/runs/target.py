@@ -24,8 +24,6 @@ class Target:
 
         Args:
             labels: classes of the model. predicted: place of the predicted class.
-        Raises:
-            InputError: a class does not exist, or is compared with itself.
         """
         for name in filter(None, (self.label, self.against)):
             if name not in labels:
@@ -37,11 +35,7 @@ class Target:
         return Target("" if labels.index(label) == predicted and not against else label, against)
 
     def places(self, labels: Sequence[str], predicted: int) -> tuple[int, int | None]:
-        """Return the place of the class, and of the class that it is compared with; None = all other classes.
-
-        Raises:
-            InputError: as for `resolved`.
-        """
+        """Return the place of the class, and of the class that it is compared with; None = all other classes."""
         short = self.resolved(labels, predicted)
         return labels.index(short.label) if short.label else predicted, labels.index(short.against) if short.against else None
 

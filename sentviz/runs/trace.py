@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from sentviz.data.tokenizers import PADDING
 from sentviz.errors import InputError, MissingMapError, RunError
-from sentviz.io.late import late
-from sentviz.lazy import torch
+from sentviz.io.lazy import late, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.evidence import Evidence
@@ -161,11 +160,7 @@ class Trace:
         return self.target.places(self.labels, predicted) if self.labels else (predicted, None)
 
     def for_target(self, target: Target) -> Trace:
-        """Return the trace with another class to explain; scores that were computed for the earlier class are removed.
-
-        Raises:
-            InputError: the model has no such class, or the class is compared with itself.
-        """
+        """Return the trace with another class to explain; scores that were computed for the earlier class are removed."""
         if not self.labels and target != PREDICTED:
             raise InputError(f"{self.run} has no classification head, so it has no class {target.label or target.against!r}.")
         short = target.resolved(self.labels, int(self.probabilities.argmax())) if self.labels else target

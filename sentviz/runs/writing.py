@@ -12,7 +12,7 @@ from typing import Any
 
 from sentviz.errors import RunError
 from sentviz.io.files import hold, sha256, writing
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import FILES, FORMAT, Run
 
 PATIENCE = 60.0  # seconds to wait while another process writes the run

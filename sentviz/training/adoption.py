@@ -20,7 +20,7 @@ from sentviz.data.labels import order_of
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.models.folder import NO_HEAD
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.files import checked_weights, reachable
@@ -68,7 +68,6 @@ def adopt(
             nothing is written: no run is ever replaced.
     Raises:
         RunError: as for `load`, the model has no classes, or the folder contains the run of another model.
-        InputError: as for `load`, the data set has no classes, or the model has others.
         DataMissingError: the data set is not installed.
     """
     reachable(name_or_folder)
@@ -140,11 +139,7 @@ def _validation(data: str) -> Split | None:
 
 
 def classified(dataset: str) -> str:
-    """Return the data set's name, after checking that its rows have classes.
-
-    Raises:
-        InputError: the data set has no classes or does not exist.
-    """
+    """Return the data set's name, after checking that its rows have classes."""
     if not datasets.info(dataset).labels:
         raise InputError(f"{dataset} has no classes to predict.")
     return dataset

@@ -35,7 +35,6 @@ def shape_on(recipe: Recipe, classes: int, pairs: bool) -> EncoderConfig:
     """Return the configuration of a run on a base: the base's, with the recipe's changes. It reads as many tokens as the base can.
 
     Raises:
-        InputError: a setting does not fit this base.
         RunError: the base is not installed, or is another one.
     """
     settings = find_base(recipe.base, recipe.weights).settings

@@ -27,7 +27,7 @@ from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import TAGGER
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import writing
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store

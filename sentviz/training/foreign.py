@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.data.lexicon import Lexicon
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.models.hub.encoder import HubEncoder
 from sentviz.models.hub.files import reachable
 from sentviz.models.hub.loading import opened
@@ -79,7 +79,7 @@ def finetune(
         settings: settings of `Recipe`; the defaults are 3 epochs, batches of 32, rate 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
     Raises:
         DataMissingError: the data set is not installed. RunError: as for `load`, or a run or resume point is another model's or recipe's.
-        InputError: a setting does not exist, or the data set has no classes. KeyboardInterrupt: interrupted; a resume point was saved.
+        KeyboardInterrupt: interrupted; a resume point was saved.
     """
     reachable(name_or_folder)
     names = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "source": str(name_or_folder)}

@@ -9,7 +9,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.baselines import simple_predictions
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
-from sentviz.lazy import np, pd
+from sentviz.io.lazy import np, pd
 from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch.nn.functional as F
 
 from sentviz.analysis.evaluation import Evaluation, confusion, from_confusion
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 
 
 def batches(

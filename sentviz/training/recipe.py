@@ -89,9 +89,6 @@ class Recipe:
         """Return a recipe with changes, given by name, as a TOML file, or by a data set (of the user, or for a hardmax model).
 
         If a change names another preset than the recipe, that preset's own settings replace those of the recipe.
-
-        Raises:
-            InputError: the recipe does not exist, is not TOML, or has an unknown setting.
         """
         changes = {k: v for k, v in changes.items() if v is not None}
         if is_own(str(source)):
@@ -120,11 +117,7 @@ class Recipe:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Recipe:
-        """Return a recipe from a mapping, strictly checked; missing settings take the usual values for its model.
-
-        Raises:
-            InputError: a setting, the type of a value or a preset does not exist.
-        """
+        """Return a recipe from a mapping, strictly checked; missing settings take the usual values for its model."""
         values = _modern(values)
         known = {item.name: item for item in dataclasses.fields(cls)}
         if unknown := sorted(values.keys() - known.keys()):
@@ -263,11 +256,7 @@ def trained_rows(recipe: Recipe) -> Split:
 
 
 def usual(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the usual settings of a recipe's model, which replace the defaults of `Recipe`.
-
-    Raises:
-        InputError: there is no such preset.
-    """
+    """Return the usual settings of a recipe's model, which replace the defaults of `Recipe`."""
     if values.get("source"):
         return FOREIGN
     if base := values.get("base"):

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import disk_errors, hold
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run, folder_for
 from sentviz.training.based import BasedTask

@@ -60,11 +60,7 @@ class TrainingTask(ABC):
 
     @classmethod  # noqa: B027
     def check(cls, recipe: Recipe) -> None:
-        """Check a recipe before data is read or a folder is made.
-
-        Raises:
-            InputError: this kind of model cannot learn the recipe's data set.
-        """
+        """Check a recipe before data is read or a folder is made."""
 
     def logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
         """Return the network's logits in training for rows of `train`, counted from 0, (B, K)."""

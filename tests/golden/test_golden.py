@@ -42,7 +42,7 @@ OPTIONS |= {"comparison": OPTIONS["agreement"], "weak-slices": {"over": "demo"}}
 SECONDS = ("tsne-panels", "separation")  # studies that compute for many seconds
 
 
-def told(value: Any) -> Any:
+def stored_value(value: Any) -> Any:
     """Return a value as JSON stores it: whole numbers and texts as they are, other numbers with nine digits."""
     if isinstance(value, float | np.floating):
         return float(f"{value:.9g}") if math.isfinite(value) else str(value)
@@ -55,7 +55,7 @@ def column(values: pd.Series[Any]) -> dict[str, Any]:
         numbers = values.to_numpy(float)
         known = np.where(np.isfinite(numbers), numbers, 0.0)
         sums = known.sum(), np.abs(known).sum(), known @ np.arange(1, len(known) + 1) / max(len(known), 1)
-        return {"kind": values.dtype.kind, "sums": [told(each) for each in sums], "missing": int((~np.isfinite(numbers)).sum())}
+        return {"kind": values.dtype.kind, "sums": [stored_value(each) for each in sums], "missing": int((~np.isfinite(numbers)).sum())}
     return {"kind": "text", "digest": hashlib.sha256("\0".join(map(str, values)).encode()).hexdigest()[:12]}
 
 
@@ -66,7 +66,7 @@ def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
     except SentvizError as error:
         return {"refused": str(error)}
     frame = figure.frame
-    first = [[told(value) for value in row] for row in frame.head(ROWS).itertuples(index=False)]
+    first = [[stored_value(value) for value in row] for row in frame.head(ROWS).itertuples(index=False)]
     columns = {str(name): column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
     return {"name": figure.name, "caption": figure.caption, "rows": len(frame), "columns": columns, "first": first}
 

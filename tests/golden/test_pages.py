@@ -50,9 +50,9 @@ def label(element: Any) -> str:
     if isinstance(value, pd.DataFrame):
         timeless = value.drop(columns="milliseconds", errors="ignore")
         return f"{', '.join(map(str, value.columns))} #{digest(timeless.to_csv())}"
-    said = [str(part) for part in (getattr(element, "label", ""), value) if part not in ("", None)]
+    texts = [str(part) for part in (getattr(element, "label", ""), value) if part not in ("", None)]
     settings = [f"{field.name} {part}" for field, part in element.proto.ListFields() if field.name not in VARYING]
-    return f"{CHANGING.sub('…', ' '.join(dict.fromkeys(said)))[:LONGEST]} #{'' if element.type == 'plotly_chart' else digest(*settings)}"
+    return f"{CHANGING.sub('…', ' '.join(dict.fromkeys(texts)))[:LONGEST]} #{'' if element.type == 'plotly_chart' else digest(*settings)}"
 
 
 def digest(*texts: str) -> str:

@@ -14,7 +14,7 @@ from sentviz.figures import Theme
 from sentviz.figures.board import NOWHERE, heading
 from sentviz.figures.colours import ink_on
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 __all__ = ["LETTERS", "claim_list", "content", "picked"]
 

@@ -124,11 +124,7 @@ def _play() -> None:
 
 
 def _controls() -> tuple[_Setting, str]:
-    """Draw the controls and return their setting and the kind of start.
-
-    Raises:
-        InputError: points or a matrix that cannot be used.
-    """
+    """Draw the controls and return their setting and the kind of start."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         dimension = int(st.segmented_control("Dimension", ALLOWED["dimension"], required=True, **_bound("dimension")))
         start = str(st.selectbox("Start", list(START), format_func=lambda name: START[name], width=150, **_bound("start")))
@@ -240,11 +236,7 @@ def starts(kind: str, n: int, dimension: int, seed: int) -> Doubles:
 
 
 def pasted(text: str, dimension: int, *, what: str = "points") -> Doubles:
-    """Return rows of numbers (n, d) from a text that separates them with commas, semicolons, tabs or blanks.
-
-    Raises:
-        InputError: no numbers, or too many or too few in a line.
-    """
+    """Return rows of numbers (n, d) from a text that separates them with commas, semicolons, tabs or blanks."""
     rows: list[list[float]] = []
     for number, line in enumerate(text.splitlines(), 1):
         parts = [part for part in re.split(r"[,;\s]+", line.strip().strip("[]()")) if part]

@@ -12,7 +12,7 @@ from app.blocks.files import csv_button
 from app.text import md
 from sentviz.data import demo
 from sentviz.errors import RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.standing import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.store import Run
 

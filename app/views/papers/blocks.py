@@ -19,7 +19,7 @@ from sentviz.figures.text import text_columns
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import FigureSpec, find_figure
 from sentviz.gallery.subjects import Study
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.item_types import Column, Table
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run

@@ -21,7 +21,7 @@ from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.figures import drawn
 from sentviz.papers.studies.verdicts import runs_for_claims, verdicts

@@ -12,7 +12,7 @@ from app.text import intro
 from app.views.papers.shared import digests, studied
 from sentviz.gallery import code, make
 from sentviz.gallery.subjects import Study
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.findings import Picture, article, every_claim
 
 _DEEPER = re.compile(r"^(?=#+ )")  # the page's own headings are smaller than those of the site

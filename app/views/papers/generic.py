@@ -13,7 +13,7 @@ from app.views.papers.sections import show_section
 from app.views.papers.shared import digests, pick, studied
 from sentviz.analysis.claim import Finding
 from sentviz.errors import SentvizError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper

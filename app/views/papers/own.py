@@ -22,7 +22,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST, phenomena
 from sentviz.gallery import code, sourced
 from sentviz.gallery.subjects import Answers, Runs, Sentence
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import prints

@@ -13,7 +13,7 @@ from app.text import halves, md
 from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from app.views.papers.shared import digests
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.panels import SETTINGS_OF

@@ -18,7 +18,7 @@ from sentviz.figures import heatmap
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
 from sentviz.io.glossary import tip
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run

@@ -21,7 +21,7 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.export.report import report_html
 from sentviz.figures import heatmap
 from sentviz.gallery import sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -123,11 +123,7 @@ def swap_words(run: Run, trace: Trace) -> None:
 
 
 def _changed_too(pinned: Trace, trace: Trace) -> Trace:
-    """Return the trace of the pinned sentence under the interventions in focus.
-
-    Raises:
-        InputError: its model has no such layer, head, component, term or gate, or its tokens are not those whose gates were changed.
-    """
+    """Return the trace of the pinned sentence under the interventions in focus."""
     focus, of = visit.focus(), cache.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
     if notes and fitting.change != focus.change:

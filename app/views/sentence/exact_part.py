@@ -18,7 +18,7 @@ from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.game import ABSENT, Absent
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Job, Jobs

@@ -50,11 +50,7 @@ def judge_scores(trace: Trace, run: Run) -> None:
 
 
 def _judgement(trace: Trace, run: Run, pasted: str) -> Judgement:
-    """Judge pasted scores; the last result is kept for the visit.
-
-    Raises:
-        InputError: the text is not JSON, or as `judged`; or the exact values of the text take longer than seconds.
-    """
+    """Judge pasted scores; the last result is kept for the visit."""
     try:
         scores = parse_json(pasted, "What was pasted")
     except InputError as error:

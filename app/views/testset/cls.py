@@ -20,7 +20,7 @@ from sentviz.figures.figure import Figure
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.gallery import sourced
 from sentviz.gallery.subjects import Runs
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 intro(

@@ -14,7 +14,7 @@ from app.text import halves, md
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.comparison import Candidate, Comparison
 from sentviz.errors import SentvizError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 CUT = 300  # characters of a text in the table
 

@@ -17,7 +17,7 @@ from sentviz.analysis.explain.refereed import has_referee, headline, methods_of,
 from sentviz.gallery.explanations import RANKED
 from sentviz.gallery.subjects import Runs, Study
 from sentviz.io.glossary import tip
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 SHORT = {

@@ -14,7 +14,7 @@ from sentviz.analysis.maps.gates import FILE, verdict
 from sentviz.figures.gate_groups import KINDS
 from sentviz.gallery.subjects import Runs
 from sentviz.io.glossary import tip
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 Kind = Literal["tag", "class", "word"]

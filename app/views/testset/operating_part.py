@@ -19,7 +19,7 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import STEPS
 from sentviz.io.glossary import tip
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 KEPT = 8  # stored results for a visitor's own file
 

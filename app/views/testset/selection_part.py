@@ -18,7 +18,7 @@ from sentviz.analysis.testset.word_counts import Counts, stop_words
 from sentviz.errors import SentvizError
 from sentviz.figures.word_clouds import word_bars
 from sentviz.gallery.subjects import sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 DIFFERENT = 500_000  # words of the drawn rows
 CUT = 160  # characters of a text in the table of nearest rows

@@ -23,7 +23,7 @@ from sentviz.data.texts import is_blank
 from sentviz.data.understanding import MOST_CLASSES, NAMELESS, SHARES, SPLITS, Choices, Understood, understand, usual_names
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile

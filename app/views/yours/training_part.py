@@ -14,8 +14,8 @@ from sentviz.cli.apart import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.data.datasets import run_group
 from sentviz.errors import Stopped
+from sentviz.io.lazy import pd
 from sentviz.io.paths import home
-from sentviz.lazy import pd
 from sentviz.runs.bases import bases
 from sentviz.runs.store import resume_point
 from sentviz.serving.jobs import Job, Jobs

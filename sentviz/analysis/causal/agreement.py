@@ -29,7 +29,7 @@ from sentviz.analysis.explain.refereed import FROM_SUBSETS, PATCHED
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.store import Run
 from sentviz.runs.target import log_odds
 from sentviz.runs.trace import Trace
@@ -53,8 +53,6 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = 200, seed: int 
     Frame:
         as `sentviz.analysis.explain.referee.measure`. Metrics: METRICS, Spearman's rank correlation of the sizes of scores and effects;
         with "-ranks", the correlation with signs, for methods that have a sign.
-    Raises:
-        InputError: the model has no states that can be replaced, or the texts of the sample all get one prediction.
     """
     if "state" not in model.capabilities.replaces:
         raise InputError(f"{model.name} has no states of tokens that can be replaced: patching needs a transformer.")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.causal.patching import WORDS, Pair, Progress, patch
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -72,8 +72,6 @@ def averages(
     Args:
         pairs: sentences A, whose states are replaced, and B, which gives the new ones.
         seed: of the bootstrap. progress: called with finished and all pairs.
-    Raises:
-        InputError: the model has no such quantity, or too few pairs differ.
     """
     patched, left_out = usable(model, pairs)
     shares: dict[str, list[Floats]] = {what: [] for what in whats}

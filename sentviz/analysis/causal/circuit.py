@@ -23,7 +23,7 @@ import numpy as np
 from sentviz.analysis.causal.average import ratio, usable
 from sentviz.analysis.causal.patching import Bools, Floats, Pair, Progress
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -97,8 +97,6 @@ def circuit(
     Args:
         keep: share to keep on the pairs of the search, above 0 and below 1. seed: of random sets and bootstrap.
         progress: called with finished and all steps of the search, which are estimated.
-    Raises:
-        InputError: the model has no such parts, or too few pairs differ.
     """
     if not {"head", "feedforward"} <= set(model.capabilities.replaces):
         raise InputError(f"{model.name} has no heads and feed-forward outputs that can be replaced: a circuit needs a transformer.")

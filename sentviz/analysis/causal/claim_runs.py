@@ -27,7 +27,7 @@ from sentviz.analysis.causal.patching import Floats
 from sentviz.analysis.causal.states import moved_sides
 from sentviz.analysis.evaluation import bounds, mean_draws
 from sentviz.data.minimal_pairs import minimal_pairs
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.catalog import language
 from sentviz.runs.store import Run
 

@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 from sentviz.analysis.maps.layers import logits_by_layer
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.protocol import InterventionTensors, Site
 from sentviz.runs.trace import Trace
 
@@ -84,11 +84,7 @@ class DirectAttribution:
 @torch.inference_mode(False)
 @torch.enable_grad()
 def direct_attribution(model: Model, trace: Trace) -> DirectAttribution:
-    """Return what each part adds to the target's logit minus that of the class it is compared with, by default the likeliest other one.
-
-    Raises:
-        InputError: the model has no heads whose outputs are added to the states, or no classes.
-    """
+    """Return what each part adds to the target's logit minus that of the class it is compared with, by default the likeliest other one."""
     has = model.capabilities
     if not {"head", "value", "feedforward"} <= set(has.replaces):
         raise InputError(f"{model.name} has no heads whose outputs are added to states: direct attribution needs a transformer.")

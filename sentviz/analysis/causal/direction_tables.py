@@ -8,7 +8,7 @@ from sentviz.analysis.causal.directions import ROWS_OF_LEACE, WAYS, directions, 
 from sentviz.analysis.causal.probes import probe
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ def over_split(
 
     Args:
         frame, fit, sample, seed: as for `sentviz.analysis.causal.directions.directions`.
-    Raises:
-        InputError: as `directions`.
     """
 
     from sentviz.analysis.causal.direction_words import along, correlations

@@ -13,7 +13,7 @@ from sentviz.analysis.causal.states import Texts, states
 from sentviz.analysis.evaluation import bounds, row_draws
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError
-from sentviz.lazy import pd, stats
+from sentviz.io.lazy import pd, stats
 
 LEXICONS = ("lexicon_en_vader", "lexicon_ko_knu")
 MOST = 600  # words
@@ -56,8 +56,6 @@ def along(class_directions: Directions, depths: Sequence[int], words: Sequence[s
         words: by default those of `words_of`. A word that the model does not know is left out.
     Frame:
         depth, word, value (in half distances of the two means), polarity (of the lexicon; NaN without an entry).
-    Raises:
-        InputError: the model knows none of the words.
     """
     wanted = list(dict.fromkeys(words or words_of(class_directions)))
     encoded = class_directions.model.encode_all(wanted) if class_directions.fitted.pairs is None else []

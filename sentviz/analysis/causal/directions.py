@@ -31,7 +31,7 @@ import numpy as np
 from sentviz.analysis.causal.states import EVERY, LEAST, PLACES, Floats, Progress, Texts, check, halves, moved_sides, places, poles, states
 from sentviz.analysis.evaluation import bounds, mean_draws, wilson
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ def directions(
         fit, sample: rows from which directions are found, and other rows on which they are measured; 0 = by the model's size.
         progress: called with finished and total rows.
     Raises:
-        InputError: the model has no states of tokens, no classes or no two sides; or the rows of a side are too few.
         DataMissingError: the data set is not installed.
     """
     check(model)
@@ -127,11 +126,7 @@ class Directions:
         return list(self.depths) if layers <= DEEP else sorted({round(layers / 3), round(2 * layers / 3), layers})
 
     def at(self, way: str, depth: int) -> Floats:
-        """Return a direction as a unit vector (d,), from side 0 to side 1.
-
-        Raises:
-            InputError: there is no such way or depth, or the rows do not differ at this depth.
-        """
+        """Return a direction as a unit vector (d,), from side 0 to side 1."""
         if way not in WAYS:
             raise InputError(f"There is no direction {way!r}; there are {', '.join(WAYS)}.")
         self._check_depth(depth)
@@ -208,8 +203,6 @@ class Directions:
         Frame:
             measure ("accuracy" or "lost", the share of the accuracy above 50 % that is lost), depth, name (a way or "unchanged"), place,
             value, low, high, n. Intervals are over rows, Wilson's or paired bootstrap; of random directions the 95 % of directions.
-        Raises:
-            InputError: a way, a place or a depth does not exist.
         """
         depths = list(depths) or [*self.some_depths, EVERY]
         for kind, wanted, known in (("direction", ways, ERASED), ("place", where, PLACES)):
@@ -282,8 +275,6 @@ class Directions:
             norms: norms of the added vector; negative ones point to side 0.
         Frame:
             norm, share (of the mean norm of the states), label, one probability per class.
-        Raises:
-            InputError: the depth does not exist, a norm is not finite or is larger than `FARTHEST` mean norms, or the text is empty.
         """
 
         from sentviz.models.copies import logits_of_copies

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from sentviz.analysis.causal.direction_tables import TABLE
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 SEED = 0

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.maps.compare import align
 from sentviz.errors import InputError
-from sentviz.lazy import pd, stats, torch
+from sentviz.io.lazy import pd, stats, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.intervention import AXES, Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
@@ -133,8 +133,6 @@ def patch(
         first: sentence A, whose states are replaced. second: sentence B, which gives the new ones.
         partners: token of B for a token of A, counted from 0, that replaces the automatic alignment; None for no token.
         pairs: second texts of A and B, for models that read pairs.
-    Raises:
-        InputError: the model has no vectors that can be replaced, the sentences are the same, or their log-odds do not differ.
     """
     if not model.capabilities.replaces:
         raise InputError(f"{model.name} has no states of tokens that can be replaced: patching needs a transformer.")
@@ -235,32 +233,20 @@ class Pair:
         return np.asarray((log_odds(np.asarray(logits), *self.target) - self.start) / (self.goal - self.start))
 
     def edit(self, what: str, at: Sequence[int]) -> Edit:
-        """Return the edit of one cell; its last place is a token with a partner.
-
-        Raises:
-            InputError: the token has no partner in the second sentence.
-        """
+        """Return the edit of one cell; its last place is a token with a partner."""
         partner = self.partners[at[-1]] if 0 <= at[-1] < len(self.partners) else None
         if partner is None:
             raise InputError(f"Token {at[-1] + 1} of the first sentence has no partner in the second, so it takes no state from there.")
         return Edit(what, tuple(int(i) for i in at), to=Taken(partner))  # type: ignore[arg-type]
 
     def intervention(self, edits: Sequence[Edit]) -> Intervention:
-        """Return edits as an intervention for A, with which the model can also be traced.
-
-        Raises:
-            InputError: the model cannot apply it.
-        """
+        """Return edits as an intervention for A, with which the model can also be traced."""
         change = Intervention((*self.first.change.edits, *edits), (self.second.text, self.second.text_pair))
         change.check(self.model.capabilities, len(self.first.tokens), self.model.name)
         return change
 
     def joint(self, edits: Sequence[Edit]) -> Joint:
-        """Return the effect of several cells replaced together, and of each alone.
-
-        Raises:
-            InputError: there is no edit, or the model cannot apply one.
-        """
+        """Return the effect of several cells replaced together, and of each alone."""
         if not edits:
             raise InputError("A path needs at least one cell.")
         sets = [tuple(edits), *((edit,) for edit in edits)]
@@ -281,8 +267,6 @@ class Pair:
             tokens: a cell for each token; by default for state, residual and feedforward. Otherwise a cell holds all aligned tokens.
             exact: compute every cell, or estimate all and compute the best; by default this depends on the work.
             progress: called with finished and total steps.
-        Raises:
-            InputError: the model has no such quantity.
         """
         count, middle, every_axis = self._axes_of(what)
         by_token, layers = what in WORDS if tokens is None else tokens, range(count)
@@ -369,8 +353,6 @@ class Pair:
 
         Args:
             groups: places of tokens, counted from 0.
-        Raises:
-            InputError: the model has no such quantity.
         """
         layers, middle, _ = self._axes_of(what)
         aligned = [np.intersect1d(group, self.aligned[0]).astype(np.int64) for group in groups]

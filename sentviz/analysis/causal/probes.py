@@ -22,7 +22,7 @@ from sentviz.analysis.evaluation import bounds, row_draws
 from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.data.tags import Tagger, count_known, tags_of
 from sentviz.data.texts import Encoded, word_spans
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 TASKS = {"sentiment": "side of the label", "length": "length of the text", "negation": "scope of a negator", "class": "word class"}
 SCOPE = 5  # words behind a negator

@@ -18,7 +18,7 @@ from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.data.labels import sides as sides_of
 from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -35,11 +35,7 @@ EVERY = -1  # in place of a depth: at every depth, each with its own direction
 
 
 def poles(labels: Sequence[str], name: str) -> Ints:
-    """Return the side of each class: 0 negative, 1 positive, -1 neither. Of two other classes, the first is side 0.
-
-    Raises:
-        InputError: more than two classes without a negative and a positive one.
-    """
+    """Return the side of each class: 0 negative, 1 positive, -1 neither. Of two other classes, the first is side 0."""
     sides = np.array(sides_of(labels))
     if {-1, 1} <= set(sides.tolist()):
         return np.where(sides < 0, 0, np.where(sides > 0, 1, -1))
@@ -49,11 +45,7 @@ def poles(labels: Sequence[str], name: str) -> Ints:
 
 
 def check(model: Model) -> None:
-    """Check that a model has states of tokens and classes.
-
-    Raises:
-        InputError: it has not.
-    """
+    """Check that a model has states of tokens and classes."""
     if "state" not in model.capabilities.replaces:
         raise InputError(f"{model.name} has no states of tokens that can be changed: directions need a transformer.")
     if not model.capabilities.predicts:
@@ -89,8 +81,6 @@ def halves(model: Model, frame: pd.DataFrame, fit: int, measure: int, seed: int,
         frame: text, [text_pair], label (of the model's classes; -1 if unknown).
         fit, measure: rows of the two samples at most; if there are fewer rows, both shrink by the same factor.
         words: largest number of words of a text, if there are enough such texts; 0 = no limit.
-    Raises:
-        InputError: a side has fewer than `2 LEAST` rows.
     """
     of_class = poles(model.labels, model.name)
     label = frame["label"].to_numpy()

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from sentviz.analysis.embeddings.projection import Projection, Tick, project
 from sentviz.errors import RunError
 from sentviz.io.files import replacing
+from sentviz.io.lazy import pd, torch
 from sentviz.io.paths import home
-from sentviz.lazy import pd, torch
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -147,9 +147,6 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
         frame: text and, of pairs, text_pair.
 
     Row 0 is the embedding, the last one the pooled vector itself.
-
-    Raises:
-        InputError: a text that cannot be read.
     """
 
     from sentviz.models.batches import by_length
@@ -195,8 +192,6 @@ def pictures(
         key: digest of the run and its rows.
         vectors: (n, d) vectors of each of the L+1 layers; None for a layer without stored vectors.
         layer: lowest layer; 0 = the embedding.
-    Raises:
-        InputError: as for `project`.
     """
     last = len(vectors) - 1
     projections: dict[int, Projection] = {}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.embeddings.projection import BLOCK, _distances, nearest
 from sentviz.analysis.evaluation import interval, mean_draws
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -69,9 +69,6 @@ class Projection:
         """Return the positions of new vectors, (m, d) -> (m, dims); the existing points do not move.
 
         PCA multiplies; t-SNE optimises each new point against the fixed ones (Policar et al. 2019); UMAP likewise.
-
-        Raises:
-            InputError: vectors of another width, or without numbers.
         """
         new = _checked(vectors)
         if new.shape[1] != self.vectors.shape[1]:
@@ -113,8 +110,6 @@ def project(
         dims: 2 or 3.
         perplexity: of t-SNE. neighbours, min_dist: of UMAP.
         tick: gets the share done and what is being done; an exception from it stops the work.
-    Raises:
-        InputError: the method is unknown, it needs more rows, or the vectors are not finite.
     """
     base, value = parsed_method(method)
     if base not in METHODS or dims not in (2, 3):

@@ -19,7 +19,7 @@ from sentviz.analysis.evaluation import evaluate
 from sentviz.analysis.maps.heads import over_split
 from sentviz.data.datasets import Split
 from sentviz.errors import RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

@@ -14,7 +14,7 @@ from sentviz.analysis.embeddings.projection import align, project
 from sentviz.analysis.epochs.measured import Measured, trace_of_text
 from sentviz.analysis.evaluation import confusion
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -98,8 +98,6 @@ def events(right: npt.ArrayLike) -> ForgettingEvents:
 
     Args:
         right: whether each row is right after each epoch, (E, N) bool.
-    Raises:
-        InputError: there is no epoch.
     """
     table = np.asarray(right, dtype=bool)
     if table.ndim != 2 or not len(table):
@@ -120,8 +118,6 @@ def pictures(vectors: npt.ArrayLike, how: str = "joint") -> Floats:
     Args:
         how: value of `PICTURES`: "joint" = one projection for all epochs, so that distances are comparable; "aligned" = one projection per
             epoch, rotated, moved and scaled onto the epoch before (`sentviz.analysis.embeddings.projection.align`).
-    Raises:
-        InputError: `how` is unknown, or the vectors are not finite.
     """
     x = np.asarray(vectors, dtype=np.float64)
     if how not in PICTURES:
@@ -184,8 +180,6 @@ def asked_of(
 
     Args:
         model: returns the model of an epoch; by default it is loaded.
-    Raises:
-        InputError: the text cannot be read.
     """
     from sentviz.models.loading import load
 

@@ -146,8 +146,6 @@ def exact(
         absent: what happens to absent words.
         measure: value of a text.
         progress: called with the numbers of finished and of all texts after each batch. `Model.stoppable` stops the work.
-    Raises:
-        InputError: the model reads no word or has no classes; or `by` gives more than MAX_PLAYERS parts.
     """
     most = most_players(len(trace.tokens) - trace.padding)
     if by is None:

@@ -26,7 +26,7 @@ from sentviz.analysis.explain import explained, score, spearman, usual
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import find_score
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ def faithfulness(model: Model, trace: Trace, scores: Mapping[str, Floats], *, or
         orders: number of random explanations, whose mean is in the column `random`; they are the same for all methods.
     Frame:
         method, metric, value, random; NaN if a metric is not defined.
-    Raises:
-        InputError: the text has fewer than two words, or the scores do not fit the tokens.
     """
     text_words = words(trace)
     if len(text_words) < 2:
@@ -139,8 +137,6 @@ def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0)
 
     Args:
         scores: (m,) scores of the tokens.
-    Raises:
-        InputError: the text has fewer than two words.
     """
     if (n := len(text_words := words(trace))) < 2:
         raise InputError("Faithfulness needs a text of at least two words: there is nothing to leave out.")
@@ -193,8 +189,6 @@ def over_split(
     Frame:
         method, metric, value, low, high (95 % percentile bootstrap over texts), random (the mean of random explanations of the same texts),
         n (texts for which the metric is defined), seed. The method "random" is the random explanation itself.
-    Raises:
-        InputError: there is no such method, or no text has enough words.
     """
     names = list(methods)
     for name in names:

@@ -72,7 +72,7 @@ def smallest_flip(
         drawn: number of random edits.
         seed: seed of the random edits.
     Raises:
-        InputError: the interventions include gates. Spent: the time ended before an edit was tested.
+        Spent: the time ended before an edit was tested.
     """
     if trace.change.gates_open or trace.change.gates_shut:
         raise InputError("Gates that were set manually belong to the words of this text, so an edited text cannot be predicted with them.")

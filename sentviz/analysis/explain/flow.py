@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError, MissingMapError
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -37,11 +37,7 @@ CAPACITY = 1 << 24  # capacity 1 in the solver's integers
 
 
 def effective(trace: Trace) -> Doubles:
-    """Return the absolute effective maps averaged over heads, (L, n, m); each row sums to 1.
-
-    Raises:
-        InputError: the trace does not hold every layer and query row, or a row is zero.
-    """
+    """Return the absolute effective maps averaged over heads, (L, n, m); each row sums to 1."""
     is_complete = trace.layer_ids == tuple(range(len(trace.lambdas))) and trace.query_ids == tuple(range(len(trace.tokens)))
     try:
         stack = trace.stack() if is_complete else None
@@ -57,20 +53,12 @@ def effective(trace: Trace) -> Doubles:
 
 
 def rollout(trace: Trace) -> Floats:
-    """Return the attention rollout to each token, (m,).
-
-    Raises:
-        InputError: as for `effective`.
-    """
+    """Return the attention rollout to each token, (m,)."""
     return _shares(_pool_rows(_product(_residual(effective(trace))), trace.pooling))
 
 
 def attention_flow(trace: Trace) -> Floats:
-    """Return the maximum flow from the last layer to each token of the text, (m,), read as the classifier reads.
-
-    Raises:
-        InputError: as for `effective`; also for more than MAX_FLOW_TOKENS tokens in a model of more than two layers.
-    """
+    """Return the maximum flow from the last layer to each token of the text, (m,), read as the classifier reads."""
     maps = _residual(effective(trace))
     layers, n, _ = maps.shape
     if layers > 2 and n > MAX_FLOW_TOKENS:

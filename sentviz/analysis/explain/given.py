@@ -68,8 +68,6 @@ def read_scores(scores: object, k: int, classes: int) -> Given:
     Args:
         k: class whose scores are taken if the result has one column or list for each class.
         classes: number of classes of the model.
-    Raises:
-        InputError: the form is unknown, a score is not a finite number, or pieces and scores differ in number.
     """
     result = _read(scores, k, classes)
     if len(result.values) > MOST_PIECES:
@@ -87,11 +85,7 @@ def read_scores(scores: object, k: int, classes: int) -> Given:
 
 
 def fit(trace: Trace, result: Given) -> Fitted:
-    """Return one score for each word of a trace.
-
-    Raises:
-        InputError: the scores are of another text, or their number fits neither its words nor its tokens.
-    """
+    """Return one score for each word of a trace."""
     text_words = words(trace)
     if (not result.pieces and result.offsets is None) or _are_own(trace, text_words, result.pieces):
         return Fitted(text_words, *_of_numbers(trace, text_words, result.values))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sentviz.analysis.explain.gradients import Floats, along, line
 from sentviz.analysis.explain.smoothgrad import noisy
 from sentviz.errors import InputError
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ def gradient_shap(model: Model, trace: Trace, *, samples: int = SAMPLES, spread:
     Args:
         samples: number of baselines, one place on the line from each. spread: sigma in standard deviations of the embedding entries.
         seed: seed of the baselines and places.
-    Raises:
-        InputError: there is no sample, or the spread is negative.
     """
     if samples < 1 or spread < 0:
         raise InputError(f"Gradient SHAP needs at least one sample and a spread of 0 or more, not {samples} and {spread:g}.")

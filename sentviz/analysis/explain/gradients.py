@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -70,8 +70,6 @@ def integrate(model: Model, trace: Trace, *, steps: int | None = None) -> Integr
     Args:
         steps: number of steps on the path as one part; by default FIRST_STEPS, and if these scores are not complete, the path is cut into
             parts until they are, in MAX_STEPS at most.
-    Raises:
-        InputError: `steps` is less than 1.
     """
     if steps is not None and steps < 1:
         raise InputError(f"Integrated gradients need at least one step, not {steps}.")

@@ -100,11 +100,7 @@ def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trac
 
 
 def searched(model: Model, trace: Trace) -> Flip:
-    """Return the result of a search for the smallest edit towards the trace's target; a larger model predicts fewer edits.
-
-    Raises:
-        InputError: as for `smallest_flip`.
-    """
+    """Return the result of a search for the smallest edit towards the trace's target; a larger model predicts fewer edits."""
     passes = min(MAX_PASSES, max(MIN_PASSES, int(MAX_WORK / max(1, model.network.parameters_count()) / len(trace.tokens))))
     return smallest_flip(model, trace, passes=passes)
 
@@ -134,8 +130,6 @@ def smallest_edit(model: Model, text: str, pair: str | None = None, target: Targ
     Args:
         target: class that the model has to predict for the edited text. With `against`, the edit exchanges which of the two classes is
             more probable.
-    Raises:
-        InputError: the text cannot be read, or a class does not exist.
     """
     return edit_sentence(searched(model, model.trace(text, pair, maps=False).for_target(target)))
 

@@ -19,7 +19,7 @@ from sentviz.analysis.explain.exact import Exact, exact
 from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_chance
 from sentviz.analysis.explain.given import Fitted, fit, read_scores
 from sentviz.errors import InputError
-from sentviz.lazy import stats
+from sentviz.io.lazy import stats
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
@@ -154,8 +154,6 @@ def judge(
         target: class that the scores explain, by default the predicted class.
         seed: seed of the random orders.
         progress: called with the numbers of finished and of all texts while the exact values are computed.
-    Raises:
-        InputError: the scores are not numbers, or do not fit the text; the text has fewer than two words; there is no such class.
     """
     trace = explained(model, model.trace(text, pair).for_target(target))
     return judged(model, trace, scores, seed=seed, progress=progress)

@@ -19,8 +19,8 @@ from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.headline import chance_over_examples
 from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import store_csv
-from sentviz.lazy import pd
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:

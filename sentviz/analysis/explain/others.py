@@ -45,20 +45,12 @@ def is_installed(package: str) -> bool:
 
 
 def kernel_shap(model: Model, trace: Trace) -> Fitted:
-    """Return KernelSHAP's values of the words of a text, computed by `shap`.
-
-    Raises:
-        InputError: `shap` is not installed.
-    """
+    """Return KernelSHAP's values of the words of a text, computed by `shap`."""
     return _fitted(model, trace, kernel_values)
 
 
 def lime(model: Model, trace: Trace) -> Fitted:
-    """Return LIME's weights of the words of a text, computed by `lime`.
-
-    Raises:
-        InputError: `lime` is not installed.
-    """
+    """Return LIME's weights of the words of a text, computed by `lime`."""
     return _fitted(model, trace, lime_weights)
 
 

@@ -37,11 +37,7 @@ _LEAST_WORDS = 2  # words before and after a conjunction that begins a clause
 
 
 def parts(model: Model, trace: Trace, by: Cut) -> tuple[Word, ...]:
-    """Return the parts of a text in order, with all tokens of each; special tokens belong to no part. Phrases run the model.
-
-    Raises:
-        InputError: there is no such cut.
-    """
+    """Return the parts of a text in order, with all tokens of each; special tokens belong to no part. Phrases run the model."""
     if by not in CUTS:
         raise InputError(f"A text is cut by {', '.join(CUTS)}, not by {by!r}.")
     words = spaced_words(trace)
@@ -70,11 +66,7 @@ def fitting(model: Model, trace: Trace, most: int) -> tuple[Cut, tuple[Word, ...
 
 
 def joined(trace: Trace, pieces: Sequence[Word], most: int) -> tuple[Word, ...]:
-    """Join neighbouring parts of one text until there are at most `most`: always the two that are shortest together, the first of equals.
-
-    Raises:
-        InputError: `most` is less than the number of texts, 1 or 2.
-    """
+    """Join neighbouring parts of one text until there are at most `most`: always the two that are shortest together."""
     groups = [list(piece.indices) for piece in pieces]
     while len(groups) > most:
         lengths = [

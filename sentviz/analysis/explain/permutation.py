@@ -51,8 +51,6 @@ def permutation_shap(model: Model, trace: Trace, *, samples: int = SAMPLES, seed
         samples: number of predicted texts, about; more only if LEAST_DRAWS draws need them.
         seed: seed of the orders.
         absent: what happens to absent words.
-    Raises:
-        InputError: there are fewer than two samples, or as for `Game`.
     """
     if samples < 2:
         raise InputError(f"Permutation SHAP needs at least two samples, not {samples}.")

@@ -42,7 +42,7 @@ from sentviz.analysis.explain.scores import LARGER
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -89,8 +89,6 @@ def measure(
         The points of mean curves are metrics, too: "deletion-00" .. "insertion-10" at POINTS even shares of the words; their interval
         is that of the means of RANDOM drawn orders. The method "exact" also has the share of texts in which `turning` is true, with
         Wilson's interval: NEGATED and OTHERS.
-    Raises:
-        InputError: no text has as many words.
     """
     rows: list[pd.DataFrame] = []
     curves: list[dict[tuple[str, str], Doubles]] = []
@@ -148,11 +146,7 @@ def method_scores(model: Model, trace: Trace, values: Exact) -> dict[str, Double
 
 
 def word_scores(trace: Trace, name: str, players: Sequence[Word]) -> Doubles:
-    """Return the sum of a method's scores over what it scores inside of each player, (n,): tokens, words, or units.
-
-    Raises:
-        InputError: as `score`.
-    """
+    """Return the sum of a method's scores over what it scores inside of each player, (n,): tokens, words, or units."""
     tokens, places = score(trace, name), np.arange(len(trace.tokens))
     if name in trace.units:
         places = trace.units[name]

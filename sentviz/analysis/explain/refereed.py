@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain.scores import SCORES
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:

@@ -38,8 +38,6 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",)) -
 
     Args:
         names: methods of `SCORES`.
-    Raises:
-        InputError: there is no such method, or the method needs attention and the model has none.
     """
     methods = {name: ask for name in names if (ask := find_score(name).ask) is not None}
     if lacking := next(filter(None, (_missing(trace, SCORES[name], has_maps=model.capabilities.maps) for name in methods)), ""):
@@ -297,11 +295,7 @@ SCORES = {
 
 
 def find_score(name: str) -> Score:
-    """Return a score by its name.
-
-    Raises:
-        InputError: there is none; the message names the nearest, or all.
-    """
+    """Return a score by its name."""
     if name not in SCORES:
         near = nearest(name, list(SCORES)).rstrip("; ") or f"the scores are {', '.join(SCORES)}"
         raise InputError(f"There is no score {name!r}; {near}.")
@@ -354,11 +348,7 @@ def _missing(trace: Trace, method: Score, *, has_maps: bool) -> str:
 
 
 def score(trace: Trace, name: str) -> Floats:
-    """Return a score of a trace, (m,).
-
-    Raises:
-        InputError: there is no such score, the model cannot give it, or `explained` has not added it to the trace.
-    """
+    """Return a score of a trace, (m,)."""
     method = find_score(name)
     if lacking := _missing(trace, method, has_maps=trace.has_maps):
         raise InputError(lacking)
@@ -372,11 +362,7 @@ def score(trace: Trace, name: str) -> Floats:
 
 
 def deviation(trace: Trace, name: str) -> Floats:
-    """Return a score minus its neutral value, (m,): 0 if it is signed, otherwise the mean over tokens that are not special.
-
-    Raises:
-        InputError: as for `score`.
-    """
+    """Return a score minus its neutral value, (m,): 0 if it is signed, otherwise the mean over tokens that are not special."""
     values = score(trace, name)
     return values if SCORES[name].signed else values - values[~trace.specials].mean()
 

@@ -28,8 +28,6 @@ def smooth_gradient(model: Model, trace: Trace, *, samples: int = SAMPLES, noise
     Args:
         samples: number of noisy copies. noise: standard deviation as a share of the range of the embedding entries.
         seed: seed of the noise.
-    Raises:
-        InputError: there is no sample, or the noise is negative.
     """
     if samples < 1 or noise < 0:
         raise InputError(f"SmoothGrad needs at least one sample and noise of 0 or more, not {samples} and {noise:g}.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sentviz.io.files import replacing
-from sentviz.lazy import np, pd
+from sentviz.io.lazy import np, pd
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -98,8 +98,6 @@ def suggestions(model: Model, trace: Trace, token: int, lexicon: Mapping[str, fl
 
     Frame:
         word, source, near, label, probability, text.
-    Raises:
-        InputError: the token is not a word of the first sentence.
     """
     sources: dict[str, dict[str, float]] = {}
     encoded = model.encode(trace.text, trace.text_pair)

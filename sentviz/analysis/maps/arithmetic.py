@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.trace import Trace
 
@@ -180,8 +180,6 @@ def cell(
         source: a trace, or a text.
         layer, head, query, key: counted from 0; query and key are tokens.
         change: intervention; by default that of the trace. The head itself is never silenced.
-    Raises:
-        InputError: the model or the text has no such cell.
     """
     if not model.capabilities.softmax:
         raise InputError("A hardmax map has no softmax: each row divides its weight equally among the tokens furthest in its direction.")

@@ -34,11 +34,7 @@ def align(first: Trace, second: Trace) -> list[tuple[int | None, int | None]]:
 
 
 def difference(first: Trace, second: Trace) -> Trace:
-    """A trace whose maps are second minus first, over the tokens that both have (exchanged ones as "old → new").
-
-    Raises:
-        InputError: the two share no token, come from models of different shape, or hold chosen queries only.
-    """
+    """A trace whose maps are second minus first, over the tokens that both have (exchanged ones as "old → new")."""
     if first.lambdas.shape != second.lambdas.shape or first.head_ids != second.head_ids or first.layer_ids != second.layer_ids:
         raise InputError("Maps can be subtracted between models with the same layers, heads and components only.")
     if any(trace.query_ids != tuple(range(len(trace.tokens))) for trace in (first, second)):
@@ -87,7 +83,6 @@ def map_difference(first: Trace, second: Trace, layer: int, head: int | str = "m
         layer, head, component: as in `Trace.map`, counted from 0.
     Raises:
         MissingMapError: a model has no such layer, head or component.
-        InputError: the texts differ, or no piece is shared.
     """
     if (first.text, first.text_pair) != (second.text, second.text_pair):
         raise InputError("Two models can be compared only on the same text.")

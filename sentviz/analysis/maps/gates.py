@@ -24,7 +24,7 @@ from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
-from sentviz.lazy import pd, stats, torch
+from sentviz.io.lazy import pd, stats, torch
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
         kind (all, class, tag, word, difference), name, against (of a difference, "" elsewhere), layer (-1 = mean over layers), value, low,
         high, shuffled_low, shuffled_high (NaN of a difference), p (of a difference, NaN elsewhere), tokens, n (texts that have such
         tokens), lexicon, tagger (its version). Words are the most frequent ones that stand in LEAST texts.
-    Raises:
-        InputError: no text, a model without gates, or a text that cannot be read.
     """
     if why := lacks(model.capabilities):
         raise InputError(f"{model.name} {why}.")

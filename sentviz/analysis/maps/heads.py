@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.trace import Trace
 
@@ -69,11 +69,7 @@ def _deviation(values: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
 
 
 def of_trace(trace: Trace) -> pd.DataFrame:
-    """Return the same measures for one sentence: layer, head (-1 = mean over heads), measure, value.
-
-    Raises:
-        InputError: the trace holds no map, or not every layer, head and query.
-    """
+    """Return the same measures for one sentence: layer, head (-1 = mean over heads), measure, value."""
     stack = trace.stack()
     if not trace.whole or len(stack) != len(trace.lambdas):
         raise InputError("Head measures need a complete trace, made without a choice of layers, heads or queries.")
@@ -129,11 +125,7 @@ def lacks(has: Capabilities) -> str:
 
 
 def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
-    """Yield the positions of some rows and their measures (B, L, H, measures), batch by batch.
-
-    Raises:
-        InputError: the model has no attention.
-    """
+    """Yield the positions of some rows and their measures (B, L, H, measures), batch by batch."""
 
     from sentviz.models.protocol import Capture
 
@@ -154,11 +146,7 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
 
 
 def over_rows(model: Model, rows: Sequence[TokenizedText], progress: Progress | None = None) -> pd.DataFrame:
-    """Return the means over some texts, as `Sums.table` does.
-
-    Raises:
-        InputError: there is no text, or the model has no attention.
-    """
+    """Return the means over some texts, as `Sums.table` does."""
     if not rows:
         raise InputError("There are no texts to measure.")
     sums, done = None, 0

@@ -21,7 +21,7 @@ from sentviz.data.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
 from sentviz.data.texts import word_spans
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.configs import EncoderConfig, HubConfig, ModelConfig
 from sentviz.runs.intervention import Edit
 from sentviz.runs.trace import Trace
@@ -118,8 +118,6 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
         model: model of the trace.
         trace: trace with the polarities of its tokens.
         layer, head, token, component: counted from 0.
-    Raises:
-        InputError: the model has no lexicon, or no such layer, head, token or component.
     """
     if not model.capabilities.lexicon or trace.polarity is None:
         raise InputError(f"{trace.run} has no lexicon.")

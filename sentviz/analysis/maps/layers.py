@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.trace import Trace
 
@@ -25,19 +25,12 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     """Return the probabilities (L+1, K) if the model's final norm and classifier read each layer's states (nostalgebraist's logit lens).
 
     Row 0 is the embedding. The classifier was trained to read the last layer only, so a late jump is not a defect.
-
-    Raises:
-        InputError: the trace holds no hidden states.
     """
     return softmax(logits_by_layer(model, trace), trace.calibration)
 
 
 def logits_by_layer(model: Model, trace: Trace) -> Floats:
-    """Return the logits (L+1, K) from which `verdict_by_layer` computes its probabilities.
-
-    Raises:
-        InputError: the trace holds no hidden states.
-    """
+    """Return the logits (L+1, K) from which `verdict_by_layer` computes its probabilities."""
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")
     with torch.inference_mode():

@@ -65,11 +65,7 @@ class Units:
 
 
 def units(trace: Trace, kind: Kind = "tokens") -> Units:
-    """Return the tokens, words or sentences of a trace; each special token is a separate unit.
-
-    Raises:
-        InputError: an unknown kind.
-    """
+    """Return the tokens, words or sentences of a trace; each special token is a separate unit."""
     n = len(trace.tokens)
     if kind == "tokens":
         starts = np.arange(n)
@@ -151,7 +147,6 @@ def map_of_trace(
         band_bytes: largest size of the maps of one band.
     Raises:
         MissingMapError: the trace does not have that map.
-        InputError: the trace has only some of the query rows.
     """
     n = len(trace.tokens)
     if trace.query_ids != tuple(range(n)):
@@ -215,11 +210,7 @@ def tile(
     queries: How = "mean",
     keys: How = "sum",
 ) -> Floats:
-    """Return the exact map of query units [start, stop) x key units [start, stop), by default of all units.
-
-    Raises:
-        InputError: the units are of another text.
-    """
+    """Return the exact map of query units [start, stop) x key units [start, stop), by default of all units."""
     if units.tokens != source.tokens:
         raise InputError(f"Units of {units.tokens:,} tokens do not fit a map of {source.tokens:,}.")
     (top, bottom), (left, right) = (span or (0, len(units)) for span in (rows, columns))

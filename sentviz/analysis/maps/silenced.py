@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     """Return the drop in the log-odds of the trace's target when each head's output is set to zero, (L, H) float32.
 
     The trace's interventions stay in effect.
-
-    Raises:
-        InputError: the model has no heads to silence.
     """
 
     from sentviz.models.copies import logits_of_copies

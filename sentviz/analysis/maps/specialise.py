@@ -31,7 +31,7 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import bounds, holm, interval
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.errors import InputError
-from sentviz.lazy import pd, special, torch
+from sentviz.io.lazy import pd, special, torch
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
@@ -77,8 +77,6 @@ def over_split(
         untrained, untrained_low, untrained_high: mean, smallest and largest of `inits` untrained models.
         p (shuffled), p_holm (the same for the number of differences tested), p_dealt: of differences. p_untrained: the share of untrained
         models, the trained one counted with them, that differ as much or are as unlike. inits, lexicon, seed.
-    Raises:
-        InputError: one component only, or no text of enough tokens.
     """
     if why := lacks(model.capabilities):
         raise InputError(f"{model.name} {why}.")
@@ -113,11 +111,7 @@ def untrained(model: Model, seed: int) -> Model:
 
 
 def differences(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the table on what the components differ by, one per habit.
-
-    Raises:
-        InputError: there is no such row.
-    """
+    """Return the rows of the table on what the components differ by, one per habit."""
     cells = frame[frame["component"] == -1]
     if cells.empty:
         raise InputError("The table of components is incomplete. `sentviz specialise` measures it again.")
@@ -125,11 +119,7 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def beyond_baselines(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the `differences` that are larger than shuffled labels, shuffled heads and, if there are any, untrained models give.
-
-    Raises:
-        InputError: the table has no differences.
-    """
+    """Return the `differences` that are larger than shuffled labels, shuffled heads and, if there are any, untrained models give."""
     cells = differences(frame)
     fresh = (cells["value"] > cells["untrained_high"]) | (cells["inits"] == 0)
     return cells[(cells["p_holm"] < ALPHA) & (cells["p_dealt"] < ALPHA) & fresh]
@@ -154,11 +144,7 @@ def head_by_head(frame: pd.DataFrame) -> tuple[float, float]:
 
 
 def verdict(frame: pd.DataFrame) -> list[str]:
-    """Return the result of the table as sentences; the first sentence is the main result.
-
-    Raises:
-        InputError: rows that it is read from are missing.
-    """
+    """Return the result of the table as sentences; the first sentence is the main result."""
     cells, passed = differences(frame), beyond_baselines(frame)
     n, inits = len(cells), int(cells["inits"].max())
     chance, dealt = cells["p_holm"] < ALPHA, cells["p_dealt"] < ALPHA

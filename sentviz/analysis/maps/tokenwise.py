@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ def gates(trace: Trace) -> Floats:
 
     SentiFormer, eq. 4: sigmoid(x_j W_g), a factor on the weight of key j before the softmax divides by the sum of all. Read off the layers'
     terms, whose mean over heads and components is taken where each has its own.
-
-    Raises:
-        InputError: the trace has no gates, or was stored without its layers' terms.
     """
     from sentviz.models.terms import terms_of
 
@@ -40,11 +37,7 @@ def gates(trace: Trace) -> Floats:
 
 
 def gates_of(terms: AttentionTerms) -> Floats:
-    """Return the gates of a layer, (B, m), 0 to 1; the mean over heads and components if each has its own gate.
-
-    Raises:
-        InputError: the layer has no gates.
-    """
+    """Return the gates of a layer, (B, m), 0 to 1; the mean over heads and components if each has its own gate."""
     values = [bias.values for bias in terms.structure.biases if bias.name == GATE and hasattr(bias, "values")]
     if not values:
         raise InputError("This layer has no gates.")
@@ -72,9 +65,6 @@ def signals(model: Model, trace: Trace) -> Signals:
     """Return the position signals of each token.
 
     Source: SentiFormer, section IV-A, p_i = alpha sin(i) + beta recency(i, n) + gamma E_pos[tag of i].
-
-    Raises:
-        InputError: the positions of the model are not a sum of signals.
     """
     with torch.inference_mode():
         signal_tensors = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sentviz.data.datasets import Split
 from sentviz.data.labels import sides
 from sentviz.errors import RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SEED = 0
 Floats = npt.NDArray[np.float64]

@@ -28,8 +28,8 @@ from sentviz.data import behaviour, datasets
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import store_csv
-from sentviz.lazy import pd
 from sentviz.runs.calibration import softmax
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.store import Run
@@ -120,11 +120,7 @@ def why_not_tested(run: Run) -> str:
 
 
 def language_of(run: Run, wanted: str = "") -> str:
-    """Return the language of a run's cases.
-
-    Raises:
-        InputError: the run cannot be tested, or not in the wanted language.
-    """
+    """Return the language of a run's cases."""
     if why := why_not_tested(run):
         raise InputError(why)
     spoken = language(run)
@@ -141,8 +137,6 @@ def measure(model: Model, cases: pd.DataFrame, *, spoken: str = "en", digest: st
 
     Args:
         model: a run's model or any other that `sentviz.load` returns. spoken: language of the cases. digest: digest of the model's run.
-    Raises:
-        InputError: the model reads pairs, or its classes are not negative and positive.
     """
     if model.capabilities.pairs:
         raise InputError(f"{model.name} reads pairs of texts, but the cases of a behaviour card are single texts.")
@@ -237,8 +231,6 @@ def card_of(
 
     Args:
         wanted: language of the cases; default: that of the run. seed, each, templates: as for `sentviz.data.behaviour.cases`.
-    Raises:
-        InputError: the run cannot be tested; the message says why.
     """
     from sentviz.models.loading import load
 

@@ -39,9 +39,6 @@ class Requirement:
         """Return what counts, the minimum, and whether it is met, for each required capability.
 
         No rate of invariance or direction is met by a model that predicts one class for every case.
-
-        Raises:
-            InputError: the card has no such capability.
         """
         rows = {row["capability"]: row for row in card.frame().to_dict("records")}
         self.check(list(rows))
@@ -57,11 +54,7 @@ class Requirement:
 
 
 def read_requirement(path: str | Path) -> Requirement:
-    """Return the minimum rates of a TOML file: a table [minimum] with a number from 0 to 1 per capability, and counts = "rate" or "low".
-
-    Raises:
-        InputError: the file cannot be read, or has something else.
-    """
+    """Return the minimum rates of a TOML file: a table [minimum] with a number from 0 to 1 per capability, and counts = "rate" or "low"."""
     name = Path(path).name
     tables = read_toml(path, 1 << 20, name)
     if unknown := [key for key in tables if key not in ("counts", "minimum")]:

@@ -21,7 +21,7 @@ from sentviz.data.predictions import NO_MODEL, Predictions, recognise
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
 from sentviz.io.files import sha256
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import find
 
 
@@ -50,7 +50,6 @@ def predictions(
         partial: whether more than 2 % of the labels or predictions may be no classes; these rows are left out.
         name: of the source, on figures; by default that of the file.
     Raises:
-        InputError: the file cannot be read, or has no predictions.
         LabelsError, ScaleError: labels or numbers can be read in more than one way; `classes`, `labels` or `scale` decides.
         LeftOutError: more than 2 % of the labels or predictions belong to no class.
     """
@@ -106,8 +105,6 @@ def sources(name: str, versus: Sequence[str] = (), *, reading: Reading | None = 
         name: a file, whose first model is read, or FILE:MODEL.
         versus: other models of the file, or runs, which predict the file's texts.
         reading: the user's choices. text, label: columns; guessed by default.
-    Raises:
-        InputError: the file has no such model, or a model cannot be compared.
     """
     file = _file_of(name)
     if file is None:
@@ -121,11 +118,7 @@ def sources(name: str, versus: Sequence[str] = (), *, reading: Reading | None = 
 
 
 def answered_by(run: str, rows: Rows) -> Rows:
-    """Return a run's predictions for the texts of rows.
-
-    Raises:
-        InputError: the rows have no texts, or the run has other classes.
-    """
+    """Return a run's predictions for the texts of rows."""
     from sentviz.models.loading import load
 
     stored = find(run)
@@ -144,11 +137,7 @@ def text_column(frame: pd.DataFrame, label: str) -> str:
 
 
 def named(of: Predictions, classes: Sequence[str]) -> Predictions:
-    """Return the predictions with other names for their classes, in the same order; unchanged without names.
-
-    Raises:
-        InputError: there are not as many distinct names as classes.
-    """
+    """Return the predictions with other names for their classes, in the same order; unchanged without names."""
     names = tuple(name.strip() for name in classes if name.strip())
     if not names or -1 not in by_name(names, of.classes).values():
         return of
@@ -163,8 +152,6 @@ def brought(frame: pd.DataFrame, of: Predictions, text: str, label: str, name: s
     Args:
         text, label: columns; "" = none.
         name, digest: of the source.
-    Raises:
-        InputError: the columns hold no predictions, or no row has a text.
     """
     answers = columns_of.read(frame, of)
     rows, notes = labelled(frame, text, label, of.classes, of.reading, ordered=of.ordered)

@@ -36,9 +36,6 @@ def clusters(rows: Rows, k: int, *, step: Callable[[], object] = lambda: None) -
     """Return the k clusters of rows: keywords, the most typical first, and which rows are in the cluster, (n,).
 
     A row without a frequent word is in no cluster. A cluster with the keywords of a larger one is left out.
-
-    Raises:
-        InputError: the texts are not available, or fewer than k of them differ in their frequent words.
     """
     if not rows.has_text:
         raise InputError("The texts of these rows are not installed, so they form no clusters.")
@@ -54,8 +51,6 @@ def divided(names: list[str], table: Any, k: int, *, step: Callable[[], object] 
 
     Args:
         names: (V,) words. table: (V, n) sparse, 1 = the row has the word.
-    Raises:
-        InputError: fewer than k rows differ in their words.
     """
     from sklearn.cluster import KMeans
     from sklearn.decomposition import TruncatedSVD
@@ -92,11 +87,7 @@ def divided(names: list[str], table: Any, k: int, *, step: Callable[[], object] 
 
 
 def in_cluster(rows: Rows, k: int, keywords: tuple[str, ...]) -> Bools:
-    """Return which rows are in the one of k clusters that has these keywords, (n,).
-
-    Raises:
-        InputError: as `clusters`, or no cluster of these rows has the keywords.
-    """
+    """Return which rows are in the one of k clusters that has these keywords, (n,)."""
     by_keywords = clusters(rows, k)
     if keywords not in by_keywords:
         raise InputError(f"None of the {k} clusters of these rows has the keywords {', '.join(keywords)}: it was found in other rows.")

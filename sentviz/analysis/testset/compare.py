@@ -20,7 +20,7 @@ from sentviz.data.labels import AS_FOUND, Reading, ReadingError
 from sentviz.data.mine import read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.catalog import same_configuration
 from sentviz.runs.store import Run, find, runs
 
@@ -59,7 +59,6 @@ def compare(
         partial: whether more than 2 % of the file's rows may be left out, because they have no label or a source does not predict them.
         speed: whether the rows per second of each model are measured on this machine, on 64 rows.
     Raises:
-        InputError: a source does not fit the rows; also as for `compare_rows`.
         RunError: a run is unknown, has no weights or no stored predictions of the split.
     """
     if data is None and sources and isinstance(sources[0], str | Path) and Path(sources[0]).suffix.lower() in KINDS:

@@ -24,7 +24,7 @@ from sentviz.analysis.testset.operating import agreement, expected_error
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.data.labels import LabelsError, Reading, check_complete
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.catalog import same_configuration
 
 MOST = 6  # candidates
@@ -318,8 +318,6 @@ def compare_rows(sources: Sequence[Rows], *, together: bool = True, partial: boo
         together: whether runs that differ only in their seed are one candidate.
         partial: whether more than 2 % of the rows of a file may be left out.
     Raises:
-        InputError: there are not two to six candidates, a source is given twice, the classes differ, no row is common, a row has two texts
-            or two labels, or no row has a label.
         LeftOutError: more than 2 % of the rows of a file have no label, or are not predicted by each source.
     """
     sources = _same_classes(sources)

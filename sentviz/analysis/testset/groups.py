@@ -15,7 +15,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import LETTERS, plain
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, nearest
-from sentviz.lazy import pa, pc, pd
+from sentviz.io.lazy import pa, pc, pd
 
 Bools = npt.NDArray[np.bool_]
 
@@ -59,11 +59,7 @@ def quoted(text: str) -> str:
 
 
 def in_group(rows: Rows, name: str, value: str) -> Bools:
-    """Return which rows have a value in an own column, (n,); "" = no value.
-
-    Raises:
-        InputError: the rows have no such column.
-    """
+    """Return which rows have a value in an own column, (n,); "" = no value."""
     column = _column(rows, name)
     if column.dtype == np.float64:
         return np.asarray(column.isna()) if not value else np.asarray(column.map("{:.12g}".format) == value)
@@ -71,11 +67,7 @@ def in_group(rows: Rows, name: str, value: str) -> Bools:
 
 
 def in_range(rows: Rows, name: str, low: float, high: float) -> Bools:
-    """Return which rows have a number in an own column that is at least `low` and below `high`, (n,).
-
-    Raises:
-        InputError: the rows have no such column, or it has no numbers.
-    """
+    """Return which rows have a number in an own column that is at least `low` and below `high`, (n,)."""
     numbers = pd.to_numeric(_column(rows, name).astype(object), errors="coerce").to_numpy(dtype=float)
     if len(numbers) and np.isnan(numbers).all():
         raise InputError(f"The column “{name}” has no numbers, so it has no range.")
@@ -83,11 +75,7 @@ def in_range(rows: Rows, name: str, low: float, high: float) -> Bools:
 
 
 def lengths(rows: Rows) -> npt.NDArray[np.int64]:
-    """Return the number of words of each text, (n,); words are separated by white space.
-
-    Raises:
-        InputError: the texts are not available.
-    """
+    """Return the number of words of each text, (n,); words are separated by white space."""
     return _counted(_texts(rows), r"\S+")
 
 
@@ -95,9 +83,6 @@ def by_script(rows: Rows) -> dict[str, Bools]:
     """Return which texts have more than half of their letters in each script of `SCRIPTS`, and for `OTHER` in none of them, (n,).
 
     Letters are those of the first `BEGINNING` characters.
-
-    Raises:
-        InputError: the texts are not available.
     """
     beginnings = pc.utf8_slice_codeunits(_texts(rows), 0, BEGINNING)
     half = _counted(beginnings, r"\pL") / 2
@@ -106,22 +91,14 @@ def by_script(rows: Rows) -> dict[str, Bools]:
 
 
 def by_phenomenon(rows: Rows, *names: str) -> dict[str, Bools]:
-    """Return which texts have each phenomenon of `RULES`, by default all, (n,).
-
-    Raises:
-        InputError: the texts are not available.
-    """
+    """Return which texts have each phenomenon of `RULES`, by default all, (n,)."""
     texts = plain(_texts(rows))
     matching = {name: pc.match_substring_regex(texts, RULES[name], ignore_case=True) for name in names or RULES}
     return {name: np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool) for name, matches in matching.items()}
 
 
 def from_source(rows: Rows, name: str) -> Bools:
-    """Return which rows of a mixture come from a data set, (n,).
-
-    Raises:
-        InputError: the rows do not come from several data sets, or no row comes from this data set.
-    """
+    """Return which rows of a mixture come from a data set, (n,)."""
     of = sources(rows)
     if name not in of:
         known = ", ".join(filter(None, dict.fromkeys(of.tolist())))

@@ -12,7 +12,7 @@ from sentviz.analysis.testset.baselines import tfidf, vader
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.labels import sides
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Judge = Callable[[Sequence[str]], tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
 """Takes n texts; returns the side of each, -1, 0 or 1, and its positive probability, NaN if it cannot be read."""

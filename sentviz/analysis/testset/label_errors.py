@@ -20,7 +20,7 @@ from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -63,8 +63,6 @@ def label_errors(rows: Rows, vectors: npt.ArrayLike | None = None, places: Seque
     Args:
         vectors: (s, d) of some rows. places: (s,) of those among `rows`.
     Raises:
-        InputError: the source has no probabilities, there are too few labelled rows or labels of one class only, or the predictions
-            contradict the labels more often than guesses would.
         RunError: cleanlab is not installed.
     """
     source = rows.source

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
@@ -141,9 +141,6 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
     """A split through a hardmax model, as one tidy frame with the columns of COLUMNS; see the module.
 
     Texts without a known word have no leaders and are left out.
-
-    Raises:
-        InputError: another kind of model, or no text with a known word.
     """
 
     from sentviz.models.hardmax import HardmaxModel
@@ -196,8 +193,6 @@ def frequent(
     Frame:
         label (the reviews' class), word, count (reviews that it leads), share (of n), score (the decoder's log-odds at the word), distance
         (signed, positive towards the second class), n (correct and confident reviews of that class); the most frequent first.
-    Raises:
-        InputError: a threshold is not a number in range.
     """
     if not CONFIDENCES[0] <= confidence <= 1 or not distance >= 0 or top < 1:
         raise InputError("The confidence must be from 0.5 to 1, the distance at least 0, and the number of words at least 1.")

@@ -29,7 +29,7 @@ from sentviz.analysis.evaluation import (
     wilson,
 )
 from sentviz.errors import InputError
-from sentviz.lazy import pd, special
+from sentviz.io.lazy import pd, special
 from sentviz.runs.calibration import tempered
 
 MACRO = "macro mean"
@@ -39,11 +39,7 @@ DRAWS = 500  # bootstrap draws for values that are sorted or binned again for ea
 
 
 def accuracy(labels: Ints, predicted: Ints) -> dict[str, Any]:
-    """Return the share of right predictions with Wilson's interval: value, low, high, n.
-
-    Raises:
-        InputError: there are no rows.
-    """
+    """Return the share of right predictions with Wilson's interval: value, low, high, n."""
     n = len(labels)
     if not n:
         raise InputError("There are no labelled rows to count.")
@@ -58,9 +54,6 @@ def per_class(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataF
     Precision and recall are shares of the rows that are predicted as the class, or have it, with Wilson's intervals. F1 = 2 J / (1 + J)
     rises with J, the share of rows with label and prediction among those with either, so its interval is that of J. A share of no rows is
     NaN.
-
-    Raises:
-        InputError: there are no rows, or a label is not a class.
     """
     _check(labels, len(classes))
     counts = confusion(labels, predicted, len(classes))
@@ -326,9 +319,6 @@ def agreement(
 
     The interval is the percentile bootstrap over rows, drawn as what it is for two runs: a multinomial over the cells. McNemar's exact test
     asks whether only_a is a fair coin's share of only_a + only_b (McNemar 1947; Dietterich 1998); 1 where the two never part.
-
-    Raises:
-        InputError: no rows, or not as many of one as of the other.
     """
     n = len(first)
     if not n or len(second) != n:

@@ -16,8 +16,8 @@ from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.testset.label_errors import NEAREST, issues, order
 from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.io.lazy import pd, stats
 from sentviz.io.spreadsheet import store_csv
-from sentviz.lazy import pd, stats
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

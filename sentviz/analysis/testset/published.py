@@ -27,8 +27,8 @@ from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
 from sentviz.analysis.explain.referee import RANDOM, short, word_scores
 from sentviz.analysis.explain.stored import FOLDER, read_measured
 from sentviz.analysis.explain.units import spaced_words
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import store_csv
-from sentviz.lazy import pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from sentviz.analysis.explain.refereed import TABLE
 from sentviz.analysis.testset.groups import RULES
 from sentviz.analysis.testset.word_counts import plain
 from sentviz.errors import InputError
-from sentviz.lazy import np, pa, pc, pd
+from sentviz.io.lazy import np, pa, pc, pd
 from sentviz.runs.catalog import language
 from sentviz.runs.store import Run
 
@@ -43,8 +43,6 @@ def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 
 
     Args:
         sample: number of texts; 0 = `sample_of`.
-    Raises:
-        InputError: as `measure`.
     """
 
     from sentviz.analysis.explain.referee import measure
@@ -57,11 +55,7 @@ def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 
 
 
 def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
-    """Return the data set whose test split is asked, and its texts: the run's own, unless that has too few short texts.
-
-    Raises:
-        InputError: the data set is not installed.
-    """
+    """Return the data set whose test split is asked, and its texts: the run's own, unless that has too few short texts."""
 
     from sentviz.analysis.explain.referee import LEAST, MOST
     from sentviz.data.datasets import load_split

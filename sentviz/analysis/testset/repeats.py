@@ -22,7 +22,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import parts, split_words
 from sentviz.errors import InputError
-from sentviz.lazy import pd, sparse
+from sentviz.io.lazy import pd, sparse
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -256,9 +256,6 @@ def _inside(both: _Words, pairs: Ints, m: int, places: Sequence[int], step: Step
 def repeated(rows: Rows, step: Step = _nothing) -> Rows:
     """Return the rows that repeat another one, with columns of `repeats`, other_text (the most similar text of the group) and reason
     (a sentence) in their frame.
-
-    Raises:
-        InputError: the texts are not available.
     """
     _require_texts(rows, "compared")
     frame = repeats(rows.texts, rows.labels, step)
@@ -280,8 +277,6 @@ def leaked(rows: Rows, train: pd.DataFrame, step: Step = _nothing) -> Rows:
 
     Args:
         train: id, text, label; text_pair if the rows have pairs.
-    Raises:
-        InputError: the texts are not available.
     """
     _require_texts(rows, "compared with training rows")
     known = Rows(rows.source, "train", rows.classes, train)

@@ -16,7 +16,7 @@ from sentviz.data import datasets, demo
 from sentviz.data.labels import Reading, check_complete, order_of, sides
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
 from sentviz.runs.store import Run
 
@@ -71,8 +71,6 @@ class RowsSource:
 
         Args:
             what: plural noun that needs the run, for the message.
-        Raises:
-            InputError: the source has no run.
         """
         if self.run is None:
             raise InputError(f"{self.name} has predictions but no model, so there are no {what}.")
@@ -202,11 +200,7 @@ class Rows:
         return replace(self, frame=self.frame.assign(**columns))
 
     def at_threshold(self, threshold: float) -> Rows:
-        """Return the rows with the second class predicted from a probability on; a negative threshold returns them unchanged.
-
-        Raises:
-            InputError: there are not two classes.
-        """
+        """Return the rows with the second class predicted from a probability on; a negative threshold returns them unchanged."""
         if threshold < 0:
             return self
         if len(self.classes) != 2:
@@ -260,8 +254,6 @@ def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, 
     Args:
         source: of the predictions, the run of the model.
         frame: id, text; optional: text_pair, label (class, -1 = no label), tag, own:NAME.
-    Raises:
-        InputError: there is no row, or no row that the model can read.
     """
     if frame.empty:
         raise InputError("There is no row to predict.")
@@ -333,8 +325,6 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = Fal
         sided: whether a prediction on the side of the label is right: "very positive" for "positive"; "neutral" never is.
     Frame:
         run, phenomenon, n, right, accuracy (0..1), low, high (Wilson's 95 % interval).
-    Raises:
-        InputError: a run's rows have no tags or no labels; the message names the run.
     """
     measured = []
     for run, rows in rows_by_run.items():
@@ -355,11 +345,7 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = Fal
 
 
 def aligned(first: Rows, second: Rows) -> Rows:
-    """Return the second run's rows in the order of the first's.
-
-    Raises:
-        InputError: the runs do not have the same rows with the same labels.
-    """
+    """Return the second run's rows in the order of the first's."""
     ids = first.frame["id"]
     second_frame = second.frame.set_index("id", drop=False)
     if not (second_frame.index.is_unique and ids.is_unique) or set(ids) != set(second_frame.index) or first.classes != second.classes:

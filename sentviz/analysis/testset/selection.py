@@ -12,7 +12,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -24,11 +24,7 @@ BLOCK = 1 << 22  # numbers held at once
 
 
 def require_some(chosen: npt.ArrayLike) -> Bools:
-    """Return which rows are selected, (n,) bool.
-
-    Raises:
-        InputError: no row is selected.
-    """
+    """Return which rows are selected, (n,) bool."""
     mask = np.asarray(chosen, dtype=bool)
     if not mask.any():
         raise InputError("The selection holds no row. Draw a larger outline, or double-click to remove it.")
@@ -40,8 +36,6 @@ def selection_words(rows: Rows, chosen: npt.ArrayLike, *, most: int = 0, step: C
 
     Args:
         chosen: (n,) bool. most, step: as for `count_words`.
-    Raises:
-        InputError: no row is selected, or the texts are not available.
     """
     sides = require_some(chosen).astype(np.int64)
     return count_words(replace(rows, classes=SIDES, frame=rows.frame.assign(label=-1, predicted=sides)), most=most, step=step)
@@ -51,9 +45,6 @@ def typical(counts: Counts, stops: frozenset[str] = frozenset(), most: int = 24)
     """Return the words of `selection_words` that are typical of the selection, as `keyness` and `largest` return them.
 
     A word counts once per row. The intervals are those of the log-odds ratio against the other rows.
-
-    Raises:
-        InputError: all rows are selected, or neither part has a word.
     """
     if not counts.sizes[0]:
         raise InputError("All rows are selected, so there are no others to compare with.")
@@ -65,8 +56,6 @@ def accuracy_of_sides(rows: Rows, chosen: npt.ArrayLike) -> pd.DataFrame:
 
     Frame:
         side (one of `SIDES`), n, right, value, low, high (Wilson's 95 % interval).
-    Raises:
-        InputError: no row is selected.
     """
     mask, right = require_some(chosen), rows.frame["right"].to_numpy(bool)
     records = []
@@ -105,8 +94,6 @@ def nearest_to(vectors: npt.ArrayLike, chosen: npt.ArrayLike, k: int = NEAREST) 
 
     Args:
         vectors: (n, d). chosen: (n,) bool.
-    Raises:
-        InputError: no row is selected.
     """
     x, mask = np.asarray(vectors), require_some(chosen)
     centre, away = x[mask].astype(np.float64).mean(axis=0), np.empty(len(x))

@@ -30,7 +30,7 @@ from sentviz.analysis.testset import clusters, groups
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import IN_WORDS, separated
 from sentviz.errors import InputError
-from sentviz.lazy import pa, pc, pd
+from sentviz.io.lazy import pa, pc, pd
 
 Bools = npt.NDArray[np.bool_]
 KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has", "cluster")
@@ -50,11 +50,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice | None:
-        """Return the slice of a text; None for an empty text.
-
-        Raises:
-            InputError: the text is not a slice.
-        """
+        """Return the slice of a text; None for an empty text."""
         if not text:
             return None
         kind, mark, value = text.partition("=")
@@ -235,8 +231,6 @@ class Slice:
 
         Args:
             second_run: the second run on the same rows, for agree. points: id, x, y of the picture of a lasso.
-        Raises:
-            InputError: the rows, the second run or the points lack something that the slice needs; the message names it.
         """
         frame, every = rows.frame, np.ones(len(rows), dtype=bool)
         if self.cell:
@@ -319,11 +313,7 @@ def _class(number: int) -> bool:
 
 
 def having(rows: Rows, word: str) -> Bools:
-    """Return which texts have a word, (n,) bool, split as `sentviz.analysis.testset.word_counts` does.
-
-    Raises:
-        InputError: the texts are not available.
-    """
+    """Return which texts have a word, (n,) bool, split as `sentviz.analysis.testset.word_counts` does."""
     edge = f"[^{IN_WORDS}]"
     return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", separated)
 
@@ -333,8 +323,6 @@ def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = N
 
     Args:
         prepared: function that is applied to the texts before, as an arrow array.
-    Raises:
-        InputError: the texts are not available, or the pattern is invalid.
     """
     if not rows.has_text:
         raise InputError("The texts of these rows are not installed, so they cannot be searched.")

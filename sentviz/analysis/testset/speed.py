@@ -12,7 +12,7 @@ import numpy as np
 from sentviz.analysis.testset.comparison import Comparison
 from sentviz.analysis.testset.rows import RowsSource, predicted, with_texts
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models import loading
 from sentviz.runs.store import Run
 

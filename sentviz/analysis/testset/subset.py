@@ -31,11 +31,7 @@ class Subset:
 
     @classmethod
     def parse(cls, text: str) -> Subset:
-        """Return the subset of a text; all rows for an empty text.
-
-        Raises:
-            InputError: a part of the text is not a slice, needs more than the rows, or there are more than 12 parts.
-        """
+        """Return the subset of a text; all rows for an empty text."""
         parts = list(dict.fromkeys(part for part in map(Slice.parse, text.split("~", MOST)) if part is not None))
         if len(parts) > MOST:
             raise InputError(f"At most {MOST} selections of rows can be combined.")
@@ -62,11 +58,7 @@ class Subset:
         return "; ".join(" or ".join(part.says(classes) for part in each) for each in self.alternatives)
 
     def mask(self, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Return which rows are in the subset, (n,).
-
-        Raises:
-            InputError: the rows lack something that a slice needs; the message names it.
-        """
+        """Return which rows are in the subset, (n,)."""
         inside = np.ones(len(rows), dtype=bool)
         for each in self.alternatives:
             inside &= np.any([part.mask(rows) for part in each], axis=0)
@@ -77,8 +69,6 @@ class Subset:
 
         Args:
             inside: (n,) the mask of the first source, if it is known.
-        Raises:
-            InputError: as `mask`, or no row is in the subset.
         """
         if not self.parts:
             return [*sources]

@@ -35,7 +35,7 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset
 from sentviz.analysis.testset.word_counts import frequent_words
 from sentviz.errors import InputError
-from sentviz.lazy import pd, sparse, stats
+from sentviz.io.lazy import pd, sparse, stats
 from sentviz.runs.store import find
 
 Floats = npt.NDArray[np.float64]
@@ -114,8 +114,6 @@ def weak_slices(rows: Rows | str, *, seed: int = 0, step: Callable[[], object] =
         rows: rows of any source, the name of a run (its test rows), or a file of predictions (FILE or FILE:MODEL). Rows without a label are
             left out. Without texts, only columns and sources are searched.
         seed: of the division into halves. step: called between parts of the work; an exception from it ends the work.
-    Raises:
-        InputError: there are fewer than 100 labelled rows, all predictions are right or all wrong, or no slice has enough rows.
     """
     if isinstance(rows, str):
         rows = sources(rows)[0] if is_table(rows) else with_texts(stored(find(rows)))
@@ -140,9 +138,6 @@ def candidates(rows: Rows, *, seed: int = 0, step: Callable[[], object] = lambda
     """Return the slices that are searched; each has, and leaves out, at least 10 rows of each half.
 
     The clusters are those of all rows, as a link's are, so rows of a subset have none; everything else is about the labelled rows.
-
-    Raises:
-        InputError: no slice has enough rows.
     """
     known, names, clusters = np.flatnonzero(rows.labels >= 0), list[str](), dict[tuple[str, ...], Bools]()
     if rows.has_text:

@@ -25,7 +25,7 @@ from sentviz.analysis.testset.rows import Rows, stored
 from sentviz.data import datasets
 from sentviz.data.texts import EXTENDS
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pa, pc, pd, sparse
+from sentviz.io.lazy import pa, pc, pd, sparse
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, check_attachable
 
@@ -66,11 +66,7 @@ s t d ll m re ve 's 'd 'll 'm 're 've
 
 
 def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
-    """Return the stop words of some languages.
-
-    Raises:
-        InputError: there is no list for a language.
-    """
+    """Return the stop words of some languages."""
     wanted = list(languages)
     if unknown := [language for language in wanted if language not in STOP_WORDS]:
         raise InputError(f"There is no list of stop words for {unknown[0]!r}. The languages are {', '.join(STOP_WORDS)}.")
@@ -183,8 +179,6 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
         least: minimum number of rows; by default 5, or 2 for fewer than 1,000 rows.
         most: maximum number of different words; 0 = any number.
         step: called before each part of the rows; an exception from it ends the work.
-    Raises:
-        InputError: the texts are not available, or hold more than `most` different words.
     """
     if not rows.has_text:
         raise InputError("The texts of these rows are not available, so their words cannot be counted.")
@@ -287,8 +281,6 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
     Frame:
         word, count, rows, share (of the cell's words, with its 95 % Wilson interval share_low, share_high), rest (its share elsewhere),
         value (log-odds ratio), low, high (95 %), z, sure (whether z is significant after a Bonferroni correction for all words).
-    Raises:
-        InputError: there is no such cell, no word in the cell, or no word elsewhere.
     """
     if cell not in counts.cells:
         raise InputError(f"The matrix has no cell in row {cell[0] + 1}, column {cell[1] + 1}.")

@@ -22,7 +22,7 @@ from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import map_title
 from sentviz.figures.scalars import scalar_label
 from sentviz.figures.text import visible
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from sentviz.runs.trace import Trace

@@ -26,8 +26,6 @@ def film_gif(film: Film, *, width: int = 960, height: int = 420, theme: Theme = 
     Args:
         film: what is shown; of more than 24 epochs the first 24.
         width, height: in pixels.
-    Raises:
-        InputError: an impossible size.
     """
     if not (480 <= width <= 1600 and 240 <= height <= 1200):
         raise InputError("A film can be 480 to 1,600 pixels wide and 240 to 1,200 high.")

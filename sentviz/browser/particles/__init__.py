@@ -17,7 +17,7 @@ from sentviz.browser.page import standalone
 from sentviz.figures.colours import Theme
 from sentviz.figures.particles import NEAR, Scene, hull
 from sentviz.figures.text import subscript, visible
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
     from sentviz.models.clustering import Clustering

@@ -26,8 +26,6 @@ def animation_gif(scene: Scene, *, width: int = 720, height: int = 500, theme: T
     Args:
         scene: what is shown; of more than 24 layers the first 24.
         width, height: in pixels.
-    Raises:
-        InputError: an impossible size.
     """
     if not (200 <= width <= 1600 and 150 <= height <= 1200):
         raise InputError("A GIF can be 200 to 1,600 pixels wide and 150 to 1,200 high.")

@@ -19,7 +19,7 @@ from sentviz.figures.colours import SCALES, Theme, palette, scaled
 from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 __all__ = ["HERE", "points_data", "points_html"]
 
@@ -60,8 +60,6 @@ def points_data(
         outline: a layer and the corners (v, 2) of the outline that was drawn in it.
         star: name of another text, and its coordinates by layer.
         more: True if further layers can be requested.
-    Raises:
-        InputError: as for `sentviz.figures.scatter.groups`.
     """
     parts, look, n = groups(frame, colour, classes, theme), palette(theme), len(frame)
     at = np.stack([np.asarray(points, dtype="<f4") for points in places])

@@ -23,7 +23,7 @@ from sentviz.data.fetch.download import Progress, RemoteFile, Stopped, fetch, lo
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.documents import parse_json
 from sentviz.io.files import disk_errors, hold, replacing
-from sentviz.lazy import np, pd
+from sentviz.io.lazy import np, pd
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,11 +45,7 @@ class FetchedPart:
 
 
 def url(file: HubFile) -> str:
-    """Return the address of a file; the environment variable ``HF_ENDPOINT`` names another server than the public one.
-
-    Raises:
-        InputError: HF_ENDPOINT is not the address of a server.
-    """
+    """Return the address of a file; the environment variable ``HF_ENDPOINT`` names another server than the public one."""
     from huggingface_hub import hf_hub_url
 
     server = os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or ENDPOINT
@@ -68,11 +64,7 @@ def _is_server(address: str) -> bool:
 
 
 def lacking(name: str) -> tuple[str, ...]:
-    """Return the parts of a data set, or of the data sets in a mixture, that the hub has and that are not installed.
-
-    Raises:
-        InputError: there is no such data set.
-    """
+    """Return the parts of a data set, or of the data sets in a mixture, that the hub has and that are not installed."""
     return tuple(part for part in _offered(name) if part_file(name, part) is None)
 
 
@@ -93,7 +85,6 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
     Returns:
         The downloaded parts.
     Raises:
-        InputError: there is no such data set, or HF_ENDPOINT is not the address of a server.
         DataMissingError: the hub cannot be reached, or does not have these files.
         SentvizError: the disk is full or cannot be written.
         Stopped: `stop` was set.

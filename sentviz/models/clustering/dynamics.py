@@ -79,8 +79,6 @@ def simulate(
         temperature: 0 is hardmax; above 0, softmax of <A z_i, z_j> / temperature over j, which costs n x n. Leaders are always hardmax's.
         tolerance: tolerance of ties, relative to the largest norm of a token.
         pinned: indices of tokens that do not move; other tokens still move towards them.
-    Raises:
-        InputError: an argument is invalid.
     """
     z = places(tokens)
     a = matrix(A, z.shape[1])
@@ -158,11 +156,7 @@ def step(
 
 
 def places(tokens: npt.ArrayLike) -> Doubles:
-    """Return tokens as (n, d) float64.
-
-    Raises:
-        InputError: the tokens are not a table of finite numbers.
-    """
+    """Return tokens as (n, d) float64."""
     try:
         z = np.asarray(tokens, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -175,11 +169,7 @@ def places(tokens: npt.ArrayLike) -> Doubles:
 
 
 def matrix(A: npt.ArrayLike | None, dimension: int) -> Doubles:
-    """Return A as (d, d) float64, the identity for None.
-
-    Raises:
-        InputError: A has another shape, or an entry that is not a finite number.
-    """
+    """Return A as (d, d) float64, the identity for None."""
     if A is None:
         return np.eye(dimension)
     try:

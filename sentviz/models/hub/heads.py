@@ -76,11 +76,7 @@ class Sentences:
         return LinearHead(torch.zeros(0, width), torch.zeros(0), (), self.pooling, self.normalized, self.dense, self.activation)
 
     def with_head(self, head: Any, width: int, name: str) -> LinearHead:
-        """Return the head of an encoder of a width: a linear classifier of scikit-learn, a `torch.nn.Linear`, or a safetensors file.
-
-        Raises:
-            InputError: it is something else, does not fit the encoder, or its probabilities are not those of a linear layer with softmax.
-        """
+        """Return the head of an encoder of a width: a linear classifier of scikit-learn, a `torch.nn.Linear`, or a safetensors file."""
         empty = self.empty(width, name)
         width = empty.weight.shape[1]
         weight, bias, labels = _stored(Path(head)) if isinstance(head, str | Path) else _parts(head)
@@ -103,8 +99,6 @@ def store_head(head: Any, folder: str | Path) -> Path:
         head: linear classifier of scikit-learn, or a `torch.nn.Linear`.
     Returns:
         The file model_head.safetensors.
-    Raises:
-        InputError: it is not a linear classifier, or there is no such folder.
     """
     from safetensors.torch import save_file
 
@@ -237,11 +231,7 @@ def _fitted(classifier: Any) -> tuple[Tensor, Tensor]:
 
 
 def named(own: Sequence[str], classes: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the class names of a model: `classes` if they are given, otherwise its own.
-
-    Raises:
-        InputError: its own names say nothing, as LABEL_0 does, or there is not one name for each class.
-    """
+    """Return the class names of a model: `classes` if they are given, otherwise its own."""
     if isinstance(classes, str):
         raise InputError(f"classes must be a list of names, one for each class of {name}, not one text.")
     names = tuple(map(str, classes or own))

@@ -13,7 +13,7 @@ from typing import Any
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, RunError
 from sentviz.io.foreign import contained
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.models.architectures import ARCHITECTURES
 from sentviz.models.folder import CLASSIFIER, is_classifier
 from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers
@@ -55,7 +55,6 @@ class Opened:
         """Return the checkpoint as a model of the library, with or without an injection.
 
         Raises:
-            InputError: an injection without a lexicon, or a lexicon without an injection.
             RunError: the configuration is invalid.
         """
         settings = injected(injection)
@@ -105,7 +104,6 @@ def load(
         allow_pickle: also read pickled weights; transformers reads them as plain tensors only.
     Raises:
         RunError: the model is unknown, of another kind, pickled, without tokenizer, or needs its repository's code.
-        InputError: its classes have no names, the head does not fit, the injection does not exist, or has no lexicon.
     """
     if isinstance(source, str | Path):
         return opened(source, classes=classes, head=head, allow_pickle=allow_pickle).wrapped(lexicon, injection)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.models.architectures import ARCHITECTURES
 from sentviz.models.folder import check_sizes
 from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers
@@ -78,11 +78,7 @@ def _network(config: HubConfig, inner: Any) -> HubEncoder:
 
 
 def injected(injection: str) -> dict[str, Any]:
-    """Return the settings of an injection by name; empty for "".
-
-    Raises:
-        InputError: there is no such injection.
-    """
+    """Return the settings of an injection by name; empty for ""."""
     if injection and injection not in injections():
         raise InputError(f"There is no injection {injection!r}; there are {', '.join(injections())}.")
     return dict(injections()[injection]) if injection else {}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import sha256 as file_sha256
 from sentviz.io.files import writing
+from sentviz.io.lazy import torch
 from sentviz.io.paths import home, is_path
-from sentviz.lazy import torch
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.runs.bases import CARD, FORMAT, Base, Card, bases
 from sentviz.runs.configs import EncoderConfig
@@ -70,7 +70,6 @@ def source_folder(name: str | Path, revision: str = "", sha256: str = "") -> Pat
         name: path or name of the encoder.
         revision: commit of the hub, 40 hex digits. sha256: digest of model.safetensors, 64 hex digits. Both are needed on the hub only.
     Raises:
-        InputError: there is no such folder, or a name on the hub comes without revision and digest.
         RunError: the hub does not have the files, or cannot be reached.
     """
     places = [Path(name), *([Path(os.environ["SENTVIZ_MODELS"]) / name] if os.environ.get("SENTVIZ_MODELS") else [])]
@@ -154,7 +153,6 @@ def add_base(
         revision, sha256: as for `source_folder`. The digest is also checked for a folder.
     Raises:
         RunError: a file is missing or damaged or has another digest, or our encoder cannot compute this one.
-        InputError: there is no such encoder, or bits, pooling or name are invalid.
     """
     from safetensors.torch import save_file
 

@@ -76,11 +76,7 @@ def read_checkpoint(folder: str | Path, *, head: bool = False, title: str = "") 
 
 
 def readable(folder: Path) -> None:
-    """Check that all files that a Hugging Face library would read of a folder are regular files of a usual size.
-
-    Raises:
-        InputError: a file is a pipe or a device, is too large, or cannot be opened.
-    """
+    """Check that all files that a Hugging Face library would read of a folder are regular files of a usual size."""
     for path in sorted(folder.glob("*")):
         if path.suffix in SIZES and not path.is_dir():
             open_regular(path, SIZES[path.suffix], path.name).close()

@@ -113,11 +113,7 @@ class PretrainedTokenizer(Tokenizer):
         return self._vocab_size
 
     def token_of(self, index: int) -> str:
-        """Return the entry of an id, spelt as in the vocabulary; "" for a row without an entry.
-
-        Raises:
-            InputError: the id is out of range.
-        """
+        """Return the entry of an id, spelt as in the vocabulary; "" for a row without an entry."""
         if not 0 <= index < self._vocab_size:
             raise InputError(f"The vocabulary has the entries 0 to {self._vocab_size - 1}, not {index}.")
         return self._backend.id_to_token(int(index)) or ""

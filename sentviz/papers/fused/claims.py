@@ -13,7 +13,7 @@ from sentviz.analysis.evaluation import holm
 from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.maps.heads import FILE
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
-from sentviz.lazy import pd, stats
+from sentviz.io.lazy import pd, stats
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
 from sentviz.papers.fused import study as fused

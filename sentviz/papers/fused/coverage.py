@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.pretrained.base import tokenizer_of
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.bases import find_base

@@ -12,7 +12,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Sentence, Study, sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import (
     BASE,
@@ -48,11 +48,7 @@ def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[
 
 @figure("gains", "Gain of every setting over the baseline", Study, "gains:gain_dots", sets=_sets)
 def _gains(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw the gains of every setting on a data set; the paper prints those of one data set only.
-
-    Raises:
-        InputError: nothing is measured, and nothing is printed of this data set.
-    """
+    """Draw the gains of every setting on a data set; the paper prints those of one data set only."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.fused.tables import gain_rows
 
@@ -78,11 +74,7 @@ def _tasks(of: Study, *, theme: Theme = "light") -> Figure:
 
 @figure("cls-lines", "Attention from and to [CLS] by layer", Study, "heads:layer_lines", sets=_sets)
 def _cls(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw figure 5: deviations of the attention from and to [CLS] by layer, the baseline dashed, seeds as bands.
-
-    Raises:
-        InputError: the heads of no run are measured.
-    """
+    """Draw figure 5: deviations of the attention from and to [CLS] by layer, the baseline dashed, seeds as bands."""
     from sentviz.figures.heads import layer_lines
 
     ours = encoders_on_cls(of.runs, of.name)

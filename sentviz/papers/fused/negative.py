@@ -13,7 +13,7 @@ import numpy as np
 
 from sentviz.data import datasets
 from sentviz.data.lexicon import Floats, Lexicon
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, decide, not_testable, settled
 from sentviz.analysis.evaluation import holm
-from sentviz.lazy import pd, stats
+from sentviz.io.lazy import pd, stats
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import CHOSEN, INJECTED, SETTINGS, XIA
 

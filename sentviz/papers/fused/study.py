@@ -17,7 +17,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.heads import FILE
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import compared, in_points, mixed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.fused import coverage, negative
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations

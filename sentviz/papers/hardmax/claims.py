@@ -14,7 +14,7 @@ from sentviz.analysis.levels import LEVEL, p_of_interval
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import SentvizError
-from sentviz.lazy import pd, stats
+from sentviz.io.lazy import pd, stats
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, by_setting, counted, row_name, row_of

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
 def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code.
-
-    Raises:
-        InputError: there is no run.
-    """
+    """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code."""
     from sentviz.figures.beside import measured_beside_printed
 
     every_run = [run for by_d in by_setting(of.runs).values() for seeds in by_d.values() for run in seeds]
@@ -39,11 +35,7 @@ def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
 
 @figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study, "nearness:nearness_curve")
 def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figure:
-    """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension.
-
-    Raises:
-        InputError: no run of this dimension is measured.
-    """
+    """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension."""
     from sentviz.figures.nearness import nearness_curve
 
     table = nearness.MEASURED.read()
@@ -57,11 +49,7 @@ def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figur
 
 @figure("hardmax-components", "A review through embedding, transformer and decoder", Study, "hardmax_panels:hardmax_panels")
 def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True, theme: Theme = "light") -> Figure:
-    """Draw a review through the three components of the first run with d = 2 that has weights; by default our example.
-
-    Raises:
-        InputError: no such run is installed, or it knows no word of the text.
-    """
+    """Draw a review through the three components of the first run with d = 2 that has weights; by default our example."""
     from sentviz.browser.particles import scene_of_review
     from sentviz.figures.hardmax_panels import hardmax_panels
     from sentviz.models.hardmax import HardmaxModel

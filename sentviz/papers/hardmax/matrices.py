@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.clustering import simulate
 from sentviz.papers.studies.stored import Stored
 

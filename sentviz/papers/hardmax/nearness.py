@@ -12,7 +12,7 @@ import numpy as np
 
 from sentviz.analysis.testset.leaders import at_leaders
 from sentviz.data import datasets
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.hardmax.study import DATASET, trained
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.catalog import study_runs

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sentviz.analysis.testset.leaders import FILE
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.collected import configurations
 from sentviz.papers.studies.means import means
 from sentviz.runs.store import Run

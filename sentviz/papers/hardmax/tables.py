@@ -18,11 +18,7 @@ TITLES = {
 
 
 def by_matrix(_: Sequence[Run]) -> Table:
-    """Return the share of random runs in which each statement of the theorem is true, by kind of A.
-
-    Raises:
-        InputError: nothing is measured; the message names the command.
-    """
+    """Return the share of random runs in which each statement of the theorem is true, by kind of A."""
     frame = matrices.MEASURED.require()
     columns = [
         Column("kind", "A"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
 from sentviz.papers.studies.against import Comparison, compared, mixed
 from sentviz.papers.studies.seeds import seed_noise

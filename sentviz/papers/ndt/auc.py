@@ -16,7 +16,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_
 from sentviz.analysis.evaluation import Floats
 from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctness
-from sentviz.lazy import stats
+from sentviz.io.lazy import stats
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import best_ndt, configurations
 from sentviz.papers.studies.against import minus

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import CONTROL, printed_name
 from sentviz.papers.studies.against import minus

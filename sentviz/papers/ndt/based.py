@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import SEEDS_IN_WORDS, compared
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table
@@ -24,11 +24,7 @@ SPLITS = {"test": "the re-split", "official_test": "the official sentences"}
 
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Return the runs on MiniLM by configuration, the plain adapter first, seeds in order.
-
-    Raises:
-        InputError: there is no such run.
-    """
+    """Return the runs on MiniLM by configuration, the plain adapter first, seeds in order."""
     by_model = collected.configurations(runs, DATASET, tuple(TITLES))
     if not by_model:
         raise InputError(
@@ -43,9 +39,6 @@ def accuracies(runs: Sequence[Run]) -> Table:
 
     Columns: model, setting, rows, accuracy, low, high, difference (to the plain adapter), difference_low, difference_high, adjusted (p
     after Holm), verdict, seeds, n. Accuracies and differences are shares.
-
-    Raises:
-        InputError: there is no run on MiniLM.
     """
     by_model = configurations(runs)
     parts = []
@@ -83,9 +76,6 @@ def lambdas(runs: Sequence[Run]) -> Table:
 
     Columns: model, setting, layer (counted from 1), start, end (means over seeds), low, high (the least and the largest end), sign (of the
     ends, "mixed" if seeds differ), seeds. Empty if only the plain adapter has runs.
-
-    Raises:
-        InputError: there is no run on MiniLM.
     """
     rows = []
     for model, seeds in configurations(runs).items():

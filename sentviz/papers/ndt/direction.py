@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.against import minus
 
 DEEP = 2  # layer, counted from 1, in which the paper says that lambda grows

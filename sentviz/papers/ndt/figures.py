@@ -29,11 +29,7 @@ def _controlled() -> Sequence[str]:
 
 
 def _runs(of: Study) -> list[Run]:
-    """Return the runs of a data set of the NDT study by configuration, seeds in order.
-
-    Raises:
-        InputError: the data set has no run.
-    """
+    """Return the runs of a data set of the NDT study by configuration, seeds in order."""
     from sentviz.papers.ndt.study import DATASETS, configurations
 
     on_dataset = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]

@@ -14,7 +14,7 @@ import numpy as np
 from sentviz.data import datasets
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name

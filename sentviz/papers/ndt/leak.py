@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import right

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, decide, settled
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, printed_name
 from sentviz.papers.studies.against import minus

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best, settings_of
 from sentviz.papers.studies.means import predictions

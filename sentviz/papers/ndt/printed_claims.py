@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, Verdict, decide, settled
-from sentviz.lazy import pd, stats
+from sentviz.io.lazy import pd, stats
 from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.study import printed_name
 from sentviz.papers.studies.against import minus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 
 FOLDER = Path(__file__).parent / "printed"

@@ -19,7 +19,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_
 from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head
 from sentviz.errors import InputError
-from sentviz.lazy import pd, stats
+from sentviz.io.lazy import pd, stats
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.studies.item_types import Column, Table
 from sentviz.runs.store import Run
@@ -70,11 +70,7 @@ def _kind(run: Run) -> str:
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Return the habits in which the components of each measured run differ, by name.
-
-    Raises:
-        InputError: no installed run of the study has measured components.
-    """
+    """Return the habits in which the components of each measured run differ, by name."""
     frame = habits(runs)
     if frame.empty:
         raise InputError("No installed run of the study has measured components: `sentviz specialise RUN` measures those of a run.")

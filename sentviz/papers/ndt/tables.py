@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.ndt import latency, leak, prints, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
@@ -94,9 +94,6 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     """Tables II, IV, VI, VIII: model, layer, component, start, value, low, high, change, printed, difference, seeds.
 
     Layers and components count from 1, as in print; low and high are the least and largest of the seeds.
-
-    Raises:
-        InputError: no run on the data set has lambdas.
     """
     curves, marks = lambda_frames(runs, dataset)
     if curves.empty:
@@ -152,9 +149,6 @@ def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
     """Return table X: data, model, components, printed, value (millions), printed_added, added (to vanilla), vocabulary.
 
     Like the paper's table it has one row for all constraints of a number of components, because constraints do not change the number.
-
-    Raises:
-        InputError: there is no run.
     """
     names = list(DATASETS) if dataset == "all" else [dataset]
     _require_runs(runs, *names)
@@ -192,11 +186,7 @@ def about_vocabularies(frame: pd.DataFrame) -> str:
 
 
 def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
-    """Return table XI: dataset, model, milliseconds measured and printed, ratios to vanilla and to the control, the printed ratio.
-
-    Raises:
-        InputError: nothing is measured on the data set.
-    """
+    """Return table XI: dataset, model, milliseconds measured and printed, ratios to vanilla and to the control, the printed ratio."""
     frame = latency.MEASURED.require()
     if dataset != "all":
         frame = frame[frame["dataset"] == dataset]
@@ -301,11 +291,7 @@ def _stored(by_model: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.Da
 
 
 def leaked() -> Table:
-    """Return accuracies on SST-2's test phrases inside and outside training phrases, as `leak.measured` returned them.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return accuracies on SST-2's test phrases inside and outside training phrases, as `leak.measured` returned them."""
     frame = leak.MEASURED.require()
     shares = []
     for length, rows in frame[(frame["rows"] == "the re-split") & (frame["stands"] == "inside")].groupby("length", sort=True):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sentviz.data import datasets
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.stored import Stored
 
 Counts = npt.NDArray[np.float64]

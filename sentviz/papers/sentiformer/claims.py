@@ -11,7 +11,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES

@@ -37,11 +37,7 @@ def _readings() -> Sequence[str]:
 
 @figure("sentiformer-accuracy", "SentiFormer and its baselines, measured and reported", Study, "beside:measured_beside_printed", sets=_sets)
 def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw table I on a data set: dots next to the printed diamonds.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Draw table I on a data set: dots next to the printed diamonds."""
     from sentviz.figures.beside import measured_beside_printed
     from sentviz.papers.sentiformer import tables
     from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
@@ -59,11 +55,7 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
 
 @figure("sentiformer-parts", "SentiFormer without each of its parts", Study, "gains:gain_dots", sets=_readings)
 def _parts(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw table II: differences from the complete model.
-
-    Raises:
-        InputError: there is no ablation of a complete model.
-    """
+    """Draw table II: differences from the complete model."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
     from sentviz.papers.sentiformer.tables import UNPRINTED
@@ -107,11 +99,7 @@ def learned_by(figure: Figure, setting: Any) -> Figure:
 
 @figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")
 def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> Figure:
-    """Draw the stored time of one text by its length, with full and with sparse attention.
-
-    Raises:
-        InputError: nothing is measured, or not with this number of threads.
-    """
+    """Draw the stored time of one text by its length, with full and with sparse attention."""
     from sentviz.figures.crossing import crossing_curves
     from sentviz.papers.sentiformer import throughput
 
@@ -124,11 +112,7 @@ def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> F
 
 @figure("sentiformer-smaller", "SentiFormer quantised and pruned", Study, "learning:learning_curve")
 def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw accuracy on SST-5 by the size of the weights, quantised and pruned without further training.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Draw accuracy on SST-5 by the size of the weights, quantised and pruned without further training."""
     from sentviz.figures.learning import learning_curve
 
     frame = smaller.curve()
@@ -143,11 +127,7 @@ def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
 
 @figure("sentiformer-rows", "SentiFormer on fewer training rows", Study, "learning:learning_curve")
 def _by_rows(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw accuracy on SST-5 as two classes by the number of training rows, with equal updates.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Draw accuracy on SST-5 as two classes by the number of training rows, with equal updates."""
     from sentviz.figures.learning import learning_curve
 
     frame = smaller.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))

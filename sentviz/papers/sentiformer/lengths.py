@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.learned import not_learned
 from sentviz.data import datasets
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer.carriers import interval
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.studies.rates import chosen

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import preset

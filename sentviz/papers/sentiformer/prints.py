@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from sentviz.data.examples import EXAMPLES
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 
 SARCASTIC = next(example.text for example in EXAMPLES if example.paper == "sentiformer")  # section V-E
 FOLDER = Path(__file__).parent / "printed"

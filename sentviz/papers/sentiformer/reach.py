@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.data import datasets
-from sentviz.lazy import np, pd
+from sentviz.io.lazy import np, pd
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.configs import EncoderConfig

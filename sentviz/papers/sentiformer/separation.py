@@ -61,11 +61,7 @@ def drawn(rng: np.random.Generator, lengths: npt.NDArray[np.int64], last: float 
 
 
 def places_of(text: str) -> Places:
-    """Return a typed sequence as places.
-
-    Raises:
-        InputError: a word outside the vocabulary, or too few or too many words.
-    """
+    """Return a typed sequence as places."""
     words = check_text(text, "sequence").lower().split()
     for word in words:
         if word not in WORDS:

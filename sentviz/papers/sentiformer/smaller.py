@@ -17,7 +17,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
@@ -102,11 +102,7 @@ def by_rows(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def curve() -> pd.DataFrame:
-    """Return mean accuracies by size in MiB over seeds, as `sentviz.figures.learning.learning_curve` draws them.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return mean accuracies by size in MiB over seeds, as `sentviz.figures.learning.learning_curve` draws them."""
 
     frame = COMPRESSED.require()
     records = []

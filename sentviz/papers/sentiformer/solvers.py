@@ -22,7 +22,7 @@ from sentviz.data.tags import Tagger
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.models.batches import by_length, collate
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
@@ -99,11 +99,7 @@ class Solvers:
         return by_model
 
     def answers(self, text: str) -> pd.DataFrame:
-        """Return each model's prediction for a typed sequence: model, order, answer, positive (its probability), right.
-
-        Raises:
-            InputError: as `places_of`.
-        """
+        """Return each model's prediction for a typed sequence: model, order, answer, positive (its probability), right."""
         sequence = places_of(text)
         rows = [(name, order, LABELS[int(p[0] > 0.5)], float(p[0])) for (name, order), p in self.probabilities([sequence]).items()]
         frame = pd.DataFrame(rows, columns=["model", "order", "answer", "positive"])

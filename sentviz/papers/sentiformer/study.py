@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.gates import FILE
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import collected

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer import carriers, lengths, lexicon_gates, memory, prints, throughput
 from sentviz.papers.sentiformer.study import (
     COMPARED,
@@ -107,11 +107,7 @@ def ablation(runs: Sequence[Run]) -> Table:
 
 
 def gates(runs: Sequence[Run], dataset: str) -> Table:
-    """Return the mean gates by class of words: name, against, value, low, high, seeds, n.
-
-    Raises:
-        InputError: the gates of no run on this data set are measured.
-    """
+    """Return the mean gates by class of words: name, against, value, low, high, seeds, n."""
     measured_runs = gated(runs, dataset)
     if not measured_runs:
         best = chosen(configurations(runs, dataset), WHOLE) or WHOLE
@@ -137,11 +133,7 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
 
 
 def places() -> Table:
-    """Return how often sentiment words agree with the label of their text, by place in the text.
-
-    Raises:
-        InputError: nothing is counted.
-    """
+    """Return how often sentiment words agree with the label of their text, by place in the text."""
     frame = carriers.PLACES.require()
     words = (
         "The share of sentiment words (VADER) that agree with the label of their text, by tenth of the text, and at both ends minus in the"
@@ -153,11 +145,7 @@ def places() -> Table:
 
 
 def speech() -> Table:
-    """Return the parts of speech of sentiment words, the frequent ones.
-
-    Raises:
-        InputError: nothing is counted.
-    """
+    """Return the parts of speech of sentiment words, the frequent ones."""
     frame = carriers.SPEECH.require()
     words = "The share of sentiment words (VADER) in test texts that have each part of speech, with 95% intervals for other texts."
     columns = (Column("tag", "part of speech"), Column("value", "share, %", "{:.1f}", ("low", "high"), percent=True))
@@ -173,9 +161,6 @@ def leads(runs: Sequence[Run]) -> Table:
     """Return the lead over each baseline on each quarter of the texts by length, means over seeds.
 
     Data sets on which a model still learned when its training ended are marked.
-
-    Raises:
-        InputError: nothing is measured.
     """
     frame, keys = lengths.MEASURED.require(), ["dataset", "baseline", "part"]
     rows = [
@@ -200,11 +185,7 @@ def leads(runs: Sequence[Run]) -> Table:
 
 
 def memory_table() -> Table:
-    """Return the memory that one text takes, by its length.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return the memory that one text takes, by its length."""
     frame = memory.MEASURED.require()
     words = (
         "The highest memory of a process with one text, weights and activations included, in MiB; 32-bit numbers, our size with 8,000"
@@ -216,11 +197,7 @@ def memory_table() -> Table:
 
 
 def guided() -> Table:
-    """Return what a trained model predicts if the gates of a lexicon's words are open.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return what a trained model predicts if the gates of a lexicon's words are open."""
     frame = lexicon_gates.MEASURED.require()
     titles = {"lexicon_en_vader": "VADER", "lexicon_en_opinion": "Opinion Lexicon", "lexicon_en_sentiwordnet": "SentiWordNet"}
     words = (

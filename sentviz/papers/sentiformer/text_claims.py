@@ -10,7 +10,7 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
 from sentviz.analysis.evaluation import Floats, wilson
 from sentviz.analysis.levels import p_of_interval
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.papers.sentiformer import carriers, lengths, memory, prints
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
 from sentviz.papers.studies.against import in_percent, in_points

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sentviz.analysis.evaluation import Floats
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import PRESETS
 from sentviz.papers.studies import timing
@@ -292,11 +292,7 @@ def speeds_table() -> Table:
 
 
 def growth_table() -> Table:
-    """Return the time of one text with full and with sparse attention by its length, with the paper's n / (k + s).
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return the time of one text with full and with sparse attention by its length, with the paper's n / (k + s)."""
     frame = GROWTH.require()
     frame["formula"] = [promised(tokens) for tokens in frame["tokens"]]
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
@@ -325,11 +321,7 @@ def growth_table() -> Table:
 
 
 def steps_table() -> Table:
-    """Return the time of a training step with full and with sparse attention by the length of its texts.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return the time of a training step with full and with sparse attention by the length of its texts."""
     frame = STEPS.require().sort_values(["threads", "tokens"], ignore_index=True)
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
     words = (

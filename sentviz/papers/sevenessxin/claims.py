@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.levels import LEVEL, equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sentviz.analysis.testset.word_counts import Counts, wordcloud_stop_words
 from sentviz.gallery.subjects import Answers
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run

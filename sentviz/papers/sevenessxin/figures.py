@@ -31,11 +31,7 @@ def _sets() -> Sequence[str]:
 
 @figure("versions-beside-print", "The ten versions of 7ess-Xin, measured and reported", Study, "beside:measured_beside_printed", sets=_sets)
 def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") -> Figure:
-    """Draw a metric of every version and phase: dots next to the printed diamonds.
-
-    Raises:
-        InputError: the paper does not print this metric, or there is no run.
-    """
+    """Draw a metric of every version and phase: dots next to the printed diamonds."""
     from sentviz.figures.beside import measured_beside_printed
     from sentviz.papers.sevenessxin.study import beside, configurations
 
@@ -54,11 +50,7 @@ def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") ->
 
 @figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, "gains:gain_dots", sets=_sets)
 def _gains(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw the gains of the second phase, version by version.
-
-    Raises:
-        InputError: no version is trained in both phases.
-    """
+    """Draw the gains of the second phase, version by version."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sevenessxin.study import configurations, gains
 
@@ -74,11 +66,7 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
 
 @figure("learning-curve", "Accuracy by number of training tweets", Study, "learning:learning_curve", sets=_sets)
 def _curve(of: Study, *, theme: Theme = "light") -> Figure:
-    """Draw the accuracy of V1 by the number of tweets.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Draw the accuracy of V1 by the number of tweets."""
     from sentviz.figures.learning import learning_curve
 
     frame = curve(of.runs)
@@ -96,8 +84,6 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
 
     Args:
         equal: what the trainings have in common; without runs of equal epochs, those of equal updates are drawn.
-    Raises:
-        InputError: none of the five versions is installed.
     """
     from sentviz.figures.curves import curves
     from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
@@ -119,11 +105,7 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
 
 @figure("version-schema", "The encoder of a version of 7ess-Xin", Study, "encoder_schema:encoder_schema", sets=_sets)
 def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = "light") -> Figure:
-    """Draw figure 1 with the sizes in the configuration of a version's first run.
-
-    Raises:
-        InputError: the version is not installed.
-    """
+    """Draw figure 1 with the sizes in the configuration of a version's first run."""
     from sentviz.figures.encoder_schema import encoder_schema
     from sentviz.papers.sevenessxin.study import configurations
 

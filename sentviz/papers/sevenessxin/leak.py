@@ -13,7 +13,7 @@ import numpy as np
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets
 from sentviz.data.cleaning import cleaned
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import bounds, mean_draws, wilson
 from sentviz.data import datasets
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.calibration import softmax

@@ -10,7 +10,7 @@ import numpy as np
 from sentviz.analysis.evaluation import RESAMPLES, from_confusion, holm, interval, wilson
 from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.prints import DATASET

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin import emphasis, leak, measured, prints
 from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
@@ -135,11 +135,7 @@ def equal_epochs(runs: Sequence[Run]) -> Table:
 
 
 def padding() -> Table:
-    """Return what changes if padding is read instead of masked, as `measured.padding` returns it.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return what changes if padding is read instead of masked, as `measured.padding` returns it."""
     frame = measured.PADDING.require()
     words = (
         f"{frame['run'].iloc[0]}, trained masked, on its test split: the share of predictions that change (95% intervals over rows),"
@@ -157,11 +153,7 @@ def padding() -> Table:
 
 
 def neutral() -> Table:
-    """Return what a model of two classes predicts for neutral and for polar tweets, as `measured.neutral` returns it.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return what a model of two classes predicts for neutral and for polar tweets, as `measured.neutral` returns it."""
     frame = measured.NEUTRAL.require()
     words = (
         "Predictions of a run with two classes for these tweets: the share called positive, and the share with a probability of"
@@ -177,11 +169,7 @@ def neutral() -> Table:
 
 
 def leak_costs() -> Table:
-    """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `leak.costs` returns it.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `leak.costs` returns it."""
     titles = {leak.WEEKS: "classes of other weeks", prints.DATASET: "all weeks"}
     words = (
         "Accuracy (shares, 95% Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, on equally"
@@ -198,11 +186,7 @@ def leak_costs() -> Table:
 
 
 def leak_words() -> Table:
-    """Return the words that give the label away, as `leak.telling` returns them.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return the words that give the label away, as `leak.telling` returns them."""
     words = (
         "Words that are more frequent with a class in that sample than in tweets of all weeks: log-odds ratios of positive to negative rows"
         " in each set, and their distance in standard errors (z)."
@@ -242,11 +226,7 @@ def log(runs: Sequence[Run]) -> Table:
 
 
 def repeated_letters() -> Table:
-    """Return how tweets with repeated letters and with capitals are predicted, as `emphasis.measure` returns it.
-
-    Raises:
-        InputError: nothing is measured.
-    """
+    """Return how tweets with repeated letters and with capitals are predicted, as `emphasis.measure` returns it."""
     frame = emphasis.MEASURED.require()
     words = (
         "Test tweets with three or more equal letters in a row, with a word of three or more capitals, and with neither;"

@@ -11,7 +11,7 @@ from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.learned import not_learned
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.collected import Configurations
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
@@ -94,9 +94,6 @@ def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNo
     """Compare two configurations by all their seeds (`seeds.compare_over_seeds`).
 
     If `noise` is None and both have one seed, the two runs are compared by McNemar's exact test, which says nothing about other trainings.
-
-    Raises:
-        InputError: a configuration has no run, or the runs were not tested on the same rows.
     """
     learned = not not_learned((*a, *b))
     if noise is not None or max(len(a), len(b)) > 1:

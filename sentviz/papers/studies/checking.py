@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.collected import configurations
 from sentviz.papers.studies.timing import threads
 from sentviz.runs.registry import studies
@@ -31,8 +31,6 @@ def drawn(runs: Iterable[Run], study: str, dataset: str, count: int, *, seed: in
 
     Args:
         models: presets in place of the study's own.
-    Raises:
-        InputError: there is no such run, or none is asked for.
     """
     if count < 1:
         raise InputError("A check needs at least one run.")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sentviz.analysis.claim import VERDICT_WORDS, Claim, Finding, not_testable, over_board
 from sentviz.analysis.levels import LEVEL
 from sentviz.errors import SentvizError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
 
@@ -52,8 +52,6 @@ def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mappi
     Args:
         names: names of papers; default: all that have claims.
         known: findings on the same runs by claim key; these claims are not tested again.
-    Raises:
-        InputError: there is no such paper.
     """
     available = list(runs)
     rows: list[tuple[object, ...]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.means import means
 from sentviz.runs.presets import split
 from sentviz.runs.registry import Paper

@@ -14,7 +14,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.io.files import replacing
-from sentviz.lazy import go
+from sentviz.io.lazy import go
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table
@@ -32,7 +32,6 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
     Args:
         progress: called with (done, all) after each item.
     Raises:
-        InputError: there is no such paper.
         SentvizError: the folder cannot be written.
     """
     exported, every = find_paper(paper), list(runs)

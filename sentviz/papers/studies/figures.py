@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study, sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.verdicts import runs_for_claims, verdicts
 from sentviz.runs.registry import find_paper, papers
 from sentviz.runs.store import Run

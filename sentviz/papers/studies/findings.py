@@ -24,7 +24,7 @@ from sentviz.analysis.levels import LEVEL
 from sentviz.errors import InputError
 from sentviz.figures.figure import number
 from sentviz.figures.verdicts import effect_in_words
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import FILE, stored_findings
 from sentviz.runs.registry import Paper, find_paper, papers
@@ -56,8 +56,6 @@ def article(file: Path = FILE) -> list[str | Picture]:
 
     Args:
         file: stored verdicts.
-    Raises:
-        InputError: the article names a claim or a number that does not exist.
     """
     findings = stored_findings(file)
     parts = re.split(r"\n\n+", _COMMENT.sub("", ARTICLE.read_text(encoding="utf-8")).strip())
@@ -168,11 +166,7 @@ def _amount(value: float, effect: Effect) -> str:
 
 
 def fill(text: str, findings: Mapping[str, Finding]) -> str:
-    """Return a text in which each name in braces is replaced by its number or its words.
-
-    Raises:
-        InputError: there is no such claim, or the claim has no number.
-    """
+    """Return a text in which each name in braces is replaced by its number or its words."""
     return re.sub(r"\{([^{}]+)\}", lambda match: _value(match[1], findings), text)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from sentviz.errors import InputError
 from sentviz.figures.figure import Figure
 from sentviz.gallery.subjects import Study
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 MINUS = str.maketrans("-", "−")

@@ -11,7 +11,7 @@ from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.collected import configurations, points, summary
 from sentviz.papers.studies.item_types import Column, Maker, PaperItem, Table, TableMaker, figure_maker
@@ -49,7 +49,6 @@ def make_table(paper: Paper, name: str, runs: Sequence[Run], dataset: str = "all
     """Return a table of a paper, made of runs and a data set.
 
     Raises:
-        InputError: there is no table of this name, or runs or measurements are missing; the message names the command that helps.
         SentvizError: the paper's tables cannot be loaded.
     """
     able: Mapping[str, TableMaker] = paper.load("tables", {})

@@ -23,7 +23,6 @@ def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples:
     (`seeds.standard_error`). For AUC, loss and silhouette the stored intervals replace the draws, and all variance over seeds is added.
 
     Raises:
-        InputError: the runs were not tested on the same rows.
         RunError: a file is missing or damaged.
     """
     read = tuple(stamp(run.folder / file) for run in runs for file in ("metrics.json", "test.parquet"))
@@ -54,11 +53,7 @@ def _means(
 
 
 def predictions(runs: Sequence[Run], split: str = "test") -> tuple[Ints, Floats]:
-    """Return labels (N,) and probabilities (S, N, K) of runs that were tested on the same rows, in the order of the first run.
-
-    Raises:
-        InputError: the runs were not tested on the same rows.
-    """
+    """Return labels (N,) and probabilities (S, N, K) of runs that were tested on the same rows, in the order of the first run."""
     tables = []
     for run in runs:
         frame = run.frame("test.parquet")

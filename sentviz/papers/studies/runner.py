@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.io.files import writing
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.registry import problems, studies
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe, finished
@@ -35,8 +35,6 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
 
     Args:
         models: presets in place of the study's own.
-    Raises:
-        InputError: no such study, data set or model, or no seed.
     """
     if study not in studies():
         raise InputError(" ".join([f"There is no study {study!r}; there are {', '.join(studies())}.", *problems()]))

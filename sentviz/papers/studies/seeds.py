@@ -19,8 +19,6 @@ def seed_noise(groups: Iterable[Sequence[Run]], split: str = "test") -> SeedNois
 
     Args:
         groups: for each configuration its runs, which differ in their seeds.
-    Raises:
-        InputError: runs of a group were not tested on the same rows, or not on the split.
     """
     learned = [[run for run in runs if not why_not_learned(run)] for runs in groups]
     return pooled_noise([aligned(runs, split) for runs in learned if len(runs) > 1])
@@ -34,8 +32,6 @@ def compare_over_seeds(
     See `sentviz.analysis.seeds.compare_correctness`; `noise` is by default estimated from the two models.
 
     Raises:
-        InputError: a model has no run or a run twice; both have one seed and `noise` is None; the runs were not tested on the same rows, or
-            not on the split.
         RunError: predictions are missing or damaged.
     """
     for runs in (a, b):

@@ -24,8 +24,8 @@ from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets, demo
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import store_csv
-from sentviz.lazy import pd
 from sentviz.runs.store import Run, runs
 
 Floats = npt.NDArray[np.float64]

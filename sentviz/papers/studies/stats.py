@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import RESAMPLES
 from sentviz.analysis.testset.operating import Paired, agreement
 from sentviz.errors import InputError, RunError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
 Bools = npt.NDArray[np.bool_]
@@ -22,7 +22,6 @@ def right(run: Run, split: str = "test") -> pd.Series[bool]:
     """Return whether each row of a split was predicted correctly; index: the row's id, in the run's order.
 
     Raises:
-        InputError: the run was not tested on the split.
         RunError: its predictions are missing or damaged.
     """
     return _answers(run, split)["right"]
@@ -32,7 +31,6 @@ def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int
     """Compare two runs on the same rows with `agreement`; each run may have the rows in any order.
 
     Raises:
-        InputError: the runs were not tested on the same rows, or not on the split.
         RunError: predictions are missing or damaged.
     """
     return agreement(*aligned([a, b], split).T, seed=seed, resamples=resamples)
@@ -64,7 +62,6 @@ def aligned(runs: Sequence[Run], split: str) -> Bools:
     """Return whether each run predicts each row correctly, (N rows, runs) bool; rows are in the order of the first run.
 
     Raises:
-        InputError: the runs were not tested on the same rows, or not on the split.
         RunError: predictions are missing or damaged.
     """
     columns = [_correctness(run, run.digest, split) for run in runs]

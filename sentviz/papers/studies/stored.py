@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import store_csv
-from sentviz.lazy import pd
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,7 @@ class Stored:
         return pd.read_csv(self.file, keep_default_na=False, na_values=empty)
 
     def require(self) -> pd.DataFrame:
-        """Return the stored table.
-
-        Raises:
-            InputError: nothing is stored; the message names the command.
-        """
+        """Return the stored table."""
         frame = self.read()
         if frame.empty:
             raise InputError(self.missing)

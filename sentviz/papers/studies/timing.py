@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from sentviz.analysis.evaluation import Floats, bounds
-from sentviz.lazy import pd, torch
+from sentviz.io.lazy import pd, torch
 
 
 def interleaved(

@@ -16,7 +16,7 @@ from typing import Any
 from sentviz.analysis.claim import Effect, Finding
 from sentviz.errors import SentvizError
 from sentviz.io.files import replacing
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of, findings, judged
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
@@ -29,8 +29,6 @@ def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: P
 
     Args:
         names: names of papers; default: all that have claims.
-    Raises:
-        InputError: there is no such paper.
     """
     available = list(runs)
     stored = _stored(file, _stamp(file))

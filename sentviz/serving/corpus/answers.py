@@ -17,7 +17,7 @@ from sentviz.data.labels import canonical
 from sentviz.data.texts import TokenizedText, check_text
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
-from sentviz.lazy import pa, pd, pq, torch
+from sentviz.io.lazy import pa, pd, pq, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import Chance
 from sentviz.serving.corpus.inputs import rows_of
@@ -49,11 +49,7 @@ class Scorer:
         return chance_for(self.model, self.job.run)
 
     def __call__(self, task: Task) -> int:
-        """Score a range, write its part, and return its number of rows.
-
-        Raises:
-            InputError: the file of the range was changed or is damaged.
-        """
+        """Score a range, write its part, and return its number of rows."""
         job, source = self.job, self.job.sources[task[0]]
         piece = source.pieces[task[1]]
         if not source.path.is_file() or source.path.stat().st_size != source.size:

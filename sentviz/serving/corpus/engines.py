@@ -15,7 +15,7 @@ from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.files import hold
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.inputs import Source, survey_files
@@ -85,7 +85,6 @@ def score_sources(
         address: address of a Ray cluster; "" = this machine.
         progress: called with the number of finished rows and of all rows.
     Raises:
-        InputError: `out` holds something else or is being written by another process, or there is no row.
         RunError: the run has no weights, or is damaged.
     """
     _check(run, options=options, engine=engine)

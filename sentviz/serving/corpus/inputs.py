@@ -23,7 +23,7 @@ from sentviz.data.table import all_records, flat, rows_at_once, shapes_of
 from sentviz.data.texts import LONGEST as MAX_TEXT
 from sentviz.errors import InputError
 from sentviz.io.files import open_regular
-from sentviz.lazy import pa, pc, pd, pq
+from sentviz.io.lazy import pa, pc, pd, pq
 
 MAX_FILE = 1 << 38  # size of a file in bytes
 MAX_IN_MEMORY = 1 << 29  # size of a file that is read completely: Excel or JSON that is not in lines
@@ -66,11 +66,7 @@ class Source:
 
 
 def find_files(files: Sequence[str | Path]) -> dict[str, Path]:
-    """Return the paths of files, of all supported files below folders, and of patterns, sorted, by their path below the common folder.
-
-    Raises:
-        InputError: there is no supported file, or a file has another type.
-    """
+    """Return the paths of files, of all supported files below folders, and of patterns, sorted, by their path below the common folder."""
     paths: set[Path] = set()
     for name in map(str, files):
         path = Path(name)
@@ -106,8 +102,6 @@ def survey(name: str, path: Path, *, text: str = "", pair: str = "", label: str 
         label: column of the labels; "" = no such column.
         encoding: encoding of a text file; "" = found from its bytes.
         rows: rows per range.
-    Raises:
-        InputError: the file is damaged or is not a table of text, or a column is missing.
     """
     with open_regular(path, MAX_FILE, name) as file:
         digest, size = hashlib.file_digest(file, "sha256").hexdigest()[:12], path.stat().st_size
@@ -144,11 +138,7 @@ def _names(head: Iterable[Record]) -> list[str]:
 
 
 def rows_of(source: Source, piece: RowRange) -> pd.DataFrame:
-    """Return the rows of one range: text, text_pair (for pairs), label (None = no label), problem ("" = no problem).
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """Return the rows of one range: text, text_pair (for pairs), label (None = no label), problem ("" = no problem)."""
     rows = _records(source, piece, tuple(filter(None, (source.text, source.pair, source.label))))
     columns: dict[str, list[Any]] = {"text": [record.fields.get(source.text, record.fields.get(WHOLE_LINE)) for record in rows]}
     columns |= {
@@ -287,11 +277,7 @@ def _cut_texts(batch: Any) -> Any:
 
 
 def _cells(source: Source, batches: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the rows of some batches.
-
-    Raises:
-        InputError: the texts have more than `MAX_CONTENT` bytes.
-    """
+    """Return the rows of some batches."""
     columns = [column for batch in batches for column in batch.columns if pa.types.is_dictionary(column.type)]
     if sum(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0 for column in columns) > MAX_CONTENT:
         raise InputError(f"{source.name} holds more than {MAX_CONTENT >> 20} MB of text in one range of rows. Use a smaller --rows.")

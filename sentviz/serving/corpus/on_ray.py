@@ -35,11 +35,7 @@ class _Actor:
 
 
 def score_on_ray(job: ScoringJob, tasks: Sequence[Task], workers: int, address: str, rows_done: Callable[[int], object]) -> None:
-    """Score ranges with `workers` actors, on this machine or on the cluster at an address.
-
-    Raises:
-        InputError: Ray is not installed, the cluster does not respond, or a range could not be scored.
-    """
+    """Score ranges with `workers` actors, on this machine or on the cluster at an address."""
     try:
         import ray
     except ImportError:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sentviz.errors import InputError
 from sentviz.io.files import disk_errors, replacing
+from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import as_csv
-from sentviz.lazy import pd
 from sentviz.serving.corpus.inputs import Source, all_fields
 from sentviz.serving.corpus.output import Scored
 
@@ -22,11 +22,7 @@ def fits(out: Path) -> bool:
 
 
 def check(sources: Sequence[Source], out: Path) -> None:
-    """Check that an output is not one of the input files.
-
-    Raises:
-        InputError: it is.
-    """
+    """Check that an output is not one of the input files."""
     if out.resolve() in {source.path.resolve() for source in sources}:
         raise InputError(f"{out} is one of the files to score. Choose another name for the output.")
 

@@ -27,7 +27,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
 from sentviz.io.files import read_regular, replacing
-from sentviz.lazy import pa, pd, pq
+from sentviz.io.lazy import pa, pd, pq
 from sentviz.runs.store import Run, version
 from sentviz.serving.corpus.inputs import Source
 
@@ -109,11 +109,7 @@ def is_scored(path: str | Path) -> bool:
 
 
 def prepare(job: ScoringJob) -> list[Task]:
-    """Create the folder, or continue in it, and return the ranges that are not scored yet. The caller must hold the folder's lock.
-
-    Raises:
-        InputError: the folder holds something else, or an output of another run, other files or other options.
-    """
+    """Create the folder, or continue in it, and return the ranges that are not scored yet. The caller must hold the folder's lock."""
     index = json.loads(json.dumps(job.index()))
     if not is_scored(job.out):
         if job.out.exists() and not (job.out.is_dir() and not any(job.out.iterdir())):
@@ -190,11 +186,7 @@ def _shape(run: Run) -> dict[str, Any]:
 
 
 class Scored:
-    """A complete folder that `sentviz score` wrote.
-
-    Raises:
-        InputError: the folder is not an output of `sentviz score`, or parts are missing.
-    """
+    """A complete folder that `sentviz score` wrote."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

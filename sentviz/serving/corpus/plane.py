@@ -28,11 +28,7 @@ Points = npt.NDArray[np.void]  # (n,) array of POINT
 
 
 def plane(scored: Scored, progress: Progress | None = None) -> Points:
-    """Return the points (n,) of all predicted rows, mapped from the disk. They are computed and stored once.
-
-    Raises:
-        InputError: the corpus was scored without vectors, fewer than two rows have a prediction, or the stored points are damaged.
-    """
+    """Return the points (n,) of all predicted rows, mapped from the disk. They are computed and stored once."""
     path = scored.folder / FILE
     if not path.is_file():
         points = _compute(scored, progress)

@@ -9,7 +9,7 @@ from sentviz.analysis.explain.headline import reason, supported
 from sentviz.analysis.explain.leave_out import words
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
-from sentviz.lazy import pa, pd
+from sentviz.io.lazy import pa, pd
 from sentviz.runs.evidence import Chance
 from sentviz.runs.store import Run
 

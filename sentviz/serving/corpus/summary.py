@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sentviz.analysis.maps.heads import MEASURES, Sums
 from sentviz.analysis.testset.word_counts import Counts
 from sentviz.errors import InputError
-from sentviz.lazy import pd
+from sentviz.io.lazy import pd
 from sentviz.serving.corpus.output import WORDS, Scored
 
 if TYPE_CHECKING:
@@ -44,11 +44,7 @@ def totals(scored: Scored) -> Totals:
 
 
 def heads(scored: Scored, progress: Progress | None = None) -> pd.DataFrame:
-    """Return what each head attends to over all rows, as `sentviz.analysis.maps.heads.over_rows` does.
-
-    Raises:
-        InputError: the corpus was scored without attention, or no row could be read.
-    """
+    """Return what each head attends to over all rows, as `sentviz.analysis.maps.heads.over_rows` does."""
     if not scored.options.attention:
         raise InputError(f"{scored.folder} was scored without --attention.")
     shape = scored.index["shape"]
@@ -67,11 +63,7 @@ def heads(scored: Scored, progress: Progress | None = None) -> pd.DataFrame:
 
 
 def words(scored: Scored, least: int | None = None) -> Counts:
-    """Return the words of all rows by label and prediction, as `sentviz.analysis.testset.word_counts.count_words` does.
-
-    Raises:
-        InputError: the corpus was scored without words.
-    """
+    """Return the words of all rows by label and prediction, as `sentviz.analysis.testset.word_counts.count_words` does."""
 
     from sentviz.analysis.testset.word_counts import LEAST, MANY, counts_of_frame, merge_counts
 

@@ -67,7 +67,6 @@ def live_page(
     Returns:
         bytes (of the page), int8, and of each of the `models`: run, compared, and the cost of 8 bits if its data set is installed.
     Raises:
-        InputError: there is no run, or there are too many.
         RunError: a run cannot be written: it has no weights or maps, or reads what a page cannot give it.
         DataMissingError: the packages are not in the cache, and the npm registry cannot be reached.
     """

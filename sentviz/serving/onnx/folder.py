@@ -17,7 +17,7 @@ from sentviz.data.tags import TAGGER
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import writing
-from sentviz.lazy import torch
+from sentviz.io.lazy import torch
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store
@@ -44,7 +44,6 @@ def export(
     Returns:
         The content of `model.json`.
     Raises:
-        InputError: `out` holds something other than an export.
         RunError: the run has no weights or no maps, its network cannot be exported, or the graph gives other predictions. Nothing is
             written then.
     """

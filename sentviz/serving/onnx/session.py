@@ -49,22 +49,14 @@ class Session(Network):
         self.outputs = tuple(each.name for each in self.session.get_outputs())
 
     def forward(self, inputs: Inputs, capture: Capture | None = None, change: InterventionTensors | None = None) -> Output:
-        """Return logits and pooled vectors.
-
-        Raises:
-            InputError: activations or an intervention are requested.
-        """
+        """Return logits and pooled vectors."""
         if capture is not None or (change is not None and change != PLAIN):
             raise InputError("An exported model only predicts. Open its run to see activations or to make interventions.")
         logits, pooled = self.run_graph(inputs, "logits", "pooled")
         return Output(torch.from_numpy(logits), torch.from_numpy(pooled))
 
     def run_graph(self, inputs: Inputs, *outputs: str) -> list[Any]:
-        """Return some outputs of the graph as arrays.
-
-        Raises:
-            InputError: the graph was exported without one of them.
-        """
+        """Return some outputs of the graph as arrays."""
         if missing := [name for name in outputs if name not in self.outputs]:
             raise InputError(f"This file does not return {missing[0]}. Export the run with --maps.")
         ids, mask = inputs.ids, inputs.mask

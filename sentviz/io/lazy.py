@@ -1,17 +1,22 @@
-"""Large libraries that are imported when they are first used: `from sentviz.lazy import pd, torch`.
+"""What is imported when it is first used: large libraries, the names of a package, and names of higher modules.
 
-They do not stand in `sys.modules` before that, in contrast to `importlib.util.LazyLoader`: SciPy asks there whether torch was imported, and
-would import it. A module whose classes inherit from a library's imports it as usual.
+`from sentviz.io.lazy import pd, torch` gives libraries. They do not stand in `sys.modules` before they are used, in contrast to
+`importlib.util.LazyLoader`: SciPy asks there whether torch was imported, and would import it. A module whose classes inherit from a library's
+imports it as usual.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["go", "np", "pa", "package_names", "pc", "pd", "pq", "sparse", "special", "stats", "torch"]
+__all__ = ["PLACES", "go", "late", "np", "pa", "package_names", "pc", "pd", "pq", "sparse", "special", "stats", "torch"]
+
+PLACES: dict[str, str] = {}
+"""Purpose -> "package.module:name", or "package.module". `sentviz/__init__.py`, which is above all modules, fills it."""
 
 
 class LazyModule(ModuleType):
@@ -61,3 +66,8 @@ def package_names(package: str, modules: Mapping[str, str]) -> Callable[[str], A
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return attribute
+
+
+def late(need: str) -> Any:
+    """Import and return the object that `PLACES` names for a purpose, so that no module imports a higher one."""
+    return resolve_name(PLACES[need])
