@@ -1,8 +1,8 @@
-"""What is imported when it is first used: large libraries, the names of a package, and names of higher modules.
+"""Import large libraries, the names of a package, and names of higher modules when they are first used.
 
 `from sentviz.io.lazy import pd, torch` gives libraries. They do not stand in `sys.modules` before they are used, in contrast to
-`importlib.util.LazyLoader`: SciPy asks there whether torch was imported, and would import it. A module whose classes inherit from a library's
-imports it as usual.
+`importlib.util.LazyLoader`: SciPy asks there whether torch was imported, and would import it. A module whose classes inherit from those of
+a library imports it as usual.
 """
 
 from __future__ import annotations

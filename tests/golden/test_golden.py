@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def compare(name: str, now: dict[str, Any], bless: bool) -> None:
 
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_figures_of_small_runs_are_those_that_are_stored(name: str, small_world: None, request: pytest.FixtureRequest) -> None:
-    now = {run: summary(lambda run=run: draw(run, name, **OPTIONS.get(name, {}))) for run in MEASUREMENTS}
+    now = {run: summary(partial(draw, run, name, **OPTIONS.get(name, {}))) for run in MEASUREMENTS}
     assert any("refused" not in each for each in now.values()), next(iter(now.values()))
     compare(name, now, request.config.getoption("--bless"))
 
