@@ -99,6 +99,7 @@ def page_text(app: AppTest) -> str:
     return words(app).replace("\\", "")
 
 
+@pytest.mark.exhaustive  # tests/golden opens each page
 def test_every_page_opens_and_the_focus_travels_with_it() -> None:
     """Each page but Explore opens with two sentences on what it shows and cannot show; the run of a link stays in the focus and the URL."""
     app = opened(run="sst2/diff")

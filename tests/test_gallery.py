@@ -39,58 +39,6 @@ BESIDE: dict[str, dict[str, Any]] = {
 }
 OF = {"patch-epochs": "sst2/ndt-unit-2-epochs"}  # its pairs have words that made-up runs do not know
 SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw it
-LEFT_TO_FULL = (  # these take seconds, and the tests of their pages or commands draw most of them
-    "accuracy-beside-print",
-    "accuracy-grid",
-    "attribution-direct",
-    "behaviour",
-    "circuit",
-    "claims-board",
-    "cls-lines",
-    "comparison",
-    "component-entropy",
-    "component-habits",
-    "component-words",
-    "confusion-panels",
-    "direction-removal",
-    "direction-rows",
-    "direction-words",
-    "epoch-maps",
-    "epoch-points",
-    "exact",
-    "gains",
-    "gains-out-of-domain",
-    "hardmax-accuracy",
-    "hardmax-components",
-    "head-lines",
-    "judged",
-    "label-errors",
-    "lambda-grid",
-    "leaders",
-    "lexicon-attention",
-    "methods",
-    "patch",
-    "patch-average",
-    "patch-epochs",
-    "phenomena",
-    "probes",
-    "referee-board",
-    "referee-curves",
-    "roc-panels",
-    "rope-gains",
-    "scalars",
-    "sentiformer-accuracy",
-    "sentiformer-parts",
-    "separation",
-    "smoother",
-    "steering",
-    "token-importance",
-    "version-curves",
-    "versions-beside-print",
-    "vocabulary",
-    "weak-slices",
-    "word-cloud",
-)
 
 
 def sentviz_(*arguments: str | Path) -> Result:
@@ -138,7 +86,8 @@ def test_every_figure_has_a_name() -> None:
     assert len(public()) >= 47
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.exhaustive] if name in LEFT_TO_FULL else []) for name in FIGURES])
+@pytest.mark.exhaustive  # tests/golden draws each figure
+@pytest.mark.parametrize("name", FIGURES)
 def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`draw` makes each figure from the first run that can give it, by the registered function."""
     spec = FIGURES[name]

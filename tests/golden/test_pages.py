@@ -18,9 +18,11 @@ from streamlit.testing.v1.element_tree import Block, Element
 from app.focus import Focus
 from sentviz.analysis.explain import SCORES
 from sentviz.figures.figure import file_safe
+from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import BUILT_IN, find_paper
 from tests.golden.make import MEASUREMENTS
 from tests.golden.test_golden import STORED
+from tests.shipped import often
 from tests.test_app import PAGES, SHIPPED, opened
 from tests.test_fresh import sane
 
@@ -110,6 +112,17 @@ def named(page: str, query: dict[str, str]) -> str:
     return file_safe("-".join([page, *(f"{name}-{value}" for name, value in query.items())])[:100])
 
 
+def of_papers() -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield of each paper the page as it opens, the board with a claim, the items and the first part; and the pages of the library."""
+    for url, paper in zip(PAPERS, map(find_paper, BUILT_IN), strict=True):
+        first = next(part for part in paper.page.parts if part not in ("claims", "items"))
+        yield url, {"run": ""}
+        yield url, {"run": "", "part": "claims", "claim": f"{paper.name}-{claims_of(paper)[0].id}"}
+        yield from ((url, {"run": "", "part": part}) for part in ("items", first))
+    for page in LIBRARY:
+        yield page, {"run": ""}
+
+
 VIEWS = {named(page, query): (page, query) for page, query in of_small_runs()}
 
 
@@ -120,6 +133,18 @@ def test_a_page_shows_what_is_stored_and_its_link_leads_back(name: str, small_wo
     sane(app)
     focus, notes = Focus.parse(app.query_params, (NDT, FUSED, HARDMAX), SCORES, NDT)
     assert focus == app.session_state["focus"] and not notes
+    compare_outline(name, list(outline(app.main)), request.config.getoption("--bless"))
+
+
+PAPER_VIEWS = {named(page, query): (page, query) for page, query in of_papers()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", often(PAPER_VIEWS, *(name for name in PAPER_VIEWS if "part-claims" in name)))
+def test_a_page_of_a_paper_shows_what_is_stored(name: str, request: pytest.FixtureRequest) -> None:
+    page, query = PAPER_VIEWS[name]
+    app = opened(page, **query)
+    sane(app)
     compare_outline(name, list(outline(app.main)), request.config.getoption("--bless"))
 
 
