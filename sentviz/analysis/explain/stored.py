@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from sentviz.io.files import replacing
 from sentviz.io.lazy import np, pd
+from sentviz.io.spreadsheet import read_csv
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def read_measured(name: str) -> pd.DataFrame:
     """Return a whole table by its name, for example "flips"; a shared frame that must not be changed."""
     if (path := FOLDER / f"{name}.parquet").is_file():
         return pd.read_parquet(path)
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
+    return read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
 
 
 def has_table(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.io.spreadsheet import store_csv
+from sentviz.io.spreadsheet import read_csv, store_csv
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Stored:
         """Return the stored table; without rows if nothing is stored."""
         if not self.file.is_file():
             return pd.DataFrame(columns=list(self.columns))
-        empty: dict[Any, list[str]] = {name: [""] for name in pd.read_csv(self.file, nrows=0) if name not in self.texts}
-        return pd.read_csv(self.file, keep_default_na=False, na_values=empty)
+        empty: dict[Any, list[str]] = {name: [""] for name in read_csv(self.file, nrows=0) if name not in self.texts}
+        return read_csv(self.file, keep_default_na=False, na_values=empty)
 
     def require(self) -> pd.DataFrame:
         """Return the stored table."""
