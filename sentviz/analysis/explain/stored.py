@@ -12,7 +12,7 @@ from sentviz.io.spreadsheet import read_csv
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy.typing as npt
 
@@ -69,16 +69,15 @@ def store(name: str, run: Run, rows: pd.DataFrame) -> None:
     read_measured.cache_clear()
 
 
-def measure_named(name: str, measure: Callable[[Run], pd.DataFrame]) -> None:
-    """Measure the runs that the command line names, and store the rows of each in a table when it is finished: `store`."""
-    import sys
+def measure_named(name: str, measure: Callable[[Run], pd.DataFrame], runs: Iterable[str]) -> None:
+    """Measure runs by their names, and store the rows of each in a table when it is finished: `store`."""
     import time
 
     import click
 
     from sentviz.runs.store import find
 
-    for run in map(find, sys.argv[1:]):
+    for run in map(find, runs):
         begin = time.process_time()
         rows = measure(run)
         store(name, run, rows)
