@@ -16,6 +16,7 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import Evaluation, metrics
+from sentviz.io.spreadsheet import store_csv
 from sentviz.papers.studies.against import minus
 from sentviz.runs.configs import CONFIGS, stored_config
 from sentviz.runs.presets import VARIANT_SETTINGS, find_preset, preset
@@ -180,9 +181,9 @@ def answering(root: Path, name: str, answers: Any, *, order: Any = None, shift: 
 
 
 def plant(patch: pytest.MonkeyPatch, place: str, folder: Path, rows: pd.DataFrame | list[dict[str, object]] | None = None) -> None:
-    """Put made-up measurements, or none, in place of those that ship: `place` names a `Stored`, as in "ndt.leak.MEASURED"."""
+    """Put made-up measurements, or none, in place of those that ship: `place` names a `Stored`, as in "ndt.tables.LEAK"."""
     module, _, name = f"sentviz.papers.{place}".rpartition(".")
     stored = replace(getattr(import_module(module), name), file=folder / f"{place}.csv")
     if rows is not None:
-        stored.write(pd.DataFrame(rows), "%.17g")
+        store_csv(stored.file, pd.DataFrame(rows), "%.17g")
     patch.setattr(f"{module}.{name}", stored)

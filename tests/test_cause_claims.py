@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.analysis.causal import claim_runs, claims
+from experiments.general import claim_runs
+from sentviz.analysis.causal import claims
 from sentviz.analysis.causal.patching import patch
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.explain import stored

@@ -236,7 +236,7 @@ def negative_scores(first_run: float, second_run: float, monkeypatch: pytest.Mon
     """Store shares of two baselines of each data set."""
     rows = [(f"{data}/{run}", data, share, 0.5, 10) for data in DATASETS for run, share in (("cls", first_run), ("cls-s1", second_run))]
     frame = pd.DataFrame(rows, columns=["run", "dataset", "negative_alike", "negative", "texts"])
-    plant(monkeypatch, "fused.negative.MEASURED", folder, frame)
+    plant(monkeypatch, "fused.tables.NEGATIVE", folder, frame)
 
 
 FIXED = "With the same Q and K, σ cannot change the row of a neutral [CLS]"

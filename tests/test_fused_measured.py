@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.fused import negative
 from sentviz.errors import InputError
 from sentviz.figures.injection import neutral_by_tokenizer, product_and_sum
 from sentviz.models.loading import load
-from sentviz.papers.fused import coverage, negative
+from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.runs.store import find
@@ -97,7 +98,7 @@ def test_negative_scores_are_counted_pair_by_pair() -> None:
 
 
 def test_shipped_negative_scores_are_those_of_the_baselines() -> None:
-    frame = negative.MEASURED.read()
+    frame = fused_tables.NEGATIVE.read()
     assert set(frame["run"]) == set(negative.RUNS) and set(frame["texts"]) == {negative.TEXTS}
     for name, rows in frame.groupby("run"):
         assert list(rows["layer"]) == list(range(find(str(name)).capabilities.layers))

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.fused import coverage as coverage_of_sets
 from sentviz.data import datasets
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import InputError
@@ -22,6 +23,7 @@ from sentviz.figures.gains import gain_dots
 from sentviz.figures.lexicon import coverage_bars
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
+from sentviz.io.spreadsheet import store_csv
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
@@ -387,8 +389,8 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(InputError, match="not on 'nothing'"):
         coverage.measure("nothing")
     table = replace(coverage.MEASURED, file=tmp_path / "coverage.csv")
-    table.write(frame.assign(neutral=0.5))
-    coverage.main(["toy"], table)
+    store_csv(table.file, frame.assign(neutral=0.5))
+    coverage_of_sets.main(["toy"], table)
     stored = table.read()
     assert len(stored) == 4 and stored["neutral"].to_list() == pytest.approx(frame["neutral"].to_list(), abs=1e-4)
 

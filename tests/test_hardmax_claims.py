@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.papers.hardmax import PAPER, claims, nearness
+from sentviz.papers.hardmax import PAPER, claims, study
 from sentviz.papers.hardmax.study import beside, trained
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.runs.store import Run, runs
@@ -123,11 +123,11 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     """The seed with the worse share decides the nearness that is reported; rows of runs with another digest are ignored."""
     rows = [(0.001, 0.5, "digest-0"), (0.01, 0.97, "digest-0"), (0.05, 0.99, "digest-0"), (0.01, 0.9, "digest-1"), (0.05, 0.96, "digest-1")]
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
-    plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table)
+    plant(monkeypatch, "hardmax.study.NEARNESS", tmp_path, table)
     runs = surveyed(monkeypatch, 2)
     assert claims._at_other_distances(runs[:1]) == "; for 95% of the words in 19 of 20 reviews this is true within 1.00% of the norm"
     assert claims._at_other_distances(runs) == "; for 95% of the words in 19 of 20 reviews this is true within 5.00% of the norm"
-    plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table.assign(q05=0.2))
+    plant(monkeypatch, "hardmax.study.NEARNESS", tmp_path, table.assign(q05=0.2))
     assert claims._at_other_distances(runs).endswith("not even within 5%")
     assert claims._at_other_distances([]) == ""
 
@@ -312,7 +312,7 @@ def test_nearness_was_measured_of_runs_that_ship() -> None:
     """At the nearness of the stored measure it says what the run's own table says."""
     from sentviz.analysis.testset.leaders import FILE, NEAR, per_layer
 
-    table = nearness.MEASURED.read().set_index(["run", "nearness"])
+    table = study.NEARNESS.read().set_index(["run", "nearness"])
     for d, (run, *_) in trained(HERE).items():
         layers = per_layer(run.frame(FILE))
         last = layers[(layers["measure"] == "at leaders") & (layers["layer"] == layers["layer"].max())].iloc[0]

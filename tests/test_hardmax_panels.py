@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.hardmax import matrices
 from sentviz.browser.particles import scene_of
 from sentviz.errors import InputError
 from sentviz.figures.clustering import vocabulary_map
 from sentviz.figures.hardmax_panels import hardmax_panels
 from sentviz.figures.particles import Scene
 from sentviz.models.clustering import simulate
-from sentviz.papers.hardmax import matrices
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
 from sentviz.papers.hardmax.tables import by_matrix
 from tests.studies import plant
@@ -107,6 +107,6 @@ def test_the_table_of_matrices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     table = by_matrix([])
     assert table.frame["kind"].tolist() == list(matrices.KINDS) and "proved only for the first row" in table.caption
     assert table.frame.iloc[0][list(matrices.STATEMENTS)].eq(1).all()
-    plant(monkeypatch, "hardmax.matrices.MEASURED", tmp_path, table.frame.iloc[:0])
-    with pytest.raises(InputError, match=r"python -m sentviz\.papers\.hardmax\.matrices"):
+    plant(monkeypatch, "hardmax.tables.MATRICES", tmp_path, table.frame.iloc[:0])
+    with pytest.raises(InputError, match="python -m experiments hardmax matrices"):
         by_matrix([])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments.general import planted as experiment
 from sentviz import gallery
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset import planted
@@ -115,8 +115,8 @@ def test_precision_is_that_of_a_loop() -> None:
 @pytest.mark.slow
 def test_shipped_precision_is_measured_again() -> None:
     """The table names this run's digest; the precision of one run, of ten seeds, is the stored one to six digits."""
-    shipped = planted.measured()
-    for name in planted.RUNS:
+    shipped = experiment.measured()
+    for name in experiment.RUNS:
         assert (shipped.loc[shipped["run"] == name, "digest"] == find(name).digest).all()
     rows = stored(find("sst2/ndt-unit-2"))
     again = planted.summarised(planted.planted(rows.labels, rows.probabilities))
@@ -127,7 +127,7 @@ def test_shipped_precision_is_measured_again() -> None:
 
 def test_ten_times_chance_on_every_shipped_run() -> None:
     """On each test split, the lower end of precision at 100 is at least ten times chance."""
-    table = planted.measured()
+    table = experiment.measured()
     table = table[table["rows"] == "test split"]
     for _, part in table.groupby("run"):
         by = part.set_index("method")
@@ -191,7 +191,7 @@ def test_many_rows_are_judged_in_seconds() -> None:
 
 
 def test_the_table_holds_no_text() -> None:
-    assert set(planted.measured().columns) == {
+    assert set(experiment.measured().columns) == {
         "run",
         "digest",
         "rows",
@@ -206,4 +206,4 @@ def test_the_table_holds_no_text() -> None:
         "flagged",
         "found",
     }
-    assert Path(planted.MEASURED).stat().st_size < 10_000
+    assert experiment.FILE.stat().st_size < 10_000

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.papers.ndt import leak
+from experiments.ndt import leak
 from sentviz.papers.ndt.tables import leaked
 from tests.studies import N, made_seeds, plant
 
@@ -44,5 +44,5 @@ def test_accuracies_inside_and_outside(tmp_path: Path, monkeypatch: pytest.Monke
     assert by.loc[("5 words or more", "outside"), ["n", "share"]].tolist() == [100, 1.0]
     assert ("5 words or more", "inside") not in by.index  # none
     assert ((measured["low"] <= measured["value"]) & (measured["value"] <= measured["high"]) & measured["high"].le(1)).all()
-    plant(monkeypatch, "ndt.leak.MEASURED", tmp_path, measured)
+    plant(monkeypatch, "ndt.tables.LEAK", tmp_path, measured)
     assert "Of the re-split's test phrases 50% (100) are inside" in leaked().caption

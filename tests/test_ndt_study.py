@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.ndt.latency import MODELS
 from sentviz.errors import InputError
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
@@ -143,7 +144,7 @@ def test_the_stored_latency_is_whole() -> None:
     frame = latency.MEASURED.read()
     assert set(frame["dataset"]) <= set(DATASETS)
     for _, rows in frame.groupby("dataset"):
-        assert sorted(rows["model"]) == sorted(latency.MODELS)
+        assert sorted(rows["model"]) == sorted(MODELS)
         assert rows.set_index("model").loc["vanilla", "to_vanilla"] == 1
         for word in ("to_vanilla", "to_matched"):
             assert ((rows[f"{word}_low"] <= rows[word]) & (rows[word] <= rows[f"{word}_high"])).all()

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.hardmax.nearness import THRESHOLDS, by_threshold
 from sentviz.analysis.testset.leaders import MEASURES, NEAR, at_leaders, followed
 from sentviz.errors import InputError
 from sentviz.figures.nearness import nearness_curve
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.papers.hardmax.nearness import THRESHOLDS, by_threshold
 from tests.test_hardmax_model import random_model
 
 

@@ -8,11 +8,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from experiments.general import published
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.game import ABSENT
 from sentviz.analysis.explain.referee import word_scores
 from sentviz.analysis.explain.units import spaced_words
-from sentviz.analysis.testset import published
 from tests.makers import planted_model, small_model
 
 

@@ -194,12 +194,11 @@ def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
 
 
 def test_the_named_runs_replace_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run on the command line is stored in the order of names; a second measurement replaces only the rows of its run."""
+    """Every named run is stored in the order of names; a second measurement replaces only the rows of its run."""
     monkeypatch.setattr(tables, "FOLDER", tmp_path)
     monkeypatch.setattr("sentviz.runs.store.find", _run)
     for arguments, value in ((["b", "a"], 0.25), (["b"], 0.5)):
-        monkeypatch.setattr("sys.argv", ["", *arguments])
-        tables.measure_named("made-up", lambda run, value=value: pd.DataFrame({"value": [value + 0.00001]}))  # type: ignore[misc]
+        tables.measure_named("made-up", lambda run, value=value: pd.DataFrame({"value": [value + 0.00001]}), arguments)  # type: ignore[misc]
     assert tables.read_measured("made-up")[["run", "value"]].to_numpy().tolist() == [["a", 0.25], ["b", 0.5]]
     tables.read_measured.cache_clear()
 

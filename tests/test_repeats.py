@@ -155,7 +155,7 @@ def test_the_leak_of_sst2_is_found() -> None:
     The known share of phrases of five words or more, which counts punctuation as words, is a lower limit.
     """
     from sentviz.data import datasets
-    from sentviz.papers.ndt.leak import MEASURED
+    from sentviz.papers.ndt.tables import LEAK
 
     train = datasets.load_split("sst2", "train").frame["text"]
     whole = "\n".join(f" {' '.join(words(text))} " for text in train)
@@ -164,7 +164,7 @@ def test_the_leak_of_sst2_is_found() -> None:
     inside = set(listed.loc[listed["kind"] != "near", "place"])
     for place in range(0, len(long), 40):
         assert (f" {' '.join(words(long.iloc[place]))} " in whole) == (place in inside)
-    known = MEASURED.read().set_index(["rows", "length", "stands"])["share"]["the re-split", "5 words or more", "inside"].iloc[0]
+    known = LEAK.read().set_index(["rows", "length", "stands"])["share"]["the re-split", "5 words or more", "inside"].iloc[0]
     assert known < len(inside) / len(long) < known + 0.1
     official = lib.leaks(datasets.load_split("sst2", "official_test").frame["text"], train)
     assert official["kind"].tolist() == ["exact"] * 3  # short sentences, as the known table says

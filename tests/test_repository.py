@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs import ROOT
 
-TOP = {"pyproject.toml", "README.md", "LICENSE", "Dockerfile", "app", "sentviz", "checkpoints", "tests", "docs"}
+TOP = {"pyproject.toml", "README.md", "LICENSE", "Dockerfile", "app", "sentviz", "experiments", "checkpoints", "tests", "docs"}
 
 
 def test_the_top_level_holds_what_it_may() -> None:

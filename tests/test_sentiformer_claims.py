@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from experiments.sentiformer.reach import seen_whole
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import holm
 from sentviz.errors import InputError
-from sentviz.papers.sentiformer import PAPER, prints, reach
+from sentviz.papers.sentiformer import PAPER, measured, prints
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings, worded
@@ -265,7 +266,7 @@ def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
 
 def test_what_the_window_leaves_out_was_measured() -> None:
     """A share for each windowed run that ships, of texts in which a token misses another one."""
-    for row in reach.MEASURED.read().to_dict("records"):
+    for row in measured.REACH.read().to_dict("records"):
         assert row["within"] == 34 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 34)
 
 
@@ -279,7 +280,7 @@ def test_the_longest_text_that_is_seen_whole(window: int, ends: tuple[int, ...])
         return any(abs(i - j) > window // 2 for i in range(n) for j in keys)
 
     config = EncoderConfig(vocab_size=9, classes=2, max_length=40, window=window, global_tokens=ends)
-    assert reach.seen_whole(config) == max(n for n in range(1, 40) if not misses(n))
+    assert seen_whole(config) == max(n for n in range(1, 40) if not misses(n))
 
 
 @pytest.mark.parametrize("part", [(1.01, 1.2), (0.7, 0.99), (0.9, 1.1)])

@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from experiments.sentiformer import lexicon_gates, smaller
 from sentviz.data.lexicon import Lexicon
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
 from sentviz.models.loading import load
-from sentviz.papers.sentiformer import lexicon_gates, smaller
+from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.tables import guided
 from sentviz.runs.store import find
 from tests.studies import made_run, plant
@@ -46,8 +47,8 @@ def test_the_unchanged_model_begins_both_curves(monkeypatch: pytest.MonkeyPatch,
         for way, amount, mib, right in (("none", 0.0, 26.0, 40), ("quantised", 8.0, 7.0, 40), ("pruned", 0.5, 13.0, 20))
         for seed in range(2)
     ]
-    plant(monkeypatch, "sentiformer.smaller.COMPRESSED", tmp_path, rows)
-    frame = smaller.curve()
+    plant(monkeypatch, "sentiformer.measured.COMPRESSED", tmp_path, rows)
+    frame = measured.sizes()
     assert frame[frame["rows"] == 26.0]["preset"].tolist() == ["quantised", "pruned"]
     assert frame["value"].tolist() == pytest.approx([0.45, 0.45, 0.45, 0.25]) and set(frame["seeds"]) == {2}
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.sentiformer import carriers, lengths
 from sentviz.analysis.claim import Finding
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
-from sentviz.papers.sentiformer import carriers, lengths, memory
+from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.sentiformer.tables import TABLES, leads
@@ -33,11 +34,11 @@ def judge(statement: str, runs: list[Run] | None = None) -> Finding:
 @pytest.mark.parametrize(("low", "high", "verdict"), SPANS)
 def test_words_at_the_ends(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Another data set and a single tenth would turn the verdict and are not read."""
-    row: dict[str, Any] = {"dataset": "imdb", "place": carriers.DIFFERENCE, "words": 900, "n": 90, "lexicon": "lexicon_en_vader"}
+    row: dict[str, Any] = {"dataset": "imdb", "place": measured.ENDS_MINUS_MIDDLE, "words": 900, "n": 90, "lexicon": "lexicon_en_vader"}
     planted = row | {"value": (low + high) / 2, "low": low, "high": high}
     misleading = row | {"value": -(low + high) / 2, "low": -high, "high": -low}
     plant(
-        monkeypatch, "sentiformer.carriers.PLACES", tmp_path, [misleading | {"dataset": "sst5_trees"}, misleading | {"place": "1"}, planted]
+        monkeypatch, "sentiformer.measured.PLACES", tmp_path, [misleading | {"dataset": "sst5_trees"}, misleading | {"place": "1"}, planted]
     )
     assert judge("On IMDb sentiment words at the beginning or end of a text carry more weight").verdict == verdict
 
@@ -45,13 +46,13 @@ def test_words_at_the_ends(low: float, high: float, verdict: str, monkeypatch: p
 @pytest.mark.parametrize(("own", "verdict"), [(0.6, "holds"), (0.2, "fails"), (0.41, "open")])
 def test_parts_of_speech_of_sentiment_words(own: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Adjectives and adverbs are compared with the largest other part of speech, not with a part of themselves."""
-    shares = {carriers.CARRIERS: own, "ADJ": 0.9, "NOUN": 0.4, "VERB": 0.1}
+    shares = {measured.CARRIERS: own, "ADJ": 0.9, "NOUN": 0.4, "VERB": 0.1}
     rows: list[dict[str, Any]] = [
         {"dataset": "imdb", "tag": tag, "value": value, "low": value - 0.02, "high": value + 0.02, "words": 9, "n": 90}
         | {"lexicon": "lexicon_en_vader", "tagger": "english-1"}
         for tag, value in shares.items()
     ]
-    plant(monkeypatch, "sentiformer.carriers.SPEECH", tmp_path, rows)
+    plant(monkeypatch, "sentiformer.measured.SPEECH", tmp_path, rows)
     finding = judge("On IMDb adjectives and adverbs are the primary carriers of polarity")
     assert finding.verdict == verdict and "NOUN" in finding.evidence
 
@@ -63,9 +64,9 @@ def test_shares_of_words_by_hand() -> None:
     agree[0, [0, 9]], agree[1, 5] = 1, 1
     rows = carriers.place_rows(agree, polar).set_index("place")["value"]
     assert rows["1"] == pytest.approx(1 / 3) and rows["10"] == pytest.approx(1) and rows["6"] == pytest.approx(0.5)
-    assert rows[carriers.DIFFERENCE] == pytest.approx(2 / 4 - 1 / 3)
+    assert rows[measured.ENDS_MINUS_MIDDLE] == pytest.approx(2 / 4 - 1 / 3)
     speech = carriers.speech_rows(np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), ["ADJ", "ADV", "NOUN"]).set_index("tag")["value"]
-    assert speech.to_dict() == pytest.approx({carriers.CARRIERS: 4 / 5, "ADJ": 3 / 5, "ADV": 1 / 5, "NOUN": 1 / 5})
+    assert speech.to_dict() == pytest.approx({measured.CARRIERS: 4 / 5, "ADJ": 3 / 5, "ADV": 1 / 5, "NOUN": 1 / 5})
 
 
 def test_an_interval_of_a_ratio_is_that_of_equal_texts() -> None:
@@ -79,11 +80,11 @@ def test_an_interval_of_a_ratio_is_that_of_equal_texts() -> None:
 def test_memory_of_a_long_text(mib: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     row: dict[str, Any] = {"of": "prediction", "attention": "sparse", "tokens": 10_000, "mib": mib, "hardware": "", "torch": ""}
     misleading = [row | {"tokens": 512, "mib": 1e5 - mib}, row | {"attention": "full", "mib": 1e5 - mib}]
-    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, [*misleading, row])
+    plant(monkeypatch, "sentiformer.measured.MEMORY", tmp_path, [*misleading, row])
     statement = "A document of 10,000 tokens fits in memory without truncation"
     assert judge(statement).verdict == verdict
-    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, misleading)
-    assert judge(statement).verdict == "unjudged" and memory.COMMAND in judge(statement).evidence
+    plant(monkeypatch, "sentiformer.measured.MEMORY", tmp_path, misleading)
+    assert judge(statement).verdict == "unjudged" and measured.MEMORY.command in judge(statement).evidence
 
 
 def test_a_difference_of_maps_is_no_kernel_smoother() -> None:
@@ -111,16 +112,16 @@ def test_the_lead_on_long_texts(low: float, high: float, verdict: str, monkeypat
     row: dict[str, Any] = {"dataset": "yelp_polarity", "own": "sentiformer", "shortest": 1, "longest": 90, "n": 100}
     span = {"value": (low + high) / 2, "low": low, "high": high}
     planted = [
-        row | span | {"baseline": name, "seed": seed, "part": part} | ({"value": 0.0} if part != lengths.DIFFERENCE else {})
+        row | span | {"baseline": name, "seed": seed, "part": part} | ({"value": 0.0} if part != measured.LONG_MINUS_SHORT else {})
         for name in ("bilstm", "cnn")
         for seed in range(3)
-        for part in ("1", "4", lengths.DIFFERENCE)
+        for part in ("1", "4", measured.LONG_MINUS_SHORT)
     ]
     misleading = [each | {"dataset": "sst5_trees", "value": -each["value"], "low": -high, "high": -low} for each in planted]
-    plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, planted + misleading)
+    plant(monkeypatch, "sentiformer.measured.LEADS", tmp_path, planted + misleading)
     statement = "On Yelp polarity its lead over the BiLSTM and the CNN is larger on long texts"
     assert judge(statement, runs).verdict == verdict
-    plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, [each for each in planted if each["seed"] == 0])
+    plant(monkeypatch, "sentiformer.measured.LEADS", tmp_path, [each for each in planted if each["seed"] == 0])
     assert judge(statement, runs).verdict == "unjudged"
     assert judge(statement, []).verdict == "unjudged"
 
@@ -147,9 +148,9 @@ def test_a_lead_by_length_is_open_where_a_model_still_learned(
     ]
     row: dict[str, Any] = {"dataset": "yelp_polarity", "own": "sentiformer", "shortest": 1, "longest": 90, "n": 100}
     span = {"value": 0.05, "low": 0.04, "high": 0.06}
-    parts = [(name, seed, part) for name in ("bilstm", "cnn") for seed in range(3) for part in ("1", "4", lengths.DIFFERENCE)]
+    parts = [(name, seed, part) for name in ("bilstm", "cnn") for seed in range(3) for part in ("1", "4", measured.LONG_MINUS_SHORT)]
     rows = [row | span | {"baseline": name, "seed": seed, "part": part} for name, seed, part in parts]
-    plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, rows)
+    plant(monkeypatch, "sentiformer.measured.LEADS", tmp_path, rows)
     finding = judge("On Yelp polarity its lead over the BiLSTM and the CNN is larger on long texts", runs)
     assert finding.verdict == "open" and why in finding.evidence.split(";")[0]
     assert "epochs: 1 (SentiFormer, BiLSTM and CNN)" in finding.evidence
@@ -163,16 +164,16 @@ def test_leads_by_hand() -> None:
     words = np.arange(1, 9)
     right, rival = np.array([0, 0, 1, 1, 1, 1, 1, 1], bool), np.array([1, 1, 1, 1, 1, 1, 0, 0], bool)
     frame = lengths.leads(right, rival, words).set_index("part")
-    assert frame["value"].to_dict() == {"1": -1, "2": 0, "3": 0, "4": 1, lengths.DIFFERENCE: 2}
+    assert frame["value"].to_dict() == {"1": -1, "2": 0, "3": 0, "4": 1, measured.LONG_MINUS_SHORT: 2}
     assert frame.loc["4", ["shortest", "longest"]].tolist() == [7, 8]
 
 
 def test_the_tables_say_what_is_stored() -> None:
     for name, stored in {
-        "places": carriers.PLACES,
-        "speech": carriers.SPEECH,
-        "leads": lengths.MEASURED,
-        "memory": memory.MEASURED,
+        "places": measured.PLACES,
+        "speech": measured.SPEECH,
+        "leads": measured.LEADS,
+        "memory": measured.MEMORY,
     }.items():
         table = TABLES[name]([], "all")
         assert len(table.written()) and len(stored.read())

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.papers.sevenessxin import emphasis
+from experiments.sevenessxin import emphasis
+from sentviz.papers.sevenessxin.measured import EMPHASIS
 from sentviz.papers.sevenessxin.tables import TABLES
 
 pytestmark = pytest.mark.slow
@@ -46,4 +47,4 @@ def test_the_measure_by_hand() -> None:
 
 def test_the_table_says_what_is_stored() -> None:
     table = TABLES["emphasis"]([], "all")
-    assert len(table.written()) == 3 and emphasis.MEASURED.read()["run"].iloc[0] in table.caption
+    assert len(table.written()) == 3 and EMPHASIS.read()["run"].iloc[0] in table.caption

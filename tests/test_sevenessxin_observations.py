@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.sevenessxin import cloud_words
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.testset.word_counts import Counts, stop_words, wordcloud_stop_words
-from sentviz.papers.sevenessxin import cloud_words, observations, prints
+from sentviz.papers.sevenessxin import measured, observations, prints
 from sentviz.papers.sevenessxin.claims import CLAIMS
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant
@@ -108,10 +109,10 @@ def test_words_of_the_clouds(ranks: tuple[int, ...], inside: int, monkeypatch: p
     rows: list[dict[str, Any]] = [
         {"cell": cell, "word": word, "rank": rank if cell == "TP" else 51 - min(rank, 50), "count": 1, "rows": 9, "run": f"seed {seed}"}
         for seed, rank in enumerate(ranks)
-        for cell, words in cloud_words.NAMED.items()
+        for cell, words in measured.NAMED.items()
         for word in words
     ]
-    plant(monkeypatch, "sevenessxin.cloud_words.MEASURED", tmp_path, rows)
+    plant(monkeypatch, "sevenessxin.measured.CLOUD_WORDS", tmp_path, rows)
     finding = judge("True positives: love, thank, lol", runs)
     assert finding.verdict == "unjudged" and f"In ours {inside} of 3 words" in finding.evidence
     assert judge("True positives: love, thank, lol").verdict == "unjudged"

@@ -11,6 +11,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from experiments.sevenessxin.leak import costs, telling
+from experiments.sevenessxin.neutral import neutral
+from experiments.sevenessxin.padding import padding
 from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.figures.attention import token_importance
@@ -18,8 +21,6 @@ from sentviz.figures.encoder_schema import encoder_schema
 from sentviz.figures.learning import learning_curve
 from sentviz.gallery.subjects import Runs, Study
 from sentviz.papers.sevenessxin import PAPER, prints
-from sentviz.papers.sevenessxin.leak import costs, telling
-from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
 from sentviz.papers.sevenessxin.tables import log
@@ -91,7 +92,7 @@ def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: 
     makers_by_name = makers(find_paper("sevenessxin"))
     names = ("padding", "neutral", "leak-costs", "leak-words")
     assert [makers_by_name[name]([])[0].name for name in names] == list(names)
-    for place in ("measured.PADDING", "measured.NEUTRAL", "leak.COSTS", "leak.WORDS"):
+    for place in ("measured.PADDING", "measured.NEUTRAL", "measured.LEAK_COSTS", "measured.LEAK_WORDS"):
         plant(monkeypatch, f"sevenessxin.{place}", tmp_path)
     assert [makers_by_name[name]([]) for name in names] == [[]] * 4
 

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.sentiformer import throughput as experiment
+from experiments.writing import update
 from sentviz.errors import InputError
 from sentviz.figures.crossing import crossing_curves
 from sentviz.gallery import make
@@ -33,7 +35,7 @@ def test_a_stored_table_keeps_what_was_not_measured_anew(tmp_path: Path) -> None
     stored = Stored(tmp_path / "measured" / "table.csv", ("threads", "value"), "It is", "nothing", timing.TEXTS)
     assert stored.read().empty and stored.read().columns.tolist() == ["threads", "value"]
     for threads, values in (([1, 2], [10.0, 20.0]), ([2, 4], [21.0, 41.0])):
-        stored.update(timing.with_machine(pd.DataFrame({"threads": threads, "value": values})), ("threads",))
+        update(stored, timing.with_machine(pd.DataFrame({"threads": threads, "value": values})), ("threads",))
     frame = stored.require()
     assert dict(zip(frame["threads"], frame["value"], strict=True)) == {1: 10, 2: 21, 4: 41}
     assert frame["hardware"].str.len().min() > 3 and frame["torch"].notna().all()
@@ -73,7 +75,7 @@ def test_full_and_sparse_cross_between_the_lengths(times: list[float], wanted: f
 @pytest.mark.exhaustive
 def test_time_against_length_is_measured() -> None:
     """Every length has both kinds, ratios inside their intervals, and more rounds for short texts."""
-    frame = throughput.growth((64, 400), rounds=1)
+    frame = experiment.growth((64, 400), rounds=1)
     assert list(zip(frame["of"], frame["tokens"], strict=True)) == [(of, n) for n in (64, 400) for of in ("attention", "model")]
     assert ((frame["low"] <= frame["times"]) & (frame["times"] <= frame["high"])).all()
     assert (frame[["full", "sparse"]] > 0).all(axis=None)
@@ -83,9 +85,9 @@ def test_time_against_length_is_measured() -> None:
 @pytest.mark.exhaustive
 def test_a_step_trains() -> None:
     """Both ways change every parameter that a text reaches, on the same batch."""
-    ways = throughput._training(40, 2, 0)
+    ways = experiment._training(40, 2, 0)
     before = {name: [p.detach().clone() for p in way.args[0].parameters()] for name, way in ways.items()}  # type: ignore[attr-defined]
-    frame = throughput.steps((40,), batch=2, rounds=2)
+    frame = experiment.steps((40,), batch=2, rounds=2)
     assert frame[["tokens", "batch", "rounds", "threads"]].to_numpy().tolist() == [[40, 2, 2, 1]]
     assert (frame["low"] <= frame["times"]).all() and (frame["times"] <= frame["high"]).all() and (frame["full"] > 0).all()
     for name, way in ways.items():
@@ -101,7 +103,7 @@ def test_what_ships_is_whole() -> None:
     for _, rows in frame.groupby("threads"):
         assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
         assert rows.set_index("model").loc[throughput.OURS, "times"] == 1
-    assert set(curves["tokens"]) == set(throughput.LENGTHS) and len(curves) == 2 * len(throughput.LENGTHS)
+    assert set(curves["tokens"]) == set(experiment.LENGTHS) and len(curves) == 2 * len(experiment.LENGTHS)
     steps = throughput.STEPS.read()
     assert steps.loc[steps["threads"] == 1, "tokens"].tolist() == list(throughput.TRAINED)
     for shipped in (frame, curves, steps):
@@ -117,7 +119,7 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         plant(monkeypatch, f"sentiformer.throughput.{name}", tmp_path)
     table = throughput.speeds_table()
     assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
-    assert "SentiFormer's speed is not measured: `python -m sentviz.papers.sentiformer.throughput --what speeds`" in table.caption
+    assert "SentiFormer's speed is not measured: `python -m experiments sentiformer throughput --what speeds`" in table.caption
     with pytest.raises(InputError, match="--what steps` measures it"):
         throughput.steps_table()
     with pytest.raises(InputError, match="The time against length is not measured"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from docsite.text import plain, table
+from experiments.general import published
 from sentviz.analysis.claim import VERDICT_WORDS, Claim
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.refereed import Share, found_first, has_referee, methods_of, rows_asked
-from sentviz.analysis.testset import published
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, Run
 

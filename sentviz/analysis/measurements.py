@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.causal import agreement
 from sentviz.analysis.causal.direction_tables import FILE as DIRECTIONS
 from sentviz.analysis.epochs.measured import files, names
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
 from sentviz.analysis.explain.refereed import FILE as REFEREE
 from sentviz.analysis.maps import gates, heads, specialise
 from sentviz.analysis.testset import leaders
+from sentviz.analysis.testset.groups import RULES
 from sentviz.analysis.testset.leaders import survey
-from sentviz.analysis.testset.referee_runs import compare
+from sentviz.analysis.testset.word_counts import plain
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.given import is_file
 from sentviz.errors import InputError
-from sentviz.io.lazy import pd
+from sentviz.io.lazy import np, pa, pc, pd
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, attach_files, check_attachable
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from sentviz.models.model import Model, Progress
 
 
@@ -91,6 +96,36 @@ def _faithfulness(model: Model, rows: Split, progress: Progress, *, sample: int 
 
     pairs = rows.frame["text_pair"].tolist() if "text_pair" in rows.frame else None
     return over_split(model, rows.frame["text"].tolist(), pairs=pairs, sample=sample, seed=seed, progress=progress)
+
+
+def sample_of(model: Model) -> int:
+    """Return the number of texts: 300 for models of up to four layers, 150 for up to 50 million parameters, 40 for larger ones."""
+    if model.capabilities.layers <= 4:
+        return 300
+    return 150 if model.network.parameters_count() < 50_000_000 else 40
+
+
+def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 0, progress: Progress | None = None) -> pd.DataFrame:
+    """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.referee.measure` returns it.
+
+    If its states can be replaced and its predictions differ, `sentviz.analysis.causal.agreement.measure` is added.
+
+    Args:
+        sample: number of texts; 0 = `sample_of`.
+    """
+    from sentviz.analysis.explain import referee
+
+    sample = sample or sample_of(model)
+    parts = [referee.measure(model, texts, negations(texts), sample=sample, seed=seed, progress=progress)]
+    with suppress(InputError):
+        parts.append(agreement.measure(model, texts, sample=sample, seed=seed))
+    return pd.concat(parts, ignore_index=True)
+
+
+def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return which texts have a negation (`sentviz.analysis.testset.groups`), (n,)."""
+    matches = pc.match_substring_regex(plain(pa.array(texts, type=pa.large_string())), RULES["negation"], ignore_case=True)
+    return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _referee(model: Model, rows: Split, progress: Progress, *, sample: int = 0, seed: int = 0) -> pd.DataFrame:

@@ -69,5 +69,17 @@ def store_csv(path: Path, frame: pd.DataFrame, float_format: str | None = None) 
     return write_file(path, plain_csv(frame, float_format))
 
 
+def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """Read a table of this program without its first line if this is a comment, which says how an experiment measured the table.
+
+    Args:
+        options: options of `pandas.read_csv`.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        commented = file.readline().startswith("# ")
+    frame: pd.DataFrame = pd.read_csv(path, skiprows=int(commented), **options)
+    return frame
+
+
 def _no_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" ").startswith(_FORMULA) else cell

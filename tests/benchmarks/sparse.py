@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from experiments.sentiformer import throughput as experiment
 from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.attention import Pattern, ScoreModifiers, attend
@@ -147,7 +148,7 @@ def _with_gradients(way: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> l
 def throughput() -> None:
     """The whole model at 128 tokens, batch 128, against BERT-base and DistilBERT in fp32 and in 8 bits: what the paper's page shows."""
     for count in (1, 2):
-        frame = speed.speeds(threads=count, rounds=3)
+        frame = experiment.speeds(threads=count, rounds=3)
         print(f"\ntexts a second, and how many times as many SentiFormer reads (print: 5.3 x, 3.6 x), threads: {count}")  # noqa: T201
         print(frame[["model", "parameters", "texts_per_second", "times", "low", "high"]].to_string(index=False))  # noqa: T201
 
@@ -155,7 +156,7 @@ def throughput() -> None:
 def crossing() -> None:
     """Time against length, full and sparse, of one layer's attention and of the whole model, and where they cross."""
     for count in (1, 2):
-        frame = speed.growth(threads=count, rounds=3)
+        frame = experiment.growth(threads=count, rounds=3)
         print(f"\nseconds by tokens, threads: {count}; at 2,048 the formula gives {speed.promised():.0f} x")  # noqa: T201
         print(frame[["of", "tokens", "full", "sparse", "times", "low", "high"]].to_string(index=False))  # noqa: T201
         for of, rows in frame.groupby("of"):

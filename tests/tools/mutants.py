@@ -94,7 +94,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
-        for name in ("sentviz", "app", "tests", "docs", "pyproject.toml", "README.md"):
+        for name in ("sentviz", "app", "experiments", "tests", "docs", "pyproject.toml", "README.md"):
             source = ROOT / name
             if source.is_dir():
                 shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -151,6 +151,8 @@ def of_run(run: Run) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
+    import sys
+
     from sentviz.analysis.explain.stored import measure_named
 
-    measure_named(PATCHED, of_run)
+    measure_named(PATCHED, of_run, sys.argv[1:])

@@ -2,7 +2,7 @@
 
 The printed numbers are those of a language model on SST (Tigges et al. 2024, BlackboxNLP 5): without one direction, the accuracy falls from
 100 % to 62 %, at commas alone to 82 %. Here, the difference of means of each depth is set to its mean at this depth. That early layers are
-lexical and late ones combine is printed of GPT-2 (arXiv 2512.06681). `sentviz.analysis.causal.claim_runs` measures the last three claims.
+lexical and late ones combine is printed of GPT-2 (arXiv 2512.06681). `experiments.general.claim_runs` measures the last three claims.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sentviz.runs.store import Run
 RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
 NDT_RUNS = ("english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/ndt-free-2", "sst2/ndt-free-3", "twitter_financial/ndt-unit-2")
 EPOCH_RUNS = ("sst2/minilm-epochs", "nsmc/e5-epochs", "sst2/ndt-unit-2-epochs")
-CAUSES = "causes"  # shipped measurements of `sentviz.analysis.causal.claim_runs`
+CAUSES = "causes"  # shipped measurements of `experiments.general.claim_runs`
 HALF, QUARTER = 0.5, 0.25
 
 

@@ -1,6 +1,6 @@
 """The stored comparisons of explanation methods with exact values (`sentviz.analysis.explain.referee`), and what they say in words.
 
-`sentviz.analysis.testset.referee_runs` measures them.
+`experiments.general.referee_runs` measures them.
 """
 
 from __future__ import annotations

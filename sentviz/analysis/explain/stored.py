@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 from sentviz.io.files import replacing
 from sentviz.io.lazy import np, pd
+from sentviz.io.spreadsheet import read_csv
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy.typing as npt
 
@@ -25,7 +26,7 @@ def read_measured(name: str) -> pd.DataFrame:
     """Return a whole table by its name, for example "flips"; a shared frame that must not be changed."""
     if (path := FOLDER / f"{name}.parquet").is_file():
         return pd.read_parquet(path)
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
+    return read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
 
 
 def has_table(name: str) -> bool:
@@ -68,16 +69,15 @@ def store(name: str, run: Run, rows: pd.DataFrame) -> None:
     read_measured.cache_clear()
 
 
-def measure_named(name: str, measure: Callable[[Run], pd.DataFrame]) -> None:
-    """Measure the runs that the command line names, and store the rows of each in a table when it is finished: `store`."""
-    import sys
+def measure_named(name: str, measure: Callable[[Run], pd.DataFrame], runs: Iterable[str]) -> None:
+    """Measure runs by their names, and store the rows of each in a table when it is finished: `store`."""
     import time
 
     import click
 
     from sentviz.runs.store import find
 
-    for run in map(find, sys.argv[1:]):
+    for run in map(find, runs):
         begin = time.process_time()
         rows = measure(run)
         store(name, run, rows)

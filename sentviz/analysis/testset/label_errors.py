@@ -3,7 +3,7 @@
 Confident learning counts how often a row with one label is predicted as another class with more than that class's usual probability. It
 flags as many rows of each pair of classes as the counts say, those with the largest margin first. The flagged rows are ordered by the
 probability of their label, the lowest first. Vectors do not change the order: they add what the nearest rows are labelled.
-`python -m sentviz.analysis.testset.planted` measures how many of the first 100 rows are labels that were flipped on purpose.
+`python -m experiments general planted` measures how many of the first 100 rows are labels that were flipped on purpose.
 """
 
 from __future__ import annotations

@@ -1,32 +1,25 @@
 """Measure how many of the most suspicious labels were flipped on purpose: precision of `label_errors`, against chance and a plain ranking.
 
-`python -m sentviz.analysis.testset.planted` measures the shipped runs of `RUNS` again. The table in `measured` holds numbers and no texts.
+`python -m experiments general planted` measures shipped runs, and stores numbers and no texts in `measured/planted.csv`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.testset.label_errors import NEAREST, issues, order
-from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.analysis.testset.rows import Rows
 from sentviz.io.lazy import pd, stats
-from sentviz.io.spreadsheet import store_csv
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-RUNS = ("sst2/ndt-unit-2", "english/minilm", "tweeteval_sentiment/minilm", "imdb/ndt-unit-2")
 SHARE, FIRST, SEEDS = 0.05, 100, 10
-MEASURED = Path(__file__).parent / "measured" / "planted.csv"
-METHODS = {"cleanlab": "cleanlab", "probability": "probability of the label", "neighbours": "nearest rows' labels", "chance": "chance"}
 
 
 def flipped(labels: Ints, classes: int, share: float, seed: int) -> tuple[Ints, Bools]:
@@ -118,31 +111,3 @@ def describe(table: pd.DataFrame) -> str:
         f" [{low}, {high}] of the first {row['first']:,.0f} rows of the list are flipped ones, against {chance:.0%} by chance, and"
         f" {row['found']:.0%} of the flipped ones are flagged."
     )
-
-
-@cache
-def measured() -> pd.DataFrame:
-    """Return the shipped table, which must not be changed: run, digest, rows (test split, sample with vectors), columns of `summarised`."""
-    return pd.read_csv(MEASURED, dtype={"digest": str})
-
-
-def measure(names: Sequence[str] = RUNS) -> pd.DataFrame:
-    """Measure the stored test splits of runs, and the samples whose vectors they have."""
-
-    from sentviz.runs.store import find
-
-    tables = []
-    for name in names:
-        run = find(name)
-        rows = stored(run)
-        tables.append(summarised(planted(rows.labels, rows.probabilities)).assign(run=name, digest=run.digest, rows="test split"))
-        if "embeddings.safetensors" in run.config["files"]:
-            places, vectors = stored_sample(run, len(rows))
-            table = summarised(planted(rows.labels[places], rows.probabilities[places], vectors.astype(np.float64), share=0.1))
-            tables.append(table.assign(run=name, digest=run.digest, rows="sample with vectors"))
-    return pd.concat(tables)[["run", "digest", "rows", *tables[0].columns[:-3]]]
-
-
-if __name__ == "__main__":
-    MEASURED.parent.mkdir(exist_ok=True)
-    store_csv(MEASURED, measure(), "%.6g")

@@ -1,13 +1,13 @@
 """Share of the tokens of a data set that no lexicon entry contains, so that they stay neutral (Sentiment-Fused Attention, figure 4).
 
-`python -m sentviz.papers.fused.coverage nsmc sst2` measures anew; the numbers that ship are in `measured/coverage.csv`. Tokens are those
-of the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length. The shares of the
+`python -m experiments fused coverage nsmc sst2` measures anew; the numbers that ship are in `measured/coverage.csv`. Tokens are those of
+the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length. The shares of the
 paper's five tasks with one tokenizer for all tasks, and with five tokenizers for each task, are in `measured/tokenizers.csv`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,7 @@ from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.models.pretrained.base import tokenizer_of
 from sentviz.papers.studies.stored import Stored
-from sentviz.runs.bases import find_base
 from sentviz.training.recipe import Recipe
 
 RECIPES = {  # data set -> the recipe whose tokenizer reads it
@@ -56,7 +54,7 @@ MEASURED = Stored(
     Path(__file__).parent / "measured" / "coverage.csv",
     COLUMNS,
     "The coverage is",
-    "python -m sentviz.papers.fused.coverage",
+    "python -m experiments fused coverage",
     ("dataset", "lexicon", "tokenizer", "frequent", "recipe"),
 )
 TOKENIZERS = {  # tokenizers of our encoders, by recipe or base
@@ -70,7 +68,7 @@ WITH_TOKENIZERS = Stored(
     Path(__file__).parent / "measured" / "tokenizers.csv",
     ("dataset", "tokenizer", "vocabulary", "neutral", "tokens"),
     "The coverage with other tokenizers is",
-    "python -m sentviz.papers.fused.coverage",
+    "python -m experiments fused coverage",
     ("dataset", "tokenizer"),
 )
 PAPER = ("nsmc", "kornli_xnli", "pawsx_ko", "korean_hate_speech", "question_pair")  # the five tasks of its figure
@@ -90,8 +88,8 @@ def measure(dataset: str) -> pd.DataFrame:
     if dataset not in RECIPES:
         raise InputError(f"Coverage is measured on {', '.join(RECIPES)}, not on {dataset!r}.")
     recipe = Recipe.read(RECIPES[dataset])
-    tokenizer = _trained(recipe)
-    rows = _test_rows(dataset, tokenizer, recipe)
+    tokenizer = trained_tokenizer(recipe)
+    rows = test_rows(dataset, tokenizer, recipe)
     counts = np.bincount(np.concatenate(rows), minlength=tokenizer.vocab_size)
     polarities = {name: Lexicon.load(name).polarity(tokenizer) for name in LEXICONS[datasets.info(dataset).language]}
     rows_of_lexicons = []
@@ -103,23 +101,6 @@ def measure(dataset: str) -> pd.DataFrame:
         shares = share, total, len(rows), recipe.tokenizer, tokenizer.vocab_size, float(known[SPECIALS:].mean())
         rows_of_lexicons.append((dataset, name, *shares, frequent, RECIPES[dataset]))
     return pd.DataFrame(rows_of_lexicons, columns=list(COLUMNS))
-
-
-def measure_tokenizers(datasets: Sequence[str] = PAPER, lexicon: str = "lexicon_ko_knu") -> pd.DataFrame:
-    """A row per tokenizer and data set, the columns of `WITH_TOKENIZERS`, for one lexicon.
-
-    Raises:
-        DataMissingError, RunError: a data set, the lexicon or the base is not on this machine.
-    """
-
-    records, terms = [], Lexicon.load(lexicon)
-    for name in TOKENIZERS:
-        tokenizer: Tokenizer = _trained(Recipe.read(name)) if name in RECIPES.values() else tokenizer_of(find_base(name))
-        polarity = terms.polarity(tokenizer)
-        for dataset in datasets:
-            share, total = coverage(_test_rows(dataset, tokenizer, Recipe.read(RECIPES[dataset])), polarity)
-            records.append((dataset, name, tokenizer.vocab_size, share, total))
-    return pd.DataFrame(records, columns=list(WITH_TOKENIZERS.columns))
 
 
 def joined(polarities: Mapping[str, npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
@@ -135,7 +116,7 @@ def _neutral(polarity: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
     return np.asarray(np.isclose(polarity, 1 / 3).all(axis=1))
 
 
-def _trained(recipe: Recipe) -> Tokenizer:
+def trained_tokenizer(recipe: Recipe) -> Tokenizer:
     """Return the tokenizer of a recipe, trained on its training texts."""
     from sentviz.data import datasets
 
@@ -144,7 +125,7 @@ def _trained(recipe: Recipe) -> Tokenizer:
     return Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
 
 
-def _test_rows(dataset: str, tokenizer: Tokenizer, recipe: Recipe) -> list[npt.NDArray[np.int32]]:
+def test_rows(dataset: str, tokenizer: Tokenizer, recipe: Recipe) -> list[npt.NDArray[np.int32]]:
     """Return the ids of a data set's test texts, cut at the recipe's length."""
     from sentviz.data import datasets
 
@@ -159,21 +140,3 @@ def _written(tokenizer: Tokenizer, token: int) -> str:
 
     spelt = tokenizer.token_of(token)
     return str(ByteLevel().decode([spelt]) if tokenizer.kind == "bpe" else spelt).strip()
-
-
-def main(names: Sequence[str], stored: Stored = MEASURED) -> None:
-    """Measure data sets, and store them in place of their old rows, in the order of `RECIPES`."""
-    frame = stored.update(pd.concat([measure(name) for name in names]), ("dataset",), "%.5g")
-    order = {name: place for place, name in enumerate(RECIPES)}
-    stored.write(frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable"), "%.5g")
-
-
-if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description="Measure the share of tokens that stay neutral.")
-    parser.add_argument("dataset", nargs="*", default=list(RECIPES))
-    names = parser.parse_args().dataset
-    main(names)
-    if set(names) & set(PAPER):
-        WITH_TOKENIZERS.write(measure_tokenizers(), "%.5g")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.claim import Finding, not_testable, settled, strictest_finding
-from sentviz.papers.fused import coverage, negative
+from sentviz.papers.fused import coverage, tables
 from sentviz.runs.store import Run
 
 Floats = npt.NDArray[np.float64]
@@ -112,7 +112,7 @@ def judge_flattened(*_: object) -> Finding:
 
 def judge_negative_scores(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether at least a share `COMMON` of the scores between alike words is negative, in the baseline of each of our encoders."""
-    frame = negative.MEASURED.read()
+    frame = tables.NEGATIVE.read()
     means = (
         frame[(frame["dataset"] == dataset) & frame["run"].isin([run.name for run in runs])]
         .groupby("run", sort=False)[["negative_alike", "negative", "texts"]]

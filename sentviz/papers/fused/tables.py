@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd
-from sentviz.papers.fused import coverage, negative
+from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
+from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
+
+NEGATIVE = Stored(
+    Path(__file__).parent / "measured" / "negative.csv",
+    ("run", "dataset", "layer", "pairs", "alike", "negative", "negative_alike", "texts"),
+    "The share of negative scores is",
+    "python -m experiments fused negative",
+    ("run", "dataset"),
+)
 
 
 def accuracies(runs: Sequence[Run]) -> Table:
@@ -202,7 +212,7 @@ def covered() -> Table:
 
 def negatives() -> Table:
     """Return the share of negative scores of each measured baseline, the mean over its layers: run, alike, all, least, most, texts."""
-    by = negative.MEASURED.require().groupby("run", sort=False)
+    by = NEGATIVE.require().groupby("run", sort=False)
     frame = by.agg(
         alike=("negative_alike", "mean"),
         least=("negative_alike", "min"),

@@ -16,8 +16,8 @@ from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd, stats
 from sentviz.models.clustering import simulate
-from sentviz.papers.hardmax import nearness
-from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, by_setting, counted, row_name, row_of
+from sentviz.papers.hardmax import study
+from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, WANTED, by_setting, counted, row_name, row_of
 from sentviz.papers.studies.against import corrected, in_percent, in_points, mixed, p_of_all, seeded
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.rates import with_rates
@@ -68,7 +68,7 @@ def judge_theorem(*_: object) -> Finding:
 
 
 def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether in 19 of 20 reviews `nearness.WANTED` of the words are near a leader after the last layer."""
+    """Test whether in 19 of 20 reviews `WANTED` of the words are near a leader after the last layer."""
     from sentviz.analysis.testset.leaders import FILE, per_layer
 
     available = counted(runs)
@@ -78,7 +78,7 @@ def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
     for run in available:
         table = per_layer(run.frame(FILE))
         last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
-        enough = bool(last["q05"] >= nearness.WANTED)
+        enough = bool(last["q05"] >= WANTED)
         verdicts.append(decide(enough, not enough))
         shares.append(f"{row_of(run)}: {last['mean']:.1%} ({last['q05']:.1%} or more in 19 of 20 reviews)")
     near = f"within {NEAR:.0%} of the largest norm of a leader"
@@ -88,13 +88,13 @@ def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
 
 def _at_other_distances(runs: Sequence[Run]) -> str:
     """Return the smallest distance at which the claim would hold, in words; empty if it was not measured."""
-    table = nearness.MEASURED.read()
+    table = study.NEARNESS.read()
     rows = table[table["digest"].isin([run.digest for run in runs])]
-    enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= nearness.WANTED].index
+    enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= WANTED].index
     if rows.empty:
         return ""
     least = f"within {min(enough):.2%} of the norm" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
-    return f"; for {nearness.WANTED:.0%} of the words in 19 of 20 reviews this is true {least}"
+    return f"; for {WANTED:.0%} of the words in 19 of 20 reviews this is true {least}"
 
 
 def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:

@@ -11,8 +11,8 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
-from sentviz.papers.hardmax import nearness
-from sentviz.papers.hardmax.study import EXAMPLE, NAMED, beside, by_setting, points, surveyed, trained
+from sentviz.papers.hardmax import study
+from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_setting, points, surveyed, trained
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figur
     """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension."""
     from sentviz.figures.nearness import nearness_curve
 
-    table = nearness.MEASURED.read()
+    table = study.NEARNESS.read()
     run = next((run for run in trained(of.runs).get(d, []) if run.digest in set(table["digest"])), None)
     if run is None:
-        raise InputError(f"No run of d = {d} has a measured nearness: `{nearness.MEASURED.command}` measures it.")
+        raise InputError(f"No run of d = {d} has a measured nearness: `{study.NEARNESS.command}` measures it.")
     rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"])
-    drawn = nearness_curve(rows, near=NEAR, wanted=nearness.WANTED, layers=run.capabilities.layers, theme=theme)
+    drawn = nearness_curve(rows, near=NEAR, wanted=WANTED, layers=run.capabilities.layers, theme=theme)
     return sourced(drawn, run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from sentviz.analysis.testset.leaders import FILE
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.collected import configurations
 from sentviz.papers.studies.means import means
+from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
 
 DATASET = "imdb"
@@ -19,6 +21,14 @@ NAMED = ("amazing", "torture")  # leaders that the poster names as the furthest 
 EXAMPLE = (  # a review of ours with both words
     "An amazing cast and a wonderful score make up for a first hour that is pure torture, with a dull plot and terrible jokes."
 )
+NEARNESS = Stored(
+    Path(__file__).parent / "measured" / "nearness.csv",
+    ("nearness", "mean", "q05", "q50", "n", "d", "run", "digest"),
+    "How near words are to leaders is",
+    "python -m experiments hardmax nearness",
+    ("run", "digest"),
+)
+WANTED = 0.95  # share of a review's words (0 to 1) that must be at a leader
 PUBLIC = {2: 0.791, 4: 0.823, 8: 0.8505, 16: 0.882}  # best test accuracy of the authors' public code by d
 
 

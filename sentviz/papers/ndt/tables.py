@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import latency, leak, prints, specialisation
+from sentviz.papers.ndt import latency, prints, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.direction import direction_in_words
@@ -16,6 +17,7 @@ from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurati
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
+from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
@@ -27,6 +29,13 @@ COLUMNS = {  # metrics of tables I, III, V, VII and IX -> title, and the differe
     "auc": ("AUC", 0.03),
     "silhouette": ("Silhouette", 0.15),
 }
+LEAK = Stored(
+    Path(__file__).parent / "measured" / "leak.csv",
+    ("rows", "length", "stands", "share", "n", "model", "value", "low", "high", "seeds"),
+    "The leak of the re-split is",
+    "python -m experiments ndt leak",
+    ("rows", "length", "stands", "model"),
+)
 
 
 def _require_runs(runs: Sequence[Run], *datasets: str) -> None:
@@ -291,8 +300,8 @@ def _stored(by_model: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.Da
 
 
 def leaked() -> Table:
-    """Return accuracies on SST-2's test phrases inside and outside training phrases, as `leak.measured` returned them."""
-    frame = leak.MEASURED.require()
+    """Return accuracies on SST-2's test phrases inside and outside training phrases, as `experiments.ndt.leak.measured` returned them."""
+    frame = LEAK.require()
     shares = []
     for length, rows in frame[(frame["rows"] == "the re-split") & (frame["stands"] == "inside")].groupby("length", sort=True):
         inside = f"{rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,})"

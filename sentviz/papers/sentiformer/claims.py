@@ -12,7 +12,7 @@ from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.io.lazy import pd
-from sentviz.papers.sentiformer import prints, reach, separation, throughput
+from sentviz.papers.sentiformer import measured, prints, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
@@ -267,7 +267,7 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     A gain of more than half a point refutes the claim. A loss of more says that the window itself helps, so it leaves the claim open.
     """
     frame = ablations(runs, dataset).set_index("model")
-    share = reach.MEASURED.read().set_index("dataset")["beyond"].get(dataset)
+    share = measured.REACH.read().set_index("dataset")["beyond"].get(dataset)
     remark = "" if share is None else f"only {share:.1%} of the test sentences are longer than the window"
     if "sentiformer-full" not in frame.index:
         return not_testable("; ".join(filter(None, ("a pair of runs is not installed", remark))))

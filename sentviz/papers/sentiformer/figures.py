@@ -12,7 +12,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
-from sentviz.papers.sentiformer import smaller
+from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.prints import SARCASTIC
 from sentviz.papers.sentiformer.study import DATASETS, READINGS
@@ -115,14 +115,14 @@ def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw accuracy on SST-5 by the size of the weights, quantised and pruned without further training."""
     from sentviz.figures.learning import learning_curve
 
-    frame = smaller.curve()
+    frame = measured.sizes()
     note = (
         "Quantised to 8, 4 and 3 bits, pruned by 30, 50, 70 and 90%; the largest size is the unchanged model. Nothing is trained again. The"
         " size of a pruned model leaves out zeros, and the room for the places of the other weights."
     )
     titles = {"quantised": "quantised", "pruned": "pruned"}
     drawn = learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note, theme=theme)
-    return _measured_on(drawn, smaller.COMPRESSED)
+    return _measured_on(drawn, measured.COMPRESSED)
 
 
 @figure("sentiformer-rows", "SentiFormer on fewer training rows", Study, "learning:learning_curve")
@@ -130,10 +130,10 @@ def _by_rows(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw accuracy on SST-5 as two classes by the number of training rows, with equal updates."""
     from sentviz.figures.learning import learning_curve
 
-    frame = smaller.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
+    frame = measured.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
     note = "All points have the updates of one epoch of all rows."
     titles, title = {"sentiformer": "SentiFormer"}, "Accuracy on SST-5 as two classes by training rows"
-    return _measured_on(learning_curve(frame, titles, title=title, note=note, theme=theme), smaller.ROWS)
+    return _measured_on(learning_curve(frame, titles, title=title, note=note, theme=theme), measured.ROWS)
 
 
 def _measured_on(figure: Figure, stored: Stored) -> Figure:

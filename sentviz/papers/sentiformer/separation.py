@@ -32,7 +32,7 @@ MEASURED = Stored(
     Path(__file__).parent / "measured" / "separation.csv",
     ("positions", "longest", "seed", "model", "order", "length", "right", "n"),
     "Proposition 2 is",
-    "python -m sentviz.papers.sentiformer.solvers",
+    "python -m experiments sentiformer solvers",
     ("positions", *TEXTS),
 )
 

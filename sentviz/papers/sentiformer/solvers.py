@@ -28,7 +28,6 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs
 from sentviz.papers.sentiformer.separation import LABELS, LONGEST, WORDS, Places, Suffixes, drawn, f_star, places_of
-from sentviz.papers.studies.timing import with_machine
 from sentviz.runs.configs import EncoderConfig
 
 TRANSFORMER, GRU = "transformer, 1 layer, 2 heads", "GRU"
@@ -216,24 +215,3 @@ def counted(
             rows.append((model, order, length, len(labels), right, right / len(labels), low, high))
         tick((i + 1) / len(LENGTHS))
     return pd.DataFrame(rows, columns=["model", "order", "length", "n", "right", "accuracy", "low", "high"])
-
-
-def main(positions: Sequence[str], seeds: int) -> None:
-    """Train, and store in place of the rows with the same positions."""
-
-    from sentviz.papers.sentiformer.separation import MEASURED
-
-    for name in positions:
-        frames = [separate(Setting(name, seed=seed)).accuracy.assign(seed=seed) for seed in range(seeds)]  # type: ignore[arg-type]
-        frame = pd.concat(frames).assign(positions=name, longest=Setting().longest)
-        MEASURED.update(with_machine(frame[list(MEASURED.columns)]), ("positions",))
-
-
-if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description="Learn Proposition 2 with several seeds.")
-    parser.add_argument("--positions", nargs="+", choices=POSITIONS, default=["learned", "aware"])
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
-    main(options.positions, options.seeds)

@@ -8,7 +8,7 @@ from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd
-from sentviz.papers.sentiformer import carriers, lengths, lexicon_gates, memory, prints, throughput
+from sentviz.papers.sentiformer import measured, prints, throughput
 from sentviz.papers.sentiformer.study import (
     COMPARED,
     DATASETS,
@@ -134,7 +134,7 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
 
 def places() -> Table:
     """Return how often sentiment words agree with the label of their text, by place in the text."""
-    frame = carriers.PLACES.require()
+    frame = measured.PLACES.require()
     words = (
         "The share of sentiment words (VADER) that agree with the label of their text, by tenth of the text, and at both ends minus in the"
         " middle, with 95% intervals for other texts. Test texts with a neutral label are left out."
@@ -146,7 +146,7 @@ def places() -> Table:
 
 def speech() -> Table:
     """Return the parts of speech of sentiment words, the frequent ones."""
-    frame = carriers.SPEECH.require()
+    frame = measured.SPEECH.require()
     words = "The share of sentiment words (VADER) in test texts that have each part of speech, with 95% intervals for other texts."
     columns = (Column("tag", "part of speech"), Column("value", "share, %", "{:.1f}", ("low", "high"), percent=True))
     frequent = frame[frame["value"] > FREQUENT]["tag"].unique()
@@ -162,9 +162,9 @@ def leads(runs: Sequence[Run]) -> Table:
 
     Data sets on which a model still learned when its training ended are marked.
     """
-    frame, keys = lengths.MEASURED.require(), ["dataset", "baseline", "part"]
+    frame, keys = measured.LEADS.require(), ["dataset", "baseline", "part"]
     rows = [
-        dict(zip(keys, key, strict=True)) | combined(lengths.records(each)) | {"seeds": len(each), "n": int(each["n"].iloc[0])}
+        dict(zip(keys, key, strict=True)) | combined(measured.records(each)) | {"seeds": len(each), "n": int(each["n"].iloc[0])}
         for key, each in frame.groupby(keys, sort=False)
     ]
     table = pd.DataFrame(rows)
@@ -186,7 +186,7 @@ def leads(runs: Sequence[Run]) -> Table:
 
 def memory_table() -> Table:
     """Return the memory that one text takes, by its length."""
-    frame = memory.MEASURED.require()
+    frame = measured.MEMORY.require()
     words = (
         "The highest memory of a process with one text, weights and activations included, in MiB; 32-bit numbers, our size with 8,000"
         " pieces of vocabulary. The fused kernel of full attention stores no map, so full attention fits as well. The paper says that"
@@ -198,7 +198,7 @@ def memory_table() -> Table:
 
 def guided() -> Table:
     """Return what a trained model predicts if the gates of a lexicon's words are open."""
-    frame = lexicon_gates.MEASURED.require()
+    frame = measured.LEXICON_GATES.require()
     titles = {"lexicon_en_vader": "VADER", "lexicon_en_opinion": "Opinion Lexicon", "lexicon_en_sentiwordnet": "SentiWordNet"}
     words = (
         f"{frame['run'].iloc[0]}, trained without a lexicon, on {int(frame['n'].iloc[0]):,} test texts. The gates of all tokens that an"

@@ -11,7 +11,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_
 from sentviz.analysis.evaluation import Floats, wilson
 from sentviz.analysis.levels import p_of_interval
 from sentviz.io.lazy import torch
-from sentviz.papers.sentiformer import carriers, lengths, memory, prints
+from sentviz.papers.sentiformer import measured, prints
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
 from sentviz.papers.studies.against import in_percent, in_points
 from sentviz.papers.studies.means import combined
@@ -41,10 +41,10 @@ def _difference(row: Mapping[Any, Any]) -> str:
 
 def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
     """Test whether sentiment words at the ends of a text agree with its label more often than those in the middle."""
-    frame = carriers.PLACES.read()
-    rows = frame[(frame["dataset"] == dataset) & (frame["place"] == carriers.DIFFERENCE)].to_dict("records")
+    frame = measured.PLACES.read()
+    rows = frame[(frame["dataset"] == dataset) & (frame["place"] == measured.ENDS_MINUS_MIDDLE)].to_dict("records")
     if not rows:
-        return not_testable(carriers.PLACES.missing)
+        return not_testable(measured.PLACES.missing)
     (row,) = rows
     evidence = (
         f"sentiment words in the first and the last tenth of a text agree with its label {_difference(row)} points more often than those"
@@ -56,11 +56,11 @@ def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
 
 def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
     """Test whether more sentiment words are adjectives and adverbs than any other part of speech."""
-    frame = carriers.SPEECH.read()
+    frame = measured.SPEECH.read()
     rows = {row["tag"]: row for row in frame[frame["dataset"] == dataset].to_dict("records")}
     if not rows:
-        return not_testable(carriers.SPEECH.missing)
-    own = rows.pop(carriers.CARRIERS)
+        return not_testable(measured.SPEECH.missing)
+    own = rows.pop(measured.CARRIERS)
     rival = max((row for tag, row in rows.items() if tag not in ("ADJ", "ADV")), key=lambda row: row["value"])
     evidence = (
         f"{_share(own)} of the sentiment words are adjectives or adverbs, {_share(rival)} {rival['tag']}; {own['n']:,} test texts,"
@@ -77,19 +77,21 @@ def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
 
 def judge_memory(*_: object) -> Finding:
     """Test whether a text of 10,000 tokens fits in the memory of a V100. Bytes, unlike seconds, do not depend on the machine."""
-    frame = memory.MEASURED.read()
-    rows = frame[frame["tokens"] == memory.PROMISED].set_index(["of", "attention"])["mib"]
+    frame = measured.MEMORY.read()
+    rows = frame[frame["tokens"] == measured.PROMISED].set_index(["of", "attention"])["mib"]
     if ("prediction", "sparse") not in rows.index:
-        return not_testable(memory.MEASURED.missing)
+        return not_testable(measured.MEMORY.missing)
     numbers = "; ".join(
         f"a {of} takes {rows[of, 'sparse']:,.0f} MiB with the window and {rows[of, 'full']:,.0f} MiB with full attention"
-        for of in memory.PARTS
+        for of in measured.WORK
         if (of, "sparse") in rows.index and (of, "full") in rows.index
     )
     need = float(rows["prediction", "sparse"])
-    effect = Effect(need, unit="MiB", null=memory.CARD, of=f"one prediction for {memory.PROMISED:,} tokens, compared with a V100's memory")
-    remark = f"one text of {memory.PROMISED:,} tokens, 32-bit numbers; a V100 has {memory.CARD:,} MiB or twice that"
-    return settled(need < memory.CARD, f"{numbers}; {remark}", effect)
+    effect = Effect(
+        need, unit="MiB", null=measured.CARD, of=f"one prediction for {measured.PROMISED:,} tokens, compared with a V100's memory"
+    )
+    remark = f"one text of {measured.PROMISED:,} tokens, 32-bit numbers; a V100 has {measured.CARD:,} MiB or twice that"
+    return settled(need < measured.CARD, f"{numbers}; {remark}", effect)
 
 
 def head_by_definition(q: Floats, k: Floats, v: Floats) -> Floats:
@@ -163,16 +165,16 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
 
     The claim stays open where a model still learned when its training ended, faster than its rival.
     """
-    by_preset, frame = configurations(runs, dataset), lengths.MEASURED.read()
+    by_preset, frame = configurations(runs, dataset), measured.LEADS.read()
     if not against_baselines(runs, dataset):
         return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
     own = chosen(by_preset, WHOLE)
-    rows = frame[(frame["dataset"] == dataset) & (frame["part"] == lengths.DIFFERENCE) & (frame["own"] == own)]
+    rows = frame[(frame["dataset"] == dataset) & (frame["part"] == measured.LONG_MINUS_SHORT) & (frame["own"] == own)]
     if rows.empty:
-        return not_testable(lengths.MEASURED.missing)
-    leads = {name: (combined(lengths.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
+        return not_testable(measured.LEADS.missing)
+    leads = {name: (combined(measured.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
     numbers = "; ".join(f"{COMPARED[without_training(str(name))]} {_difference(row)} points" for name, (row, _) in leads.items())
-    ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([lengths.QUARTERS[0], lengths.QUARTERS[-1]])]
+    ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([measured.QUARTERS[0], measured.QUARTERS[-1]])]
     short, long = ends.groupby("part")["longest"].max().iloc[0], ends.groupby("part")["shortest"].min().iloc[-1]
     evidence = f"lead on the quarter of texts of {long} words and more, minus that on the quarter of up to {short} words: {numbers}"
     _, least = min(leads.items(), key=lambda entry: entry[1][0]["value"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.evaluation import Floats
-from sentviz.papers.sevenessxin import cloud_words, prints
+from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 from sentviz.runs.store import Run
@@ -175,18 +175,18 @@ def judge_overfitting(_: str, runs: Sequence[Run]) -> Finding:
 
 def judge_cloud_words(_: str, runs: Sequence[Run], *, cells: Sequence[str]) -> Finding:
     """Return how many words that the paper names are among the most frequent of their cells, in every seed of V6 with RoPE."""
-    frame = cloud_words.MEASURED.read()
+    frame = measured.CLOUD_WORDS.read()
     if not configurations(runs).get(f"7ess-v6{SECOND}"):
         return not_testable(f"the runs are not installed: {prints.train()}")
     if frame.empty:
-        return not_testable(cloud_words.MEASURED.missing)
+        return not_testable(measured.CLOUD_WORDS.missing)
     by_word = {(str(cell), str(word)): list(rows) for (cell, word), rows in frame.groupby(["cell", "word"])["rank"]}
-    ranks = [by_word[cell, word] for cell in cells for word in cloud_words.NAMED[cell]]
+    ranks = [by_word[cell, word] for cell in cells for word in measured.NAMED[cell]]
     inside = sum(all(0 < rank <= PROMINENT for rank in of_word) for of_word in ranks)
     numbers = "; ".join(
         f"{cell}: "
         + ", ".join(
-            f"“{word}” {' '.join(str(rank) if rank else 'absent' for rank in by_word[cell, word])}" for word in cloud_words.NAMED[cell]
+            f"“{word}” {' '.join(str(rank) if rank else 'absent' for rank in by_word[cell, word])}" for word in measured.NAMED[cell]
         )
         for cell in cells
     )

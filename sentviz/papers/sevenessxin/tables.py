@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.papers.sevenessxin import emphasis, leak, measured, prints
+from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
@@ -135,7 +135,7 @@ def equal_epochs(runs: Sequence[Run]) -> Table:
 
 
 def padding() -> Table:
-    """Return what changes if padding is read instead of masked, as `measured.padding` returns it."""
+    """Return what changes if padding is read instead of masked, as `experiments.sevenessxin.padding` returns it."""
     frame = measured.PADDING.require()
     words = (
         f"{frame['run'].iloc[0]}, trained masked, on its test split: the share of predictions that change (95% intervals over rows),"
@@ -153,7 +153,7 @@ def padding() -> Table:
 
 
 def neutral() -> Table:
-    """Return what a model of two classes predicts for neutral and for polar tweets, as `measured.neutral` returns it."""
+    """Return what a model of two classes predicts for neutral and for polar tweets, as `experiments.sevenessxin.neutral` returns it."""
     frame = measured.NEUTRAL.require()
     words = (
         "Predictions of a run with two classes for these tweets: the share called positive, and the share with a probability of"
@@ -169,8 +169,8 @@ def neutral() -> Table:
 
 
 def leak_costs() -> Table:
-    """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `leak.costs` returns it."""
-    titles = {leak.WEEKS: "classes of other weeks", prints.DATASET: "all weeks"}
+    """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `experiments.sevenessxin.leak` returns it."""
+    titles = {measured.WEEKS: "classes of other weeks", prints.DATASET: "all weeks"}
     words = (
         "Accuracy (shares, 95% Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, on equally"
         " many rows each. The leak is how much better a probe is on its own weeks than on all weeks. Its cost is what the probe loses on"
@@ -182,11 +182,11 @@ def leak_costs() -> Table:
         Column("n"),
         Column("value", "accuracy", interval=("low", "high")),
     )
-    return Table("leak-costs", "A leak and its cost", leak.COSTS.require(), words, columns)
+    return Table("leak-costs", "A leak and its cost", measured.LEAK_COSTS.require(), words, columns)
 
 
 def leak_words() -> Table:
-    """Return the words that give the label away, as `leak.telling` returns them."""
+    """Return the words that give the label away, as `experiments.sevenessxin.leak` returns them."""
     words = (
         "Words that are more frequent with a class in that sample than in tweets of all weeks: log-odds ratios of positive to negative rows"
         " in each set, and their distance in standard errors (z)."
@@ -199,7 +199,7 @@ def leak_words() -> Table:
         Column("z", form="{:.2f}"),
         Column("rows"),
     )
-    return Table("leak-words", "The words of a leak", leak.WORDS.require(), words, columns)
+    return Table("leak-words", "The words of a leak", measured.LEAK_WORDS.require(), words, columns)
 
 
 def log(runs: Sequence[Run]) -> Table:
@@ -226,8 +226,8 @@ def log(runs: Sequence[Run]) -> Table:
 
 
 def repeated_letters() -> Table:
-    """Return how tweets with repeated letters and with capitals are predicted, as `emphasis.measure` returns it."""
-    frame = emphasis.MEASURED.require()
+    """Return how tweets with repeated letters and with capitals are predicted, as `experiments.sevenessxin.emphasis` returns it."""
+    frame = measured.EMPHASIS.require()
     words = (
         "Test tweets with three or more equal letters in a row, with a word of three or more capitals, and with neither;"
         f" {frame['run'].iloc[0]}, one seed. Changed: predictions that change if each run of equal letters becomes one letter. The"

@@ -25,6 +25,7 @@ from sentviz.errors import InputError
 from sentviz.figures.figure import number
 from sentviz.figures.verdicts import effect_in_words
 from sentviz.io.lazy import pd
+from sentviz.io.spreadsheet import read_csv
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import FILE, stored_findings
 from sentviz.runs.registry import Paper, find_paper, papers
@@ -213,7 +214,7 @@ FACTS: dict[str, tuple[Path, str, Mapping[str, str]]] = {  # name -> table, colu
 
 def _measured(file: Path, column: str, where: Mapping[str, str]) -> str:
     """Return a share of a measured table in percent, or a difference of shares in points."""
-    frame = pd.read_csv(file)
+    frame = read_csv(file)
     for name, value in where.items():
         frame = frame[frame[name] == value]
     (share,) = frame[column]

@@ -1,4 +1,4 @@
-"""Measurements that a command makes once and that ship with a paper as CSV files."""
+"""Measurements that an experiment makes once and that ship with a paper as CSV files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.io.spreadsheet import store_csv
+from sentviz.io.spreadsheet import read_csv
 
 
 @dataclass(frozen=True)
@@ -31,25 +31,12 @@ class Stored:
         """Return the stored table; without rows if nothing is stored."""
         if not self.file.is_file():
             return pd.DataFrame(columns=list(self.columns))
-        empty: dict[Any, list[str]] = {name: [""] for name in pd.read_csv(self.file, nrows=0) if name not in self.texts}
-        return pd.read_csv(self.file, keep_default_na=False, na_values=empty)
+        empty: dict[Any, list[str]] = {name: [""] for name in read_csv(self.file, nrows=0) if name not in self.texts}
+        return read_csv(self.file, keep_default_na=False, na_values=empty)
 
     def require(self) -> pd.DataFrame:
         """Return the stored table."""
         frame = self.read()
         if frame.empty:
             raise InputError(self.missing)
-        return frame
-
-    def write(self, frame: pd.DataFrame, float_format: str = "%.6g") -> None:
-        """Store a table in place of the old one."""
-        self.file.parent.mkdir(exist_ok=True)
-        store_csv(self.file, frame, float_format)
-
-    def update(self, rows: pd.DataFrame, keys: Sequence[str], float_format: str = "%.4g") -> pd.DataFrame:
-        """Store rows in place of the old rows with the same values in the columns `keys`, and return the new table."""
-        old, new_keys = self.read(), set(rows[list(keys)].astype(str).itertuples(index=False, name=None))
-        unchanged = old[[key not in new_keys for key in old[list(keys)].astype(str).itertuples(index=False, name=None)]]
-        frame = pd.concat([part for part in (unchanged, rows) if len(part)])
-        self.write(frame, float_format)
         return frame

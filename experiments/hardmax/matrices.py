@@ -1,32 +1,25 @@
 """Count how often each statement of the theorem is true for matrices A that the theorem does not cover, over random runs of each kind of A.
 
-`python -m sentviz.papers.hardmax.matrices` counts anew; the counts that ship are in `measured/`.
+The runs are simulated, so this needs neither data nor weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from sentviz.io.lazy import pd
+from experiments.writing import write
 from sentviz.models.clustering import simulate
-from sentviz.papers.studies.stored import Stored
+from sentviz.models.clustering.polytope import limit, theory
+from sentviz.papers.hardmax.tables import MATRICES, STATEMENTS
 
 Doubles = npt.NDArray[np.float64]
 
 RUNS = 100  # random runs of each kind
 LAYERS = 1_000  # most layers of a run
-STATEMENTS = ("leaders", "convergence", "finite layers", "vertices", "boundary")  # without those that need the norm of A
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "matrices.csv",
-    ("kind", "runs", "points", "single", *STATEMENTS),
-    "What other matrices do is",
-    "python -m sentviz.papers.hardmax.matrices",
-    ("kind",),
-)
 
 
 def _symmetric(rng: np.random.Generator, eigenvalues: Doubles) -> Doubles:
@@ -56,8 +49,6 @@ def count(kind: str, runs: int = RUNS, layers: int = LAYERS) -> dict[str, object
 
     A statement that was not decided, for example because a run did not reach its limit, counts as not true.
     """
-    from sentviz.models.clustering.polytope import limit, theory
-
     rng = np.random.default_rng(0)
     true, points = dict.fromkeys(STATEMENTS, 0), []
     for _ in range(runs):
@@ -70,9 +61,6 @@ def count(kind: str, runs: int = RUNS, layers: int = LAYERS) -> dict[str, object
     return {"kind": kind, "runs": runs, **ends, **{name: true[name] / runs for name in STATEMENTS}}
 
 
-def _main() -> None:
-    MEASURED.write(pd.DataFrame([count(kind) for kind in KINDS])[list(MEASURED.columns)])
-
-
-if __name__ == "__main__":
-    _main()
+def main(arguments: Sequence[str] = ()) -> None:
+    """Count over random runs of every kind of A."""
+    write(MATRICES, pd.DataFrame([count(kind) for kind in KINDS])[list(MATRICES.columns)])

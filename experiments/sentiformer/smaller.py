@@ -2,41 +2,26 @@
 
 Quantised: each matrix row is rounded to signed integers, with one scale per row. Pruned: the smallest weights of each matrix
 are set to 0. Nothing is trained again, and vectors stay as they are. Sizes count bits times weights that are not 0, without their places.
-`python -m sentviz.papers.sentiformer.smaller compress FOLDER...` and `... rows FOLDER...` measure anew, with folders of runs that have
-weights; `sentviz train sst5_trees_binary_rows --variant 5k` trains on fewer rows.
+`python -m experiments sentiformer smaller compress FOLDER...` and `... rows FOLDER...` measure folders of runs that have weights;
+`sentviz train sst5_trees_binary_rows --variant 5k` trains on fewer rows.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
+import torch
 
-from sentviz.analysis.evaluation import wilson
+from experiments import parser
+from experiments.writing import write
 from sentviz.data import datasets
-from sentviz.io.lazy import pd, torch
-from sentviz.papers.studies.means import combined
-from sentviz.papers.studies.stored import Stored
+from sentviz.models.loading import load
+from sentviz.papers.sentiformer.measured import COMPRESSED, ROWS
 from sentviz.runs.store import Run
 
-FOLDER, COMMAND = Path(__file__).parent / "measured", "python -m sentviz.papers.sentiformer.smaller"
-COMPRESSED = Stored(
-    FOLDER / "compressed.csv",
-    ("way", "amount", "mib", "right", "n", "dataset", "seed", "run"),
-    "The accuracy of a smaller SentiFormer is",
-    f"{COMMAND} compress FOLDER",
-    ("way", "dataset", "run"),
-)
-ROWS = Stored(
-    FOLDER / "rows.csv",
-    ("rows", "value", "low", "high", "n", "seed", "run"),
-    "The accuracy by number of training rows is",
-    f"{COMMAND} rows FOLDER",
-    ("run",),
-)
 BITS, PRUNED = (8, 4, 3), (0.3, 0.5, 0.7, 0.9)
 STORED_BITS = 32  # bits of a weight that is not quantised
 
@@ -64,9 +49,6 @@ def compress(run: Run, bits: Sequence[int] = BITS, shares: Sequence[float] = PRU
     Raises:
         SentvizError: the run has no weights, or its data set is not available.
     """
-
-    from sentviz.models.loading import load
-
     dataset = str(run.config["data"]["name"])
     frame, model = datasets.load_split(dataset, "test").frame, load(run)
     rows, labels = model.read(frame), frame["label"].to_numpy()
@@ -101,34 +83,14 @@ def by_rows(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(records, columns=list(ROWS.columns)).sort_values("rows")
 
 
-def curve() -> pd.DataFrame:
-    """Return mean accuracies by size in MiB over seeds, as `sentviz.figures.learning.learning_curve` draws them."""
-
-    frame = COMPRESSED.require()
-    records = []
-    for (way, _), each in frame.groupby(["way", "amount"], sort=False):
-        low, high = wilson(each["right"], each["n"])
-        spans = [
-            dict(zip(("value", "low", "high"), span, strict=True))
-            for span in np.column_stack([each["right"] / each["n"], low, high]).tolist()
-        ]
-        point = {"rows": float(each["mib"].mean()), **combined(spans), "n": int(each["n"].iloc[0]), "seeds": len(each)}
-        records += [{"preset": line} | point for line in (("quantised", "pruned") if way == "none" else (way,))]
-    return pd.DataFrame(records).assign(printed=float("nan"))
-
-
-def _main() -> None:
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("compress", "rows"))
-    parser.add_argument("folders", nargs="+", type=Path)
-    options = parser.parse_args()
+def main(arguments: Sequence[str]) -> None:
+    """Measure the runs of the named folders."""
+    commands = parser(__name__, __doc__)
+    commands.add_argument("what", choices=("compress", "rows"))
+    commands.add_argument("folders", nargs="+", type=Path)
+    options = commands.parse_args(arguments)
     runs = [Run.open(folder, "/".join(folder.parts[-2:])) for folder in options.folders]
     if options.what == "rows":
-        ROWS.write(by_rows(runs), "%.6g")
+        write(ROWS, by_rows(runs))
     else:
-        COMPRESSED.write(pd.concat([compress(run) for run in runs]), "%.6g")
-
-
-if __name__ == "__main__":
-    _main()
+        write(COMPRESSED, pd.concat([compress(run) for run in runs]))

@@ -1,36 +1,29 @@
 """SST-2's re-split leaks: its rows are phrases cut from the same sentences, so test phrases stand inside training phrases.
 
-`python -m sentviz.papers.ndt.leak` measures the runs here anew; the numbers that ship are in `measured/`. They hold counts, no texts.
+The runs that are installed are measured. The table holds counts, no texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from experiments.writing import write
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets
-from sentviz.io.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
+from sentviz.papers.ndt.tables import LEAK
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import right
-from sentviz.papers.studies.stored import Stored
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import Run
 
 DATASET = "sst2"
 LONG = 5  # words of a phrase that few others hold by chance
 FEW = 30  # phrases; of fewer no accuracy is said
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "leak.csv",
-    ("rows", "length", "stands", "share", "n", "model", "value", "low", "high", "seeds"),
-    "The leak of the re-split is",
-    "python -m sentviz.papers.ndt.leak",
-    ("rows", "length", "stands", "model"),
-)
 
 
 def inside(texts: Iterable[str], among: Iterable[str]) -> npt.NDArray[np.bool_]:
@@ -66,7 +59,7 @@ def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Ite
                     mean = combined([_share(int(right(run, split)[part].sum()), n) for run in seeds])
                     numbers = np.clip([mean["value"], mean["low"], mean["high"]], 0, 1)
                     records.append((ROWS[DATASET][split], length, stands, share, n, model, *numbers, len(seeds)))
-    return pd.DataFrame(records, columns=list(MEASURED.columns))
+    return pd.DataFrame(records, columns=list(LEAK.columns))
 
 
 def _share(count: int, n: int) -> dict[str, float]:
@@ -74,10 +67,7 @@ def _share(count: int, n: int) -> dict[str, float]:
     return {"value": count / n, "low": float(low), "high": float(high)}
 
 
-def _main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure the runs of the study."""
     frames = {split: datasets.load_split(DATASET, split).frame for split in ROWS[DATASET]}
-    MEASURED.write(measured(study_runs().runs, frames, datasets.load_split(DATASET, "train").frame["text"]), "%.6f")
-
-
-if __name__ == "__main__":
-    _main()
+    write(LEAK, measured(study_runs().runs, frames, datasets.load_split(DATASET, "train").frame["text"]), "%.6f")

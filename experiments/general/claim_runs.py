@@ -1,6 +1,6 @@
 """Measure what three claims need: in which layers a changed word acts, what each component brings over, and directions by epoch.
 
-`python -m sentviz.analysis.causal.claim_runs RUN ...` stores the table `causes` in the folder of `sentviz.analysis.explain.stored`; each
+`python -m experiments general claim_runs RUN ...` stores the table `causes` in the folder of `sentviz.analysis.explain.stored`; each
 run is stored when it is finished. Rows, with 95 % bootstrap intervals over pairs or rows:
 
     layer       share of the difference between minimal pairs that is lost if the heads and the feed-forward network of one layer give what
@@ -14,9 +14,10 @@ run is stored when it is finished. Rows, with 95 % bootstrap intervals over pair
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from sentviz.analysis.causal.average import ratio, usable
 from sentviz.analysis.causal.circuit import losses_of_pair
@@ -26,13 +27,13 @@ from sentviz.analysis.causal.directions import directions
 from sentviz.analysis.causal.patching import Floats
 from sentviz.analysis.causal.states import moved_sides
 from sentviz.analysis.evaluation import bounds, mean_draws
+from sentviz.analysis.explain.stored import measure_named
+from sentviz.data.datasets import rows_of_recipe
 from sentviz.data.minimal_pairs import minimal_pairs
-from sentviz.io.lazy import pd
+from sentviz.models.loading import load
+from sentviz.models.model import Model
 from sentviz.runs.catalog import language
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.models.model import Model
 
 KINDS = ("adjective", "negation")  # one word means something else; one word changes what another means
 COUNT = 40  # pairs of a kind
@@ -47,9 +48,6 @@ def measure(run: Run, seed: int = SEED) -> pd.DataFrame:
     Raises:
         DataMissingError: the rows are not installed. InputError: as `sentviz.analysis.causal.average.averages`.
     """
-
-    from sentviz.models.loading import load
-
     model = load(run)
     pairs = {kind: minimal_pairs(kind, language(run), count=COUNT, seed=seed) for kind in KINDS}
     rows = [*_layers(model, pairs, seed), *_components(model, pairs, seed)]
@@ -101,9 +99,6 @@ def _components(model: Model, pairs: dict[str, list[tuple[str, str]]], seed: int
 
 
 def _epochs(run: Run, seed: int) -> list[Row]:
-    from sentviz.data.datasets import rows_of_recipe
-    from sentviz.models.loading import load
-
     frame, right = rows_of_recipe(run.config["recipe"], "test").frame, list[Floats]()
     for epoch in run.epochs:
         class_directions = directions(load(run.at(epoch)), frame, seed=seed)
@@ -130,7 +125,6 @@ def _ahead(shares: Floats) -> Floats:
     return np.asarray(rise[..., 0] - rise[..., 1])
 
 
-if __name__ == "__main__":
-    from sentviz.analysis.explain.stored import measure_named
-
-    measure_named(CAUSES, measure)
+def main(arguments: Sequence[str]) -> None:
+    """Measure the named runs."""
+    measure_named(CAUSES, measure, arguments)

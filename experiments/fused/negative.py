@@ -1,31 +1,23 @@
 """Count how often scores of trained models are negative; there the product of Xia et al. turns a similarity around (section 3.1).
 
-`python -m sentviz.papers.fused.negative` measures the baselines with weights anew; the numbers that ship are in `measured/negative.csv`.
 A pair is two different tokens of a text, special ones aside; a pair is alike if its similarity σ is above 1/3, that of neutral tokens.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
+from experiments.writing import write
 from sentviz.data import datasets
 from sentviz.data.lexicon import Floats, Lexicon
-from sentviz.io.lazy import pd
-from sentviz.papers.studies.stored import Stored
+from sentviz.models.loading import load
+from sentviz.models.model import Model
+from sentviz.papers.fused.tables import NEGATIVE
+from sentviz.runs.store import find
 
-if TYPE_CHECKING:
-    from sentviz.models.model import Model
-
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "negative.csv",
-    ("run", "dataset", "layer", "pairs", "alike", "negative", "negative_alike", "texts"),
-    "The share of negative scores is",
-    "python -m sentviz.papers.fused.negative",
-    ("run", "dataset"),
-)
 RUNS = {"nsmc/e5": "lexicon_ko_knu", "nsmc/cls": "lexicon_ko_knu", "sst2/cls": "lexicon_en_vader"}  # baseline -> lexicon of its study
 TEXTS = 500  # random test texts
 MARGIN = 1e-3  # similarity above 1/3 that counts as alike
@@ -54,11 +46,8 @@ def measure(model: Model, texts: list[str], polarity: Floats) -> pd.DataFrame:
     return frame.assign(**shares_of, layer=range(len(frame)), texts=len(texts)).astype({"pairs": int, "alike": int})
 
 
-def _main() -> None:
-
-    from sentviz.models.loading import load
-    from sentviz.runs.store import find
-
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure the baselines that have weights."""
     frames = []
     for name, lexicon in RUNS.items():
         run = find(name)
@@ -67,8 +56,4 @@ def _main() -> None:
         texts = test["text"].sample(TEXTS, random_state=0).tolist()
         polarity = Lexicon.load(lexicon).polarity(model.tokenizer)
         frames.append(measure(model, texts, polarity).assign(run=name, dataset=dataset))
-    MEASURED.write(pd.concat(frames)[list(MEASURED.columns)], "%.5g")
-
-
-if __name__ == "__main__":
-    _main()
+    write(NEGATIVE, pd.concat(frames)[list(NEGATIVE.columns)], "%.5g")

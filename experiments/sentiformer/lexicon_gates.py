@@ -2,38 +2,31 @@
 
 The paper proposes gates that a lexicon guides. A training that starts its gates there is not made; this measure opens the gates of all
 tokens that an entry of the lexicon contains, in every layer of a trained model, and compares the predictions with its own.
-`python -m sentviz.papers.sentiformer.lexicon_gates sst5_trees/sentiformer` measures anew.
+`python -m experiments sentiformer lexicon_gates sst5_trees/sentiformer` measures a run.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
+from experiments import parser
+from experiments.writing import write
 from sentviz.analysis.evaluation import bounds, mean_draws
 from sentviz.data import datasets
 from sentviz.data.lexicon import Lexicon
-from sentviz.io.lazy import pd
-from sentviz.papers.studies.stored import Stored
+from sentviz.models.loading import load
+from sentviz.models.model import Model
+from sentviz.papers.sentiformer.measured import LEXICON_GATES
+from sentviz.runs.store import find
 
-if TYPE_CHECKING:
-    from sentviz.models.model import Model
-
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "lexicon_gates.csv",
-    ("lexicon", "n", "opened", "changed", "accuracy", "difference", "low", "high", "run"),
-    "The effect of gates that a lexicon opens is",
-    "python -m sentviz.papers.sentiformer.lexicon_gates sst5_trees/sentiformer",
-    ("lexicon", "run"),
-)
 LEXICONS = ("lexicon_en_vader", "lexicon_en_opinion", "lexicon_en_sentiwordnet")
 
 
 def measure(model: Model, frame: pd.DataFrame, lexicon: Lexicon) -> tuple[object, ...]:
-    """Return a row of `MEASURED` without the run; opened is the share of tokens whose gates are opened, without special ones.
+    """Return a row of `LEXICON_GATES` without the run; opened is the share of tokens whose gates are opened, without special ones.
 
     Args:
         frame: text and label.
@@ -58,16 +51,11 @@ def measure(model: Model, frame: pd.DataFrame, lexicon: Lexicon) -> tuple[object
     return lexicon.name, len(frame), opened / tokens, changed, right, float(gained.mean()), low, high
 
 
-def _main(name: str) -> None:
-
-    from sentviz.models.loading import load
-    from sentviz.runs.store import find
-
-    run = find(name)
+def main(arguments: Sequence[str]) -> None:
+    """Measure the named run with every lexicon."""
+    commands = parser(__name__, __doc__)
+    commands.add_argument("run")
+    run = find(commands.parse_args(arguments).run)
     model, test = load(run), datasets.load_split(run.config["data"]["name"], "test").frame
     rows = [(*measure(model, test, Lexicon.load(lexicon)), run.name) for lexicon in LEXICONS]
-    MEASURED.write(pd.DataFrame(rows, columns=list(MEASURED.columns)), "%.6g")
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])
+    write(LEXICON_GATES, pd.DataFrame(rows, columns=list(LEXICON_GATES.columns)))

@@ -1,27 +1,24 @@
 """How many texts are long enough for SentiFormer's window to leave anything out.
 
-In a text of at most `seen_whole` tokens each token sees all others: there the sparse model computes what the full one does.
-`python -m sentviz.papers.sentiformer.reach` measures anew by the tokenizers of the runs here; what ships is `measured/reach.csv`.
+In a text of at most `seen_whole` tokens each token sees all others: there the sparse model computes what the full one does. The
+tokens are those of the runs that are installed.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
+import numpy as np
+import pandas as pd
+
+from experiments.writing import update
 from sentviz.data import datasets
-from sentviz.io.lazy import np, pd
-from sentviz.papers.studies.stored import Stored
+from sentviz.models.loading import load
+from sentviz.papers.sentiformer.measured import REACH
+from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run
-
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "reach.csv",
-    ("dataset", "split", "n", "median", "longest", "within", "beyond", "run"),
-    "The reach of the window is",
-    "python -m sentviz.papers.sentiformer.reach",
-    ("dataset", "split", "run"),
-)
 
 
 def seen_whole(config: EncoderConfig) -> int:
@@ -40,14 +37,11 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
     Raises:
         DataMissingError: the data set is not on this machine.
     """
-
-    from sentviz.models.loading import load
-
     model, dataset = load(run), str(run.config["data"]["name"])
     texts = datasets.load_split(dataset, split).frame["text"].tolist()
     recipe = run.config["recipe"]
     lengths = np.array([len(ids) for ids in model.tokenizer.ids_batch(texts, max_length=recipe["max_length"], cls=recipe["cls"])])
-    within = seen_whole(model.config)  # type: ignore[arg-type]
+    within = seen_whole(model.config)
     shares = {
         "median": int(np.median(lengths)),
         "longest": int(lengths.max()),
@@ -57,16 +51,9 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
     return {"dataset": dataset, "split": split, "n": len(lengths), **shares, "run": run.name}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Measure every data set of the study that has a run with a window and weights; the rows of other data sets stay."""
-
-    from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
-
     runs, able = study_runs().runs, []
     for dataset in DATASETS:
         able += [run for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights][:1]
-    MEASURED.update(pd.DataFrame([measure(run) for run in able], columns=list(MEASURED.columns)).round(4), ("dataset",))
-
-
-if __name__ == "__main__":
-    main()
+    update(REACH, pd.DataFrame([measure(run) for run in able], columns=list(REACH.columns)).round(4), ("dataset",))

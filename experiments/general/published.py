@@ -9,16 +9,19 @@ The 20 % of the words with the highest scores (at least one) are absent, or alon
                         the words are predicted. So it is measured on texts of LEAST to MOST words only (`sentviz.analysis.explain.referee`)
 
 Absent words are deleted, masked or padded (`sentviz.analysis.explain.game`). The published numbers are those of the package time_interpret
-(Enguehard 2023, arXiv 2305.15853), which deletes 20 % of the tokens. `python -m sentviz.analysis.testset.published` measures again.
+(Enguehard 2023, arXiv 2305.15853), which deletes 20 % of the tokens.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from experiments.writing import write
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.curves import deletion, limits, mean_fall
 from sentviz.analysis.explain.exact import subsets
@@ -27,13 +30,9 @@ from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
 from sentviz.analysis.explain.referee import RANDOM, short, word_scores
 from sentviz.analysis.explain.stored import FOLDER, read_measured
 from sentviz.analysis.explain.units import spaced_words
-from sentviz.io.lazy import pd
-from sentviz.io.spreadsheet import store_csv
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sentviz.models.model import Model
+from sentviz.data.datasets import load_split
+from sentviz.models.loading import load
+from sentviz.models.model import Model
 
 TABLE = "published"
 RUN, ROWS, SAMPLE, SEED = "sst2/minilm", "sst5_trees_binary", 200, 0
@@ -120,17 +119,9 @@ def _top(values: Doubles) -> Bools:
     return top
 
 
-def _main() -> None:
-    import click
-
-    from sentviz.data.datasets import load_split
-    from sentviz.models.loading import load
-
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure `RUN` and print the table."""
     model, texts = load(RUN), load_split(ROWS, "test").frame["text"].tolist()
     table = pd.concat([measure(model, texts), measure_reached(model, texts)], ignore_index=True).round(4)
-    store_csv(FOLDER / f"{TABLE}.csv", table)
-    click.echo(table.to_string())
-
-
-if __name__ == "__main__":
-    _main()
+    write(FOLDER / f"{TABLE}.csv", table, None)
+    sys.stdout.write(f"{table.to_string()}\n")

@@ -1,29 +1,24 @@
 """A training set whose classes come from other weeks: the words that give the label away, and what they cost on tweets of all weeks.
 
-`python -m sentviz.papers.sevenessxin.leak` measures anew; the numbers that ship are in `measured/`. They hold words and counts, no texts.
+The tweets must be installed. The tables hold words and counts, no texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 
+from experiments.writing import write
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets
 from sentviz.data.cleaning import cleaned
-from sentviz.io.lazy import pd
+from sentviz.papers.sevenessxin.measured import LEAK_COSTS, LEAK_WORDS, WEEKS
 from sentviz.papers.sevenessxin.prints import DATASET
-from sentviz.papers.studies.stored import Stored
 
-FOLDER = Path(__file__).parent / "measured"
-COMMAND = "python -m sentviz.papers.sevenessxin.leak"
-COSTS = Stored(
-    FOLDER / "leak_costs.csv", ("trained", "tested", "n", "value", "low", "high"), "The cost of the leak is", COMMAND, ("trained", "tested")
-)
-WORDS = Stored(FOLDER / "leak_words.csv", ("word", "side", "weeks", "whole", "z", "rows"), "The leak is", COMMAND, ("word", "side"))
-WEEKS = f"{DATASET}_weeks"
 MOST, LEAST = 15, 100  # words of each side; rows that a word stands in, of both sets together
 
 
@@ -36,8 +31,6 @@ def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     Args:
         weeks, whole: text (cleaned) and label (0 or 1) of each set.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
     counter = CountVectorizer(binary=True, token_pattern=r"\S+", lowercase=False)
     counts = counter.fit_transform([*weeks["text"], *whole["text"]]).tocsr()
     labels, first = np.concatenate([weeks["label"], whole["label"]]), np.arange(counts.shape[0]) < len(weeks)
@@ -58,7 +51,7 @@ def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     )
     frame = frame[frame["rows"] >= LEAST].sort_values("z", kind="stable")
     sides = [frame.head(MOST).assign(side="negative"), frame.tail(MOST).iloc[::-1].assign(side="positive")]
-    return pd.concat(sides, ignore_index=True)[list(WORDS.columns)]
+    return pd.concat(sides, ignore_index=True)[list(LEAK_WORDS.columns)]
 
 
 def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], seed: int = 0) -> pd.DataFrame:
@@ -69,9 +62,6 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
     Args:
         train, test: text (cleaned) and label of each set by its name.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-
     rows, records = min(map(len, train.values())), []
     for name, frame in train.items():
         some = frame.sample(rows, random_state=seed)
@@ -81,21 +71,18 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
             right = int((probe.predict(words.transform(test_rows["text"])) == test_rows["label"]).sum())
             low, high = wilson(right, len(test_rows))
             records.append((name, tested, len(test_rows), right / len(test_rows), float(low), float(high)))
-    return pd.DataFrame(records, columns=list(COSTS.columns))
+    return pd.DataFrame(records, columns=list(LEAK_COSTS.columns))
 
 
-def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure the words and the costs on the sample of other weeks and on tweets of all weeks."""
 
     def read(name: str, split: str) -> pd.DataFrame:
         frame = datasets.load_split(name, split).frame
         return frame.assign(text=[cleaned(text, "tweets") for text in frame["text"]])
 
-    train, test = ({name: read(name, split) for name in names} for split in ("train", "test"))
+    train, test = ({name: read(name, split) for name in (WEEKS, DATASET)} for split in ("train", "test"))
     test_texts = set(pd.concat(test.values())["text"])  # some tweets are in both sets
     train = {name: frame[~frame["text"].isin(test_texts)] for name, frame in train.items()}
-    WORDS.write(telling(train[WEEKS], train[DATASET]), "%.5f")
-    COSTS.write(costs(train, test), "%.5f")
-
-
-if __name__ == "__main__":
-    _main()
+    write(LEAK_WORDS, telling(train[WEEKS], train[DATASET]), "%.5f")
+    write(LEAK_COSTS, costs(train, test), "%.5f")

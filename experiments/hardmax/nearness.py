@@ -1,36 +1,25 @@
 """Share of a review's words that are at a leader after the last layer, for several distances that count as near.
 
-`python -m sentviz.papers.hardmax.nearness` measures the runs with weights anew; the numbers that ship are in `measured/`.
+The runs that have weights are measured.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
+from experiments.writing import write
 from sentviz.analysis.testset.leaders import at_leaders
 from sentviz.data import datasets
-from sentviz.io.lazy import pd
-from sentviz.papers.hardmax.study import DATASET, trained
-from sentviz.papers.studies.stored import Stored
+from sentviz.models.hardmax import HardmaxModel
+from sentviz.models.model import Progress
+from sentviz.papers.hardmax.study import DATASET, NEARNESS, trained
 from sentviz.runs.catalog import study_runs
 
-if TYPE_CHECKING:
-    from sentviz.models.hardmax import HardmaxModel
-    from sentviz.models.model import Progress
-
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "nearness.csv",
-    ("nearness", "mean", "q05", "q50", "n", "d", "run", "digest"),
-    "How near words are to leaders is",
-    "python -m sentviz.papers.hardmax.nearness",
-    ("run", "digest"),
-)
 # distances that count as near, as a share of a review's largest norm
 THRESHOLDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
-WANTED = 0.95  # share of a review's words (0 to 1) that must be at a leader
 
 
 def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | None = None) -> pd.DataFrame:
@@ -42,15 +31,9 @@ def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | Non
     return pd.DataFrame({"nearness": THRESHOLDS, "mean": shares.mean(axis=0), "q05": low, "q50": middle, "n": len(rows)})
 
 
-def _main() -> None:
-
-    from sentviz.models.hardmax import HardmaxModel
-
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure every run of the study on the test split."""
     texts = datasets.load_split(DATASET, "test").frame["text"].tolist()
     able = [(d, run) for d, seeds in trained(study_runs().runs).items() for run in seeds if run.has_weights]
     parts = [by_threshold(HardmaxModel.of(run), texts).assign(d=d, run=run.name, digest=run.digest) for d, run in able]
-    MEASURED.write(pd.concat(parts)[list(MEASURED.columns)])
-
-
-if __name__ == "__main__":
-    _main()
+    write(NEARNESS, pd.concat(parts)[list(NEARNESS.columns)])

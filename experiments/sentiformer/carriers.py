@@ -1,43 +1,29 @@
 """Count where a text's sentiment words are, and which parts of speech they have (SentiFormer, section IV-A).
 
 Sentiment words are those of a polarity lexicon. A word agrees with its text if both are positive or both are negative; texts with a neutral
-label are left out of that count. `python -m sentviz.papers.sentiformer.carriers` counts anew; what ships is in `measured/`.
+label are left out of that count. The data sets must be installed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from experiments.writing import write
+from sentviz.analysis.maps.wordclasses import word_classes
 from sentviz.data import datasets
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.io.lazy import pd
-from sentviz.papers.studies.stored import Stored
+from sentviz.data.tags import Tagger, pieces
+from sentviz.papers.sentiformer.measured import CARRIERS, ENDS_MINUS_MIDDLE, PLACES, SPEECH
 
 Counts = npt.NDArray[np.float64]
 
-FOLDER, COMMAND = Path(__file__).parent / "measured", "python -m sentviz.papers.sentiformer.carriers"
-PLACES = Stored(
-    FOLDER / "places.csv",
-    ("dataset", "place", "value", "low", "high", "words", "n", "lexicon"),
-    "The agreement of sentiment words by place is",
-    COMMAND,
-    ("dataset", "place", "lexicon"),
-)
-SPEECH = Stored(
-    FOLDER / "speech.csv",
-    ("dataset", "tag", "value", "low", "high", "words", "n", "lexicon", "tagger"),
-    "The parts of speech of sentiment words are",
-    COMMAND,
-    ("dataset", "tag", "lexicon", "tagger"),
-)
 DATASETS = ("sst5_trees", "imdb", "yelp_polarity", "tweeteval_sentiment")
 TENTHS = 10
 ENDS, MIDDLE = (0, TENTHS - 1), range(1, TENTHS - 1)
-DIFFERENCE, CARRIERS = "ends minus middle", "adjectives and adverbs"
 MOST = 4_000  # texts of a test split that are counted, drawn with seed 0
 NEGATIVE, POSITIVE = {"negative", "very negative"}, {"positive", "very positive"}
 
@@ -48,10 +34,6 @@ def measure(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises:
         DataMissingError: the data set or a polarity lexicon is not installed.
     """
-
-    from sentviz.analysis.maps.wordclasses import word_classes
-    from sentviz.data.tags import Tagger, pieces
-
     classes, tagger, info = word_classes(), Tagger.load(), datasets.info(dataset)
     frame = datasets.load_split(dataset, "test").frame
     frame = frame.sample(min(MOST, len(frame)), random_state=0)
@@ -77,7 +59,7 @@ def measure(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 def place_rows(agree: Counts, polar: Counts) -> pd.DataFrame:
     """Return the share of sentiment words that agree with their text by tenth of the text, and at the ends minus in the middle.
 
-    Columns: place ("1" to "10", and `DIFFERENCE`), value, low, high, words, n (texts). Intervals are for other texts.
+    Columns: place ("1" to "10", and `ENDS_MINUS_MIDDLE`), value, low, high, words, n (texts). Intervals are for other texts.
 
     Args:
         agree: (N, 10) number of agreeing sentiment words by text and tenth. polar: the same for all sentiment words.
@@ -87,7 +69,7 @@ def place_rows(agree: Counts, polar: Counts) -> pd.DataFrame:
     (agree_ends, agree_middle), (ends, middle) = sides
     moved = influence(agree_ends, ends) - influence(agree_middle, middle)
     value = agree_ends.sum() / ends.sum() - agree_middle.sum() / middle.sum()
-    rows.append((DIFFERENCE, *interval(float(value), float((moved**2).sum())), polar.sum()))
+    rows.append((ENDS_MINUS_MIDDLE, *interval(float(value), float((moved**2).sum())), polar.sum()))
     return pd.DataFrame(rows, columns=["place", "value", "low", "high", "words"]).assign(n=int((polar.sum(axis=1) > 0).sum()))
 
 
@@ -124,12 +106,8 @@ def interval(value: float, variance: float) -> tuple[float, float, float]:
     return value, value - half, value + half
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Count all data sets and store both tables."""
     places, speech = zip(*map(measure, DATASETS), strict=True)
-    PLACES.write(pd.concat(places), "%.5g")
-    SPEECH.write(pd.concat(speech), "%.5g")
-
-
-if __name__ == "__main__":
-    main()
+    write(PLACES, pd.concat(places), "%.5g")
+    write(SPEECH, pd.concat(speech), "%.5g")

@@ -2,34 +2,27 @@
 
 The cleaning puts every text in lower case, so capitals cannot reach the model; repeated letters ("soooo") stay. The measure counts both in
 the test tweets, and compares the predictions with those for the tweets in which each run of three or more equal letters is one letter.
-`python -m sentviz.papers.sevenessxin.emphasis sentiment140/7ess-v6-rope` measures anew.
+`python -m experiments sevenessxin emphasis sentiment140/7ess-v6-rope` measures a run that has weights.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
+from experiments import parser
+from experiments.writing import write
 from sentviz.analysis.evaluation import bounds, mean_draws
 from sentviz.data import datasets
-from sentviz.io.lazy import pd
+from sentviz.models.loading import load
+from sentviz.models.model import Model
+from sentviz.papers.sevenessxin.measured import EMPHASIS
 from sentviz.papers.sevenessxin.prints import DATASET
-from sentviz.papers.studies.stored import Stored
+from sentviz.runs.store import find
 
-if TYPE_CHECKING:
-    from sentviz.models.model import Model
-
-MEASURED = Stored(
-    Path(__file__).parent / "measured" / "emphasis.csv",
-    ("of", "n", "share", "positive", "accuracy", "changed", "difference", "low", "high", "run"),
-    "The effect of repeated letters and capitals is",
-    "python -m sentviz.papers.sevenessxin.emphasis sentiment140/7ess-v6-rope",
-    ("of", "run"),
-)
 _REPEATED, _CAPITALS = re.compile(r"([A-Za-z])\1{2,}"), re.compile(r"\b[A-Z]{3,}\b")
 _NAMES = re.compile(r"@\w+|https?://\S+|www\.\S+")
 
@@ -50,7 +43,7 @@ def kinds(text: str) -> tuple[bool, bool]:
 
 
 def measure(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `MEASURED` without the run: tweets with repeated letters, with capitals, and with neither.
+    """Return the rows of `EMPHASIS` without the run: tweets with repeated letters, with capitals, and with neither.
 
     Args:
         frame: text and label, 1 for positive.
@@ -67,16 +60,12 @@ def measure(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
         low, high = bounds(mean_draws(gained, np.random.default_rng(0), 2_000))
         right, moved = (before == labels)[part].mean(), (before != after)[part].mean()
         records.append((name, int(part.sum()), part.mean(), labels[part].mean(), right, moved, gained.mean(), low, high))
-    return pd.DataFrame(records, columns=list(MEASURED.columns[:-1]))
+    return pd.DataFrame(records, columns=list(EMPHASIS.columns[:-1]))
 
 
-def _main(name: str) -> None:
-    from sentviz.models.loading import load
-    from sentviz.runs.store import find
-
-    run = find(name)
-    MEASURED.write(measure(load(run), datasets.load_split(DATASET, "test").frame).assign(run=run.name), "%.6g")
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])
+def main(arguments: Sequence[str]) -> None:
+    """Measure the named run on its test split."""
+    commands = parser(__name__, __doc__)
+    commands.add_argument("run")
+    run = find(commands.parse_args(arguments).run)
+    write(EMPHASIS, measure(load(run), datasets.load_split(DATASET, "test").frame).assign(run=run.name))
