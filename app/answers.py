@@ -25,7 +25,7 @@ from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.io.lazy import pd
 from sentviz.models.budget import Budget
 from sentviz.runs.catalog import reads_pairs
-from sentviz.runs.evidence import Chance
+from sentviz.runs.headline_evidence import Chance
 from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace

@@ -19,9 +19,9 @@ from app.server.queue import turn
 from app.visit import keep_result
 from sentviz.analysis.explain import explained
 from sentviz.analysis.maps.injection import Entries, entries_of
-from sentviz.analysis.testset.brought import brought
+from sentviz.analysis.testset.predictions_file import brought
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
-from sentviz.cli.own import own_model
+from sentviz.cli.rows_options import own_model
 from sentviz.data import datasets, demo
 from sentviz.data.examples import examples_for
 from sentviz.data.lexicon import Lexicon
@@ -63,7 +63,7 @@ def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
 @st.cache_resource(max_entries=1, show_spinner="Opening your model")
 def _in_memory(named: str, classes: str) -> Run:
     """Return the model that `sentviz app --model` names, open in memory and read by all visitors."""
-    from sentviz.models.opened import OpenModel
+    from sentviz.models.in_memory import OpenModel
 
     model = own_model(named, classes)
     text = next(iter(examples_for(model.labels).values())).text

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sentviz.analysis.causal.patching import patch
     from sentviz.analysis.explain.headline import smallest_edit
     from sentviz.analysis.explain.judge import judge
-    from sentviz.analysis.testset.brought import predictions
     from sentviz.analysis.testset.compare import compare
+    from sentviz.analysis.testset.predictions_file import predictions
     from sentviz.analysis.testset.weak import weak_slices
-    from sentviz.data.mine import add_data
+    from sentviz.data.user_datasets import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.export.files import save
     from sentviz.gallery import draw
@@ -72,7 +72,7 @@ _MODULES = {
     "RunError": "errors",
     "SentvizError": "errors",
     "Trace": "runs.trace",
-    "add_data": "data.mine",
+    "add_data": "data.user_datasets",
     "catalog": "runs.catalog",
     "compare": "analysis.testset.compare",
     "direct_attribution": "analysis.causal.direct",
@@ -82,7 +82,7 @@ _MODULES = {
     "judge": "analysis.explain.judge",
     "load": "models.loading",
     "patch": "analysis.causal.patching",
-    "predictions": "analysis.testset.brought",
+    "predictions": "analysis.testset.predictions_file",
     "preset": "runs.presets",
     "save": "export.files",
     "smallest_edit": "analysis.explain.headline",

@@ -17,7 +17,7 @@ import pytest
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import Evaluation, metrics
 from sentviz.io.spreadsheet import store_csv
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 from sentviz.runs.configs import CONFIGS, stored_config
 from sentviz.runs.presets import VARIANT_SETTINGS, find_preset, preset
 from sentviz.runs.store import Run

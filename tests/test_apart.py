@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.cli.apart import run_apart
+from sentviz.cli.attention_arithmetic import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.errors import SentvizError, Stopped
 from sentviz.models.folder import is_model_folder, look_at
@@ -26,7 +26,7 @@ def test_a_failing_command_gives_its_sentence() -> None:
 @pytest.mark.exhaustive
 def test_a_training_reports_stops_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the listener stops the training, which stores its work; the same command then reports the rest and the result."""
-    from sentviz.data.mine import add_data
+    from sentviz.data.user_datasets import add_data
 
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     add_data(rows(), "soups")

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.notices import notices
-from sentviz.analysis.explain.swap import suggestions
+from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.export.record import Record
@@ -26,13 +26,13 @@ from sentviz.export.verify import compare_with_runs
 from sentviz.gallery import draw
 from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
-from sentviz.models.grid import CodedEmbedding, code
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import adapt, based, fold, merged, stored
 from sentviz.models.pretrained.base import add_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
+from sentviz.models.quantized_weights import CodedEmbedding, code
 from sentviz.models.weights import unpack
 from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base

@@ -28,7 +28,7 @@ from sentviz.models import batches
 from sentviz.models import model as models
 from sentviz.models.budget import SLICE, Budget, Spent
 from sentviz.models.model import Model
-from sentviz.runs.evidence import Flip
+from sentviz.runs.headline_evidence import Flip
 from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Job, Turns
 from tests.makers import planted_model, small_model

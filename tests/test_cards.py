@@ -16,7 +16,7 @@ from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import RunError
 from sentviz.papers.cards import card, filename
-from sentviz.papers.studies.standing import stored_accuracies
+from sentviz.papers.studies.cross_domain import stored_accuracies
 from sentviz.runs.store import Run, find
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 from tests.studies import made_run

@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentviz.papers.ndt import prints
-from sentviz.papers.studies.against import minus
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
+from sentviz.papers.studies.compare_configurations import minus
 from sentviz.papers.studies.verdicts import FILE, digest_of_sources, measure, verdicts
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
@@ -24,7 +24,7 @@ from tests.studies import made_run, plant
 
 pytestmark = pytest.mark.slow
 
-TABLES = Path(prints.__file__).parent / "printed"
+TABLES = Path(printed_tables.__file__).parent / "printed"
 
 
 def rows(name: str) -> list[dict[str, str]]:

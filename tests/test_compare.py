@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.analysis.explain.swap import neighbours, opposites, same_part_of_speech, suggestions, swapped
+from sentviz.analysis.explain.word_swaps import neighbours, opposites, same_part_of_speech, suggestions, swapped
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError
 from sentviz.models.model import Model

@@ -7,10 +7,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from sentviz.analysis.explain import referee
+from sentviz.analysis.explain import exact_comparison
 from sentviz.analysis.explain.curves import deletion, insertion, limits, probabilities
 from sentviz.analysis.explain.exact import shapley_values
-from sentviz.analysis.explain.refereed import PATCHED, TABLE
+from sentviz.analysis.explain.exact_comparison_table import PATCHED, TABLE
 from sentviz.analysis.explain.stored import read_measured
 
 
@@ -36,16 +36,16 @@ def test_all_orders_and_signs(table: np.ndarray) -> None:
         for signs in product((-1, 1), repeat=n)
     }
     chances = probabilities(table)
-    lines = [referee._measures(values, chances, limits(chances), line, signed=True) for line in scores.values()]
-    frame, curves = referee.of_text(table, {"removal": values}, 0)
+    lines = [exact_comparison._measures(values, chances, limits(chances), line, signed=True) for line in scores.values()]
+    frame, curves = exact_comparison.of_text(table, {"removal": values}, 0)
     random = frame[frame["method"] == "removal"].set_index("metric")["random"]
-    for metric, mean in zip(referee.MEASURES, np.mean(lines, axis=0), strict=True):
+    for metric, mean in zip(exact_comparison.MEASURES, np.mean(lines, axis=0), strict=True):
         if metric == "error":
             assert np.isnan(random[metric])
         else:
             assert random[metric] == pytest.approx(mean, abs=1e-12, nan_ok=True), metric
     for curve, of in (("deletion", deletion), ("insertion", insertion)):
-        every = [referee._at_points(of(chances, np.array(order))) for order in permutations(range(n))]
+        every = [exact_comparison._at_points(of(chances, np.array(order))) for order in permutations(range(n))]
         assert curves["expected", curve] == pytest.approx(np.mean(every, axis=0), abs=1e-12)
 
 
@@ -55,7 +55,7 @@ def test_the_shipped_tables_have_expectations() -> None:
     for metric, expected in (("ranks", 0.0), ("size", 0.0), ("signs", 0.5)):
         assert (table[table["metric"] == metric]["random"] == expected).all(), metric
     first = table[table["metric"] == "first"]
-    assert first["random"].between(1 / referee.MOST, 1 / referee.LEAST).all()
+    assert first["random"].between(1 / exact_comparison.MOST, 1 / exact_comparison.LEAST).all()
     assert (first.groupby("run")["random"].nunique() == 1).all()
     assert first.set_index("run")["random"]["english/mpnet"].iloc[0] == pytest.approx(0.1363, abs=1e-3)
     own = table[(table["method"] == "random") & table["metric"].isin(["ranks", "size", "signs", "first"])]

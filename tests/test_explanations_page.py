@@ -8,8 +8,8 @@ import pytest
 
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.exact import exact
+from sentviz.analysis.explain.exact_comparison_table import found_first, has_referee
 from sentviz.analysis.explain.measured import flips_of
-from sentviz.analysis.explain.refereed import found_first, has_referee
 from sentviz.models.loading import load
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, find

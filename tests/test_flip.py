@@ -9,13 +9,13 @@ import pytest
 
 from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
 from sentviz.analysis.explain.flip import _EditableText, smallest_flip
-from sentviz.analysis.explain.swap import in_case, whole_words
+from sentviz.analysis.explain.word_swaps import in_case, whole_words
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from sentviz.runs.evidence import Edit
+from sentviz.runs.headline_evidence import Edit
 from sentviz.runs.target import Target
 from sentviz.runs.trace import Trace
 from tests.makers import gated_model, planted_model, small_model, toy_splits

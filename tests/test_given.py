@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.analysis.explain.given import fit, read_scores
+from sentviz.analysis.explain.foreign_scores import fit, read_scores
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace

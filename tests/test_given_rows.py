@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sentviz.cli import main
-from sentviz.data.given import in_library, labelled_rows, rows_of
 from sentviz.data.labels import LeftOutError, Reading
+from sentviz.data.rows_argument import in_library, labelled_rows, rows_of
 from sentviz.errors import InputError
 from tests.makers import BAD, GOOD
 

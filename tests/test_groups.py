@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.analysis.testset.brought import predictions
 from sentviz.analysis.testset.facets import bands, facets, masks
+from sentviz.analysis.testset.predictions_file import predictions
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import MOST, Subset

@@ -11,10 +11,10 @@ import pytest
 from sentviz.analysis.explain import explained, headline, reason, supported
 from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, chance_of, chance_over_examples
 from sentviz.analysis.explain.stored import rows_of
-from sentviz.analysis.explain.units import find_units
+from sentviz.analysis.explain.word_groups import find_units
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.runs.evidence import Edit, Evidence, Flip
+from sentviz.runs.headline_evidence import Edit, Evidence, Flip
 from sentviz.runs.store import find
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace

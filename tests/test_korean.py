@@ -15,8 +15,8 @@ import streamlit as st
 
 from app import cache
 from sentviz.analysis.explain.notices import notices
-from sentviz.analysis.explain.swap import neighbours
-from sentviz.analysis.maps.longmap import units
+from sentviz.analysis.explain.word_swaps import neighbours
+from sentviz.analysis.maps.coarse_map import units
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.data.texts import word_spans

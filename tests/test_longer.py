@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sentviz import load
-from sentviz.analysis.maps import longmap
+from sentviz.analysis.maps import coarse_map
 from sentviz.errors import RunError
 from sentviz.runs.store import Run, find
 from sentviz.training import train
@@ -124,8 +124,8 @@ def test_a_long_document_makes_nothing_of_n_by_n() -> None:
     with Largest() as largest:
         model.predict([text])
         trace = model.trace(text, maps=False, projections=True)
-        source = longmap.map_of_trace(trace, 1, "mean", band_bytes=1 << 20)
-        longmap.overview(source, longmap.units(trace))
+        source = coarse_map.map_of_trace(trace, 1, "mean", band_bytes=1 << 20)
+        coarse_map.overview(source, coarse_map.units(trace))
     assert len(trace.tokens) == n and trace.dropped == 0
     assert largest.bytes < n * n * 4 / 10
     with Largest() as largest:
@@ -143,9 +143,9 @@ def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
         assert pattern is not None
         allowed = pattern.allowed(place, place)[0].numpy()
         near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2
-        for kind in longmap.KINDS:
-            unit = longmap.units(trace, kind)
-            visibility = longmap.window_visibility(trace, unit, layer)
+        for kind in coarse_map.KINDS:
+            unit = coarse_map.units(trace, kind)
+            visibility = coarse_map.window_visibility(trace, unit, layer)
             assert visibility is not None
             assert visibility.share == pytest.approx(allowed.mean())
             of = np.repeat(np.arange(len(unit)), unit.ends - unit.starts)
@@ -154,6 +154,6 @@ def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
             assert visibility.high.tolist() == [of[places[-1]] for places in seen]
             assert visibility.everywhere.tolist() == sorted({of[place] for place in visibility.globals})
     short = model.trace("a song", maps=False, projections=True)
-    assert longmap.window_visibility(short, longmap.units(short), 0) is not None
+    assert coarse_map.window_visibility(short, coarse_map.units(short), 0) is not None
     single_token = model.trace("a", maps=False, projections=True)
-    assert longmap.window_visibility(single_token, longmap.units(single_token), 0) is None
+    assert coarse_map.window_visibility(single_token, coarse_map.units(single_token), 0) is None

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.analysis.maps import longmap
-from sentviz.analysis.maps.longmap import HOWS, KINDS, TokenMap, Units, units
+from sentviz.analysis.maps import coarse_map
+from sentviz.analysis.maps.coarse_map import HOWS, KINDS, TokenMap, Units, units
 from sentviz.errors import InputError
 from sentviz.figures import heatmap
 from sentviz.runs.trace import Trace
@@ -44,9 +44,9 @@ def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndar
 def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
     """Words and sentences of a signed map equal loops, for every pair of ways to combine."""
     trace = fake_trace(tokens=["a", "bright", ",", "warm", "song", ".", "it", "rains", "!", "yes"], signed=True)
-    source = longmap.map_of_trace(trace, 1, 2)
+    source = coarse_map.map_of_trace(trace, 1, 2)
     for kind in KINDS:
-        tile = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)
+        tile = coarse_map.tile(source, units(trace, kind), queries=queries, keys=keys)
         np.testing.assert_allclose(tile, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
 
 
@@ -59,13 +59,13 @@ def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes:
     model = small_model(max_length=40, cls=True, **FORMS["gate and window"])
     trace = model.trace(REVIEW, maps=False, projections=True)
     whole, tokens = trace.map(1, 0), units(trace)
-    source = longmap.map_of_trace(trace, 1, 0, band_bytes=band_bytes)
+    source = coarse_map.map_of_trace(trace, 1, 0, band_bytes=band_bytes)
     assert len(source.read(5, 6)[1]) <= 4 + 1 + 3 < len(tokens)
     for kind in KINDS:
         unit = units(trace, kind)
         expected = by_hand(whole, unit, queries, keys)
-        np.testing.assert_allclose(longmap.tile(source, unit, queries=queries, keys=keys), expected, atol=1e-6)
-        overview, block = longmap.overview(source, unit, queries=queries, keys=keys, cells=5)
+        np.testing.assert_allclose(coarse_map.tile(source, unit, queries=queries, keys=keys), expected, atol=1e-6)
+        overview, block = coarse_map.overview(source, unit, queries=queries, keys=keys, cells=5)
         steps = [range(i, min(i + block, len(unit))) for i in range(0, len(unit), block)]
         np.testing.assert_allclose(overview, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
 
@@ -76,7 +76,7 @@ def test_mass_is_kept(kind: Any) -> None:
     model = small_model(components=3, mixing="free", cls=True, max_length=40)
     trace = model.trace(REVIEW)
     unit = units(trace, kind)
-    tile = longmap.tile(longmap.map_of_trace(trace, 0, "mean"), unit)
+    tile = coarse_map.tile(coarse_map.map_of_trace(trace, 0, "mean"), unit)
     sums = trace.map(0, "mean").sum(axis=1)
     expected = [sums[a:b].mean() for a, b in zip(unit.starts, unit.ends, strict=True)]
     np.testing.assert_allclose(tile.sum(axis=1), expected, rtol=1e-5)
@@ -123,7 +123,7 @@ def test_words_and_sentences_of_a_trace() -> None:
 )
 def test_sentences_end_where_they_should(text: str, sentences: list[str]) -> None:
     """The spans of sentences cover the text without a gap."""
-    spans = longmap.sentence_spans(text)
+    spans = coarse_map.sentence_spans(text)
     assert [text[a:b] for a, b in spans] == sentences
 
 
@@ -135,7 +135,7 @@ def test_eight_bits_are_as_near_as_they_say(signed: bool, size: float) -> None:
     values = (rng.exponential(size=(60, 70)) ** 3 * size).astype(np.float32)
     if signed:
         values[::2] *= -1
-    packed = longmap.pack(values)
+    packed = coarse_map.pack(values)
     off = np.abs(packed.values() - values)
     assert packed.signed == signed and packed.codes.itemsize == 1
     assert off.max() <= packed.error * (1 + 1e-5)
@@ -146,16 +146,16 @@ def test_eight_bits_are_as_near_as_they_say(signed: bool, size: float) -> None:
 
 def test_a_map_of_zeros_stays_one() -> None:
     """A map of zeros is packed without a division by zero."""
-    packed = longmap.pack(np.zeros((2, 2), dtype=np.float32))
+    packed = coarse_map.pack(np.zeros((2, 2), dtype=np.float32))
     assert not packed.values().any() and packed.error == 0
 
 
 def test_the_bytes_say_where_everything_is() -> None:
     """The payload is read by its own description; hostile labels stay data, and 512 tokens take less than 1 MB."""
     trace = fake_trace(tokens=["</script>", "\ud800", "שלום", *["word"] * 508])
-    packed = longmap.pack(trace.map(0, 1))
-    part = longmap.pack(trace.map(1, 1)[:3, 5:9] * -1)
-    data = longmap.payload({"labels": units(trace).labels}, [(packed, 0, 0, 1), (part, 0, 5, 1)])
+    packed = coarse_map.pack(trace.map(0, 1))
+    part = coarse_map.pack(trace.map(1, 1)[:3, 5:9] * -1)
+    data = coarse_map.payload({"labels": units(trace).labels}, [(packed, 0, 0, 1), (part, 0, 5, 1)])
     assert len(data) < 300_000
     length = int.from_bytes(data[:4], "little")
     head, codes = json.loads(data[4 : 4 + length]), data[4 + length :]
@@ -175,11 +175,11 @@ def test_tiles_are_the_whole_map(name: str) -> None:
     unit = units(trace, "sentences")
     for head in (0, 1, "mean", "max"):
         for component in ("effective", *trace.component_ids):
-            source = longmap.map_of_trace(lean, 1, head, component, band_bytes=3000)
+            source = coarse_map.map_of_trace(lean, 1, head, component, band_bytes=3000)
             assert source.band < 10
-            whole = longmap.map_of_trace(trace, 1, head, component)
-            np.testing.assert_allclose(longmap.tile(source, unit), longmap.tile(whole, unit), atol=1e-6)
-            exact = longmap.tile(source, units(trace), (3, 8), (2, 5))
+            whole = coarse_map.map_of_trace(trace, 1, head, component)
+            np.testing.assert_allclose(coarse_map.tile(source, unit), coarse_map.tile(whole, unit), atol=1e-6)
+            exact = coarse_map.tile(source, units(trace), (3, 8), (2, 5))
             np.testing.assert_allclose(exact, trace.rows(1, 3, 8, head, component)[:, 2:5], atol=1e-6)
 
 
@@ -187,7 +187,7 @@ def test_interventions_reach_the_tiles() -> None:
     """Other lambdas give another map, equal to a trace under them."""
     model = small_model(components=2, mixing="free")
     lambdas = [[1, -0.5], [1, 0.25]]
-    source = longmap.map_of_trace(model.trace("a bright song", maps=False, projections=True, lambdas=lambdas), 1, 0)
+    source = coarse_map.map_of_trace(model.trace("a bright song", maps=False, projections=True, lambdas=lambdas), 1, 0)
     np.testing.assert_allclose(source.read(0, 3)[0], model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
 
 
@@ -197,7 +197,7 @@ def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
     trace = fake_trace(n=11)
     values = trace.map(0, 0)
     source = TokenMap(11, lambda a, b: (values[a:b], np.arange(11)), 2)
-    overview, block = longmap.overview(source, units(trace), cells=cells)
+    overview, block = coarse_map.overview(source, units(trace), cells=cells)
     steps = [range(i, min(i + block, 11)) for i in range(0, 11, block)]
     expected = [[np.mean([values[i, j] for i in rows for j in columns]) for columns in steps] for rows in steps]
     assert len(steps) <= cells
@@ -211,10 +211,10 @@ def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
     text = " ".join(["bright", "song", "dull"][i % 3] for i in range(10_000))
     trace = model.trace(text, maps=False, projections=True)
     assert trace.attention is None and len(trace.tokens) == 10_000
-    source, unit = longmap.map_of_trace(trace, 0, 0, band_bytes=16 << 20), units(trace)
+    source, unit = coarse_map.map_of_trace(trace, 0, 0, band_bytes=16 << 20), units(trace)
     tracemalloc.start()  # numpy's; torch's bands are bounded by band_bytes
-    overview, block = longmap.overview(source, unit)
-    exact = longmap.tile(source, unit, (9_000, 9_300), (40, 90))
+    overview, block = coarse_map.overview(source, unit)
+    exact = coarse_map.tile(source, unit, (9_000, 9_300), (40, 90))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert source.band <= 100 and block == 20 and overview.shape == (500, 500)
@@ -228,10 +228,12 @@ def test_a_map_of_words_is_a_figure_too() -> None:
     """`merged` is a trace that `heatmap` draws with the words' weights."""
     trace = small_model(components=2, mixing="free", max_length=40).trace(REVIEW)
     for component in ("effective", 1):
-        words = longmap.merged(trace, units(trace, "sentences"), 1, 1, component)
+        words = coarse_map.merged(trace, units(trace, "sentences"), 1, 1, component)
         frame = heatmap(words, 1, 1, component).frame
         np.testing.assert_allclose(
-            frame["attention"], longmap.tile(longmap.map_of_trace(trace, 1, 1, component), units(trace, "sentences")).ravel(), rtol=1e-6
+            frame["attention"],
+            coarse_map.tile(coarse_map.map_of_trace(trace, 1, 1, component), units(trace, "sentences")).ravel(),
+            rtol=1e-6,
         )
         assert frame["key_token"].iloc[0] == "the garden was bright."
 
@@ -241,9 +243,12 @@ def half(trace: Trace) -> Trace:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "some queries": (lambda: longmap.map_of_trace(half(fake_trace()), 0), "all queries"),
-    "another text": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(6))), "6 tokens do not fit a map of 5"),
-    "beyond": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "outside the map"),
+    "some queries": (lambda: coarse_map.map_of_trace(half(fake_trace()), 0), "all queries"),
+    "another text": (
+        lambda: coarse_map.tile(coarse_map.map_of_trace(fake_trace(5), 0), units(fake_trace(6))),
+        "6 tokens do not fit a map of 5",
+    ),
+    "beyond": (lambda: coarse_map.tile(coarse_map.map_of_trace(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "outside the map"),
 }
 
 

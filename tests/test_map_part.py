@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.attention_map import Picked, content, picked
-from sentviz.analysis.maps.longmap import map_of_trace, pack, tile, units
+from sentviz.analysis.maps.coarse_map import map_of_trace, pack, tile, units
 from tests.fakes import fake_trace
 from tests.shipped import often
 from tests.test_app import page_text
@@ -39,7 +39,7 @@ map_part.show(model.trace(text, maps=held, projections=not held), run)
 def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Return a function that opens the page with URL parameters."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
-    monkeypatch.setattr("sentviz.analysis.maps.longmap.EXACT_UNITS", 1500)
+    monkeypatch.setattr("sentviz.analysis.maps.coarse_map.EXACT_UNITS", 1500)
     st.cache_resource.clear()
     file = tmp_path / "page.py"
     file.write_text(PAGE, encoding="utf-8")

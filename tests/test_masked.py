@@ -12,7 +12,7 @@ import torch
 from sentviz.errors import InputError
 from sentviz.models.protocol import Capture
 from sentviz.training import task_of, train
-from sentviz.training.own import MASK, hidden_tokens, masked_loss, states
+from sentviz.training.encoder_task import MASK, hidden_tokens, masked_loss, states
 from sentviz.training.plan import rate
 from tests.makers import batch, toy_recipe, toy_trainer
 

@@ -14,7 +14,7 @@ from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.measured import FOLDER, faithfulness_of, flips_of, flips_over, times_over
 from sentviz.models.model import Model
-from sentviz.runs.evidence import Flip
+from sentviz.runs.headline_evidence import Flip
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from tests.makers import small_model, toy_splits

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sentviz.cli import main
-from sentviz.data import datasets, mine
-from sentviz.data.mine import add_data, remove_data
+from sentviz.data import datasets, user_datasets
 from sentviz.data.understanding import Choices, understand
+from sentviz.data.user_datasets import add_data, remove_data
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from tests.makers import BAD, GOOD, no_room, workbook
 
@@ -265,7 +265,7 @@ def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatc
     def interrupted(path: Path) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mine, "sha256", interrupted)
+    monkeypatch.setattr(user_datasets, "sha256", interrupted)
     with pytest.raises(KeyboardInterrupt):
         add_data(table(), "soups")
     assert not [*(home / "data" / "mine").iterdir()]
@@ -274,7 +274,9 @@ def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.exhaustive
 def test_files_that_are_no_tables_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing file, a folder, a wide file and too much content are each refused in one sentence."""
-    monkeypatch.setattr(mine, "LIMITS", mine.Limits(size=1 << 24, rows=50, columns=1_000, content=1 << 20, memory=1 << 32))
+    monkeypatch.setattr(
+        user_datasets, "LIMITS", user_datasets.Limits(size=1 << 24, rows=50, columns=1_000, content=1 << 20, memory=1 << 32)
+    )
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "wide.csv").write_text(",".join(f"c{i}" for i in range(100_000)) + "\n")
     (tmp_path / "open.csv").write_text('text,label\n"never closed,1\n')

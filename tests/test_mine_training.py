@@ -16,7 +16,7 @@ from sentviz import Recipe, RunError, find, load, train
 from sentviz.analysis.testset.baselines import simple_predictions
 from sentviz.cli import main
 from sentviz.data.datasets import load_split
-from sentviz.data.mine import add_data
+from sentviz.data.user_datasets import add_data
 from sentviz.errors import InputError
 from sentviz.runs.presets import presets
 from sentviz.runs.store import SHIPPED, folder_for

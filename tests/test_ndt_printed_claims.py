@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.printed_claims import verdict_on_ranks
 from sentviz.papers.ndt.study import NDTS
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 from tests.studies import ndt_claim as claim
 
 pytestmark = pytest.mark.slow
@@ -97,7 +97,7 @@ def silhouettes(sign: int, share: float = 1.0) -> Edit:
     """Ranks of silhouettes beside those of the printed accuracies, of a share of the rows."""
 
     def edit(frame: pd.DataFrame) -> None:
-        accuracies = prints._read("classification").set_index(["dataset", "model"])["accuracy_pct"].astype(float)
+        accuracies = printed_tables._read("classification").set_index(["dataset", "model"])["accuracy_pct"].astype(float)
         keys = pd.MultiIndex.from_frame(frame[["dataset", "model"]])
         ranks = sign * accuracies.reindex(keys).rank().to_numpy()
         rng = np.random.default_rng(0)
@@ -183,10 +183,10 @@ TABLES: list[tuple[str, str, Edit, list[Edit]]] = [
 
 def on_rewritten(statement: str, name: str, edit: Edit, monkeypatch: pytest.MonkeyPatch) -> Finding:
     """Return the finding of a claim when a printed table is edited."""
-    frame = prints._read(name).copy()
+    frame = printed_tables._read(name).copy()
     edit(frame)
     with monkeypatch.context() as patch:
-        patch.setattr(prints, "table", lambda table: frame.copy() if table == name else prints._read(table).copy())
+        patch.setattr(printed_tables, "table", lambda table: frame.copy() if table == name else printed_tables._read(table).copy())
         return claim(statement, "its own tables")([])
 
 
@@ -198,12 +198,12 @@ def test_sentences_about_its_tables(statement: str, name: str, true: Edit, false
 
 
 def test_silhouettes_without_order_leave_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = prints._read("silhouette").copy()
+    frame = printed_tables._read("silhouette").copy()
     silhouettes(1, share=0.3)(frame)
     judge = claim("Silhouette and accuracy are correlated on the binary tasks", "its own tables")
     reported = judge([])
     assert reported.verdict == "open" and "IMDB −0.09, p = 0.76" in reported.evidence  # a negative one that is not significant
-    monkeypatch.setattr(prints, "table", lambda name: frame.copy() if name == "silhouette" else prints._read(name).copy())
+    monkeypatch.setattr(printed_tables, "table", lambda name: frame.copy() if name == "silhouette" else printed_tables._read(name).copy())
     assert judge([]).verdict == "open"
 
 

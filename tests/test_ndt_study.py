@@ -12,8 +12,8 @@ import pytest
 from experiments.ndt.latency import MODELS
 from sentviz.errors import InputError
 from sentviz.figures.accuracy_grid import accuracy_grid
-from sentviz.figures.beside import measured_beside_printed
-from sentviz.papers.ndt import PAPER, based, latency, prints, tables
+from sentviz.figures.measured_vs_printed import measured_beside_printed
+from sentviz.papers.ndt import PAPER, based, latency, printed_tables, tables
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, parameters, points, printed_name, summary
@@ -29,12 +29,12 @@ ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI")
 @pytest.mark.parametrize("dataset", ["imdb", "sst2", "yelp", "twitter_financial"])
 def test_every_printed_row_has_a_configuration(dataset: str) -> None:
     """Each of 14 rows per data set names a preset; the 12 NDT rows have lambdas by layer and component."""
-    table = prints.table("classification")
+    table = printed_tables.table("classification")
     names = set(table[table["dataset"] == dataset]["model"])
     assert names == set(PRESETS) - {"vanilla-matched"}
     for name in names - {"vanilla", "diff"}:
         c = int(name.rsplit("-", 1)[1])
-        assert len(prints.lambdas(dataset, name)) == 2 * (c - 1)
+        assert len(printed_tables.lambdas(dataset, name)) == 2 * (c - 1)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -43,7 +43,7 @@ def test_beside_has_all_fifteen_and_the_printed_number(metric: str) -> None:
     assert list(frame["model"]) == list(PRESETS)
     assert frame[frame["model"] == "vanilla-matched"]["printed"].isna().all()
     table, column, factor = METRICS[metric]
-    raw = prints.table(table)
+    raw = printed_tables.table(table)
     for row in raw[raw["dataset"] == "sst2"].to_dict("records"):
         assert frame[frame["model"] == row["model"]]["printed"].iloc[0] == pytest.approx(row[column] * factor)
 
@@ -153,7 +153,7 @@ def test_the_stored_latency_is_whole() -> None:
 
 def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
     frame = tables.silhouettes([]).frame.set_index("model")
-    with (Path(prints.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:
+    with (Path(printed_tables.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:
         raw = [row for row in csv.DictReader(file) if row["family"] == "diff"]
     for row in raw:
         ours = {printed_name(name): name for name in DATASETS}[row["dataset"]]

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from app import answers, cache
 from app.focus import Focus
 from sentviz.analysis.embeddings.cache import layer_vectors
-from sentviz.analysis.explain.swap import suggestions
+from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for

@@ -20,7 +20,7 @@ from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
-from sentviz.papers.ndt import PAPER, panels, prints, tables
+from sentviz.papers.ndt import PAPER, panels, printed_tables, tables
 from sentviz.papers.ndt.study import DATASETS, reported_best
 from sentviz.papers.studies import tsne
 from sentviz.papers.studies.export_paper import export_paper
@@ -101,7 +101,7 @@ def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
     rows = frame[frame["panel"] == "Twitter Financial News"]
     one_hot = np.array([[label == k for k in range(len(THREE))] for label in twitter["label"]])
     assert rows["macro"].iloc[0] == pytest.approx(roc_auc_score(one_hot, twitter[list(THREE)], average="macro"), abs=1e-4)
-    assert (rows["printed"] == prints.auc("twitter_financial", several[-1].configuration)).all()
+    assert (rows["printed"] == printed_tables.auc("twitter_financial", several[-1].configuration)).all()
     figure = roc_panels(frame, order=("Twitter Financial News", "SST-2"))
     texts = [note.text for note in figure.plot.layout.annotations if note.text.startswith("area")]
     assert sum(f"<br>macro {rows['macro'].iloc[0]:.3f} [" in text for text in texts) == 1  # no macro area with two classes

@@ -28,8 +28,8 @@ from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure
 from sentviz.gallery import FIGURES
+from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
-from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table
 from sentviz.papers.studies.items import make_table, makers

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import sentviz
 from sentviz import predictions
 from sentviz.cli import main
-from sentviz.data import mine
+from sentviz.data import user_datasets
 from sentviz.data.labels import Reading, assigned, in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
 from sentviz.data.upload import TextTable
@@ -140,7 +140,7 @@ def test_a_mistyped_column_is_one_sentence() -> None:
 @pytest.mark.exhaustive
 def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Predictions of a file and `sentviz compare` say that they read only a part of it."""
-    monkeypatch.setattr(mine, "LIMITS", replace(mine.LIMITS, rows=3))
+    monkeypatch.setattr(user_datasets, "LIMITS", replace(user_datasets.LIMITS, rows=3))
     assert all("Only the first 3 rows are read." in rows.remarks for rows in predictions(file).values())
     assert "Only the first 3 rows are read." in sentviz.compare(file).remarks
 
@@ -230,7 +230,7 @@ def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> None:
     """A run is compared on the same rows; one with other classes is refused."""
-    from sentviz.analysis.testset.brought import sources
+    from sentviz.analysis.testset.predictions_file import sources
 
     first, second = sources(str(file), [str(tiny_run)])
     assert second.source.run is not None and second.frame["id"].tolist() == first.frame["id"].tolist()

@@ -18,12 +18,12 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.export.print_layout import fit_width
 from sentviz.figures import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
-from sentviz.figures.bartable import Column, bar_table
-from sentviz.figures.beside import measured_beside_printed
+from sentviz.figures.bar_table import Column, bar_table
 from sentviz.figures.cells import number_cells
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.curves import curves
 from sentviz.figures.layers import head_table, verdict_lines
+from sentviz.figures.measured_vs_printed import measured_beside_printed
 from sentviz.figures.methods import ranking
 from sentviz.figures.panels import pushed_apart
 from sentviz.figures.separation import accuracy_by_length

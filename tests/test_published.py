@@ -10,9 +10,9 @@ import pytest
 
 from experiments.general import published
 from sentviz.analysis.explain import explained
-from sentviz.analysis.explain.game import ABSENT
-from sentviz.analysis.explain.referee import word_scores
-from sentviz.analysis.explain.units import spaced_words
+from sentviz.analysis.explain.exact_comparison import word_scores
+from sentviz.analysis.explain.value_function import ABSENT
+from sentviz.analysis.explain.word_groups import spaced_words
 from tests.makers import planted_model, small_model
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
-from sentviz.analysis.explain import claims, explained, referee, refereed
+from sentviz.analysis.explain import claims, exact_comparison, exact_comparison_table, explained
 from sentviz.analysis.explain import stored as tables
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.leave_out import words
@@ -50,7 +50,7 @@ def _table(value: Callable[[set[int]], float], n: int) -> np.ndarray:
 
 
 def _of(table: np.ndarray, scores: dict[str, np.ndarray]) -> pd.DataFrame:
-    return referee.of_text(table, scores, 0)[0].set_index(["method", "metric"])["value"]
+    return exact_comparison.of_text(table, scores, 0)[0].set_index(["method", "metric"])["value"]
 
 
 def test_measures_equal_plain_loops() -> None:
@@ -96,7 +96,7 @@ def test_scores_without_a_sign_are_compared_with_sizes() -> None:
 def test_random_explanations_are_at_chance() -> None:
     """Random explanations of 120 texts of five words find a fifth of the first words and half of the signs, without rank correlation."""
     rng = np.random.default_rng(1)
-    parts = [referee.of_text(table := rng.normal(size=32), {"removal": shapley_values(table)}, i)[0] for i in range(120)]
+    parts = [exact_comparison.of_text(table := rng.normal(size=32), {"removal": shapley_values(table)}, i)[0] for i in range(120)]
     chance = pd.concat(parts).groupby("metric")["random"].mean()
     assert chance["first"] == pytest.approx(0.2, abs=0.03) and chance["signs"] == pytest.approx(0.5, abs=0.03)
     assert abs(chance["ranks"]) < 0.04 and np.isnan(chance["error"])
@@ -110,14 +110,14 @@ def test_additive_words_are_found_exactly_and_nothing_turns() -> None:
     for method in ("removal", "permutation"):
         assert got[method, "ranks"] == pytest.approx(1) and got[method, "signs"] == 1 and got[method, "error"] == pytest.approx(0, abs=1e-9)
     assert got["exact", "reached"] == pytest.approx(1)
-    assert not referee.turning(table)
+    assert not exact_comparison.turning(table)
 
 
 @pytest.mark.parametrize(("together", "expected"), [(6.0, True), (3.1, True), (1.05, False), (0.0, False)])
 def test_a_word_that_turns_another_is_found(together: float, expected: bool) -> None:
     """Players 0 ("not") and 1 ("bad") speak against the class alone. With 3.1 more together, "bad" turns "not"; with 1.05, hardly."""
     table = _table(lambda present: -1.0 * (0 in present) - 3.0 * (1 in present) + together * ({0, 1} <= present) + 0.2 * (2 in present), 3)
-    assert referee.turning(table) is expected
+    assert exact_comparison.turning(table) is expected
 
 
 def test_turning_equals_a_loop_over_orders() -> None:
@@ -134,7 +134,7 @@ def test_turning_equals_a_loop_over_orders() -> None:
                 effects[j in before].append(float(table[place | 1 << i] - table[place]))
             after, first = np.mean(effects[True]), np.mean(effects[False])
             is_turning |= bool(after * first < 0 and min(abs(after), abs(first)) >= 0.1 * strongest)
-        assert referee.turning(table) == is_turning
+        assert exact_comparison.turning(table) == is_turning
 
 
 @pytest.mark.exhaustive
@@ -142,7 +142,7 @@ def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> Non
     """Gradients are summed over tokens; removal and units count each word or unit once; samplers read the table of subsets."""
     trace = model.trace("what a warm, clever song")
     values = exact(model, trace)
-    scores = referee.method_scores(model, trace, values)
+    scores = exact_comparison.method_scores(model, trace, values)
     scored = explained(model, trace, ["gradient", "removal"])
     assert {"removal", "permutation", "units", "gradient", "received", "difference", "rollout"} <= set(scores)
     for player, of in enumerate(values.players):
@@ -155,8 +155,8 @@ def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> Non
 def test_a_sample_of_texts_is_measured(model: Model) -> None:
     """Only texts of 4 to 10 words count; every method has every measure; negated texts and others are counted apart."""
     negated = np.array(["not" in text.split() for text in TEXTS])
-    got = referee.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
-    again = referee.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
+    got = exact_comparison.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
+    again = exact_comparison.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
     pd.testing.assert_frame_equal(got, again)
     table = got.set_index(["method", "metric"])
     assert (table.loc["removal"].loc[["ranks", "first", "reached"], "n"] == 3).all()
@@ -167,7 +167,7 @@ def test_a_sample_of_texts_is_measured(model: Model) -> None:
     chance = table.loc[("random", "deletion-05")]
     assert chance["low"] < chance["value"] < chance["high"]
     with pytest.raises(InputError, match="None of the texts has 4 to 10 words"):
-        referee.measure(model, ["a song", "warm"], np.zeros(2, bool))
+        exact_comparison.measure(model, ["a song", "warm"], np.zeros(2, bool))
 
 
 # ---- stored tables, and what is said of them
@@ -208,7 +208,7 @@ def test_texts_that_the_model_cannot_read_are_left_out() -> None:
     if not (SHIPPED / "imdb" / "hardmax-d2").is_dir():
         pytest.skip("imdb/hardmax-d2 is not in checkpoints/")
     texts = ["zzqx zzqy zzqz zzqw", "wonderful touching film with great music", "terrible boring waste of acting"]
-    assert sorted(place for place, _ in referee.short(load(find("imdb/hardmax-d2").folder), texts, lambda place: True)) == [1, 2]
+    assert sorted(place for place, _ in exact_comparison.short(load(find("imdb/hardmax-d2").folder), texts, lambda place: True)) == [1, 2]
 
 
 def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]) -> None:
@@ -225,17 +225,17 @@ def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]
             ("exact", "turning negated", 0.5, 0.4, 0.6, np.nan),
         )
     )
-    assert list(refereed.found_first(run)) == ["lime", "removal", "rollout", "flow", "gradient"]
-    assert refereed.headline(run) == (
+    assert list(exact_comparison_table.found_first(run)) == ["lime", "removal", "rollout", "flow", "gradient"]
+    assert exact_comparison_table.headline(run) == (
         "Of the quick methods, Word removal and Attention rollout find the most decisive word most often (80 % [70, 90]), LIME in 95 %."
         " No better than random: Gradient × input."
     )
-    assert refereed.method_line(run, "gradient").startswith("On sst2/one this method is no better than random")
-    assert refereed.method_line(run, "removal").endswith("first in 80 % [70, 90] of 50 short texts (random scores: 20 %).")
-    assert refereed.turning_line(run).startswith("In 50 % [40, 60] of 50 short texts with a negation, one word turns")
+    assert exact_comparison_table.method_line(run, "gradient").startswith("On sst2/one this method is no better than random")
+    assert exact_comparison_table.method_line(run, "removal").endswith("first in 80 % [70, 90] of 50 short texts (random scores: 20 %).")
+    assert exact_comparison_table.turning_line(run).startswith("In 50 % [40, 60] of 50 short texts with a negation, one word turns")
     unmeasured = _run("sst2/two")
-    assert not refereed.has_referee(unmeasured) and refereed.found_first(unmeasured) == {}
-    assert refereed.method_line(unmeasured, "removal") == ""
+    assert not exact_comparison_table.has_referee(unmeasured) and exact_comparison_table.found_first(unmeasured) == {}
+    assert exact_comparison_table.method_line(unmeasured, "removal") == ""
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.1, 0.3, "holds"), (-0.3, -0.1, "fails"), (-0.1, 0.1, "open")])
@@ -278,7 +278,7 @@ def test_interactions_are_judged_in_three_directions(stored: Callable[[pd.DataFr
 
 
 def test_methods_that_read_the_table_of_subsets_are_those_that_sample_it() -> None:
-    assert set(refereed.FROM_SUBSETS) == set(referee._FROM_SUBSETS)
+    assert set(exact_comparison_table.FROM_SUBSETS) == set(exact_comparison._FROM_SUBSETS)
 
 
 def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +301,7 @@ def test_the_shipped_tables_are_of_shipped_runs() -> None:
     known = {run.name: run.digest for run in study_runs([SHIPPED]).runs}
     if not known:
         pytest.skip("checkpoints/ is empty")
-    table = tables.read_measured(refereed.TABLE)
+    table = tables.read_measured(exact_comparison_table.TABLE)
     assert {(row.run, row.digest) for row in table[["run", "digest"]].drop_duplicates().itertuples()} <= set(known.items())
     shares = table[table["metric"].isin(["first", "signs", "reached"])]
     assert shares["value"].between(0, 1).all() and (shares["low"] <= shares["value"]).all() and (shares["value"] <= shares["high"]).all()
@@ -319,11 +319,11 @@ def test_a_run_of_the_user_keeps_its_comparison(
     (tmp_path / "mine.csv").write_text("text,label\na warm and clever song,positive\nwhat a dull soup it was,negative\n", encoding="utf-8")
     printed = CliRunner().invoke(main, ["referee", "toy/ndt-unit-2", "--data", str(tmp_path / "mine.csv"), "--sample", "2"])
     assert printed.exit_code == 0 and "2 short texts" in printed.output, printed.output
-    assert not refereed.has_referee(find("toy/ndt-unit-2"))
+    assert not exact_comparison_table.has_referee(find("toy/ndt-unit-2"))
     stored = CliRunner().invoke(main, ["referee", "toy/ndt-unit-2", "--sample", "5", "--seed", "3"])
     assert stored.exit_code == 0, stored.output
     run = find("toy/ndt-unit-2")
-    assert set(refereed.methods_of(run)["seed"]) == {3} and refereed.rows_asked(run) == "toy"
-    assert {"removal", "gradient", "received"} <= set(refereed.found_first(run)) and refereed.headline(run)
+    assert set(exact_comparison_table.methods_of(run)["seed"]) == {3} and exact_comparison_table.rows_asked(run) == "toy"
+    assert {"removal", "gradient", "received"} <= set(exact_comparison_table.found_first(run)) and exact_comparison_table.headline(run)
     assert draw("toy/ndt-unit-2", "referee-curves").frame["probability"].between(0, 1).all()
     assert set(draw("toy/ndt-unit-2", "referee", metric="error").frame["metric"]) == {"error"}

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.analysis.explain import SCORES, Target, available, completeness, ends, explained, margins, others, score, uncertainty, usual
+from sentviz.analysis.explain import SCORES, Target, available, completeness, ends, explained, margins, score, shap_lime, uncertainty, usual
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.gradient_shap import gradient_shap
 from sentviz.analysis.explain.gradients import gradient_x_input, integrate
-from sentviz.analysis.explain.others import kernel_shap, lime
-from sentviz.analysis.explain.parts import part_removal
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap, sampled_values
+from sentviz.analysis.explain.shap_lime import kernel_shap, lime
 from sentviz.analysis.explain.smoothgrad import noisy, smooth_gradient
+from sentviz.analysis.explain.text_parts import part_removal
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
@@ -200,7 +200,7 @@ def test_a_package_that_is_missing_is_named(model: Model, trace: Trace, monkeypa
     """Without shap and lime their scores are not offered, and a call says how to install them."""
     from sentviz.analysis.explain import scores
 
-    for module in (others, scores):
+    for module in (shap_lime, scores):
         monkeypatch.setattr(module, "is_installed", lambda package: False)
     assert not {"kernel-shap", "lime"} & set(available(trace, asking=True))
     with pytest.raises(InputError, match=r"package shap: python -m pip install 'sentviz\[judges\]'"):

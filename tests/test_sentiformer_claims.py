@@ -13,7 +13,7 @@ from experiments.sentiformer.reach import seen_whole
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import holm
 from sentviz.errors import InputError
-from sentviz.papers.sentiformer import PAPER, measured, prints
+from sentviz.papers.sentiformer import PAPER, measured, printed_tables
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings, worded
@@ -101,7 +101,7 @@ def test_its_own_tables_rewritten(
     statement: str, name: str, holds: list[tuple[float, ...]], fails: list[tuple[float, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Table I by data set, BERT-base at 70 everywhere; table II by variant."""
-    stored = prints.table(name)
+    stored = printed_tables.table(name)
     for rows, verdict in ((holds, "holds"), (fails, "fails")):
         for row in rows:
             frame = stored.copy()
@@ -112,7 +112,7 @@ def test_its_own_tables_rewritten(
                 frame.loc[frame["model"] == "SentiFormer", columns] = row
             else:
                 frame["sst5_accuracy_pct"] = row
-            monkeypatch.setattr(prints, "table", lambda _name, frame=frame: frame.copy())
+            monkeypatch.setattr(printed_tables, "table", lambda _name, frame=frame: frame.copy())
             assert judge(statement, []).verdict == verdict, row
 
 

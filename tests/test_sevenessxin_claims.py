@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.papers.sevenessxin import PAPER, claims, measured, prints
+from sentviz.papers.sevenessxin import PAPER, claims, measured, printed_tables
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
 from sentviz.papers.sevenessxin.presets import EPOCHS, ROPE, SIZES, VERSIONS
 from sentviz.papers.sevenessxin.study import by_epochs
@@ -35,7 +35,7 @@ def seeds(root: Path, wrong: dict[str, int], n: int = 2) -> list[Run]:
 
 def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
     base, variant = next(((name.removesuffix(f"-{each}"), each) for each in (*EPOCHS, *SIZES) if name.endswith(f"-{each}")), (name, ""))
-    return made_seeds(root, prints.DATASET, base, n, wrong=wrong, variant=variant)
+    return made_seeds(root, printed_tables.DATASET, base, n, wrong=wrong, variant=variant)
 
 
 def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_gains_counted_in_table_and_log(up: int, logged: int, verdict: str, monk
         rows = [(v, 0.8) for v in VERSIONS] + [(f"{v}-{ROPE}", 0.81 if i < gaining else 0.8) for i, v in enumerate(VERSIONS)]
         return pd.DataFrame([*rows, ("probe", 0.9)], columns=["model", "accuracy"])
 
-    monkeypatch.setattr(prints, "table", table)
+    monkeypatch.setattr(printed_tables, "table", table)
     finding = judge("RoPE", [], "its own tables")
     assert (
         finding.verdict == verdict
@@ -93,7 +93,7 @@ def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: 
     """The best version must lead by more than chance allows on 160,000 tweets (0.28 points at 80 %) in table and log; V2 is not counted."""
     ahead = dict(zip(("results", "log"), leads, strict=True))
     rows = {name: [(BEST, 0.8 + lead), ("7ess-v1", 0.8), ("7ess-v2", 0.7)] for name, lead in ahead.items()}
-    monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows[name], columns=["model", "accuracy"]))
+    monkeypatch.setattr(printed_tables, "table", lambda name: pd.DataFrame(rows[name], columns=["model", "accuracy"]))
     finding = judge("V6", [], "its own tables")
     assert finding.verdict == verdict
     if verdict != "fails":
@@ -268,7 +268,7 @@ def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_what_scarcity_costs_in_the_table(lags: tuple[float, float], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """V5 behind V1 in both phases: about five points is from four to six."""
     rows = [(f"7ess-v{v}{phase}", 0.8 - lag * (v == 5)) for phase, lag in zip(("", f"-{ROPE}"), lags, strict=True) for v in (1, 5)]
-    monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows, columns=["model", "accuracy"]))
+    monkeypatch.setattr(printed_tables, "table", lambda name: pd.DataFrame(rows, columns=["model", "accuracy"]))
     finding = judge("A sixteenth", [], "its own tables")
     assert finding.verdict == verdict and [name for name, _ in finding.parts] == ["phase 1", "phase 2"]
     assert all(f"{100 * lag:.1f} points" in part.evidence for lag, (_, part) in zip(lags, finding.parts, strict=True))
@@ -277,7 +277,7 @@ def test_what_scarcity_costs_in_the_table(lags: tuple[float, float], verdict: st
 @pytest.mark.parametrize(("printed", "verdict"), [(0.8, "holds"), (0.804, "holds"), (0.81, "fails"), (0.79, "fails")])
 def test_the_matrix_beside_the_printed_accuracy(printed: float, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """75 and 85 % of two classes of one size are 80 % right in all."""
-    monkeypatch.setattr(prints, "FIGURE_5", {"negative": 0.75, "positive": 0.85})
+    monkeypatch.setattr(printed_tables, "FIGURE_5", {"negative": 0.75, "positive": 0.85})
     row = {"model": BEST, "accuracy": printed, "precision_positive": 0.77}
-    monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame([row]))
+    monkeypatch.setattr(printed_tables, "table", lambda name: pd.DataFrame([row]))
     assert judge("The matrix", [], "its own tables").verdict == verdict

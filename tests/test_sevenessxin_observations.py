@@ -15,7 +15,7 @@ import pytest
 from experiments.sevenessxin import cloud_words
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.testset.word_counts import Counts, stop_words, wordcloud_stop_words
-from sentviz.papers.sevenessxin import measured, observations, prints
+from sentviz.papers.sevenessxin import measured, observations, printed_tables
 from sentviz.papers.sevenessxin.claims import CLAIMS
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant
@@ -32,10 +32,10 @@ def judge(statement: str, runs: list[Run] | None = None, against: str = "runs he
 
 def rewrite(monkeypatch: pytest.MonkeyPatch, accuracy: Callable[[str], float], **columns: Callable[[str], float]) -> None:
     """Put made-up numbers in table II, by preset."""
-    frame = prints.table("results")
+    frame = printed_tables.table("results")
     for name, values in {"accuracy": accuracy, **columns}.items():
         frame[name] = [values(model) for model in frame["model"]]
-    monkeypatch.setattr(prints, "table", lambda name: frame.copy())
+    monkeypatch.setattr(printed_tables, "table", lambda name: frame.copy())
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_peaks_of_importance(first: tuple[float, ...], peak: tuple[bool, ...], m
     def load(run: Any) -> Any:
         def trace(text: str) -> Any:
             tokens = text.replace(",", "").lower().split()
-            kind = next(kind for kind, sentence in prints.SENTENCES.items() if sentence == text)
-            row = np.array([first[int(run.name)] if token in prints.PEAKS[kind] else 0.1 for token in tokens])
+            kind = next(kind for kind, sentence in printed_tables.SENTENCES.items() if sentence == text)
+            row = np.array([first[int(run.name)] if token in printed_tables.PEAKS[kind] else 0.1 for token in tokens])
             return SimpleNamespace(tokens=tokens, map=lambda layer: np.stack([row] * len(tokens)), label="positive")
 
         return SimpleNamespace(trace=trace)

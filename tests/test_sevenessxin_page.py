@@ -20,7 +20,7 @@ from sentviz.figures.attention import token_importance
 from sentviz.figures.encoder_schema import encoder_schema
 from sentviz.figures.learning import learning_curve
 from sentviz.gallery.subjects import Runs, Study
-from sentviz.papers.sevenessxin import PAPER, prints
+from sentviz.papers.sevenessxin import PAPER, printed_tables
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
 from sentviz.papers.sevenessxin.tables import log
@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         splits = made_up.use_toy_data(patch)
         patch.setattr("sentviz.data.datasets.load_split", lambda name, split: splits[split])
-        common: dict[str, Any] = {"dataset": prints.DATASET, "shape": SMALL, "select": "f1_positive", "example": "so good"}
+        common: dict[str, Any] = {"dataset": printed_tables.DATASET, "shape": SMALL, "select": "f1_positive", "example": "so good"}
         for name in NAMES:
             train(made_up.toy_recipe(name, **common), root, progress=False)
         train(made_up.toy_recipe("7ess-v1", variant="5k", rows=20, **common), root, progress=False)
@@ -63,12 +63,16 @@ def small_runs(trained: Path) -> list[Run]:
 
 def test_the_printed_tables_are_the_papers() -> None:
     """A few cells by hand, and what an F1 must be of its precision and recall."""
-    frame = prints.table("results").set_index("model")
+    frame = printed_tables.table("results").set_index("model")
     assert frame.loc["7ess-v6-rope", "accuracy"] == 0.8313 and frame.loc["7ess-v5", "f1_positive"] == 0.7821 and len(frame) == 20
     mean = 2 * frame["precision_positive"] * frame["recall_positive"] / (frame["precision_positive"] + frame["recall_positive"])
     assert (mean - frame["f1_positive"]).abs().max() < 6e-4
-    values = prints.values("sentiment140", "7ess-v1").set_index("name")["value"]
-    assert values["accuracy"] == 0.8232 and prints.values("sst2", "7ess-v1").empty and prints.values("sentiment140", "cnn").empty
+    values = printed_tables.values("sentiment140", "7ess-v1").set_index("name")["value"]
+    assert (
+        values["accuracy"] == 0.8232
+        and printed_tables.values("sst2", "7ess-v1").empty
+        and printed_tables.values("sentiment140", "cnn").empty
+    )
 
 
 def test_the_log_differs_where_it_is_said_to() -> None:
@@ -269,7 +273,7 @@ def test_importance_is_drawn_beside_an_even_share() -> None:
 @pytest.mark.exhaustive
 def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None:
     """The encoder has the sizes of the run that is asked for; a version that is not installed is named with its command."""
-    study = Study.of(prints.DATASET, small_runs)
+    study = Study.of(printed_tables.DATASET, small_runs)
     figure = gallery.make("version-schema", study, version="7ess-v1-rope")
     sizes = figure.frame.groupby("part")["sizes"].first()
     assert sizes["Attention"].startswith("2 heads of 8 numbers; RoPE") and sizes["Feed-forward"] == "16 to 16, ReLU, to 16"
@@ -284,17 +288,20 @@ def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None
 @pytest.mark.exhaustive
 def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) -> None:
     """The curves are those of the installed versions of the second phase: of equal epochs, else of equal updates."""
-    study = Study.of(prints.DATASET, small_runs)
+    study = Study.of(printed_tables.DATASET, small_runs)
     figure = gallery.make("version-curves", study)
     assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"} and figure.frame["epoch"].max() == 2
     assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
     assert "7ess-v6-rope-epochs" in figure.source and "by epoch" in figure.caption
     assert figure.caption.endswith(" Not installed: V3 RoPE, V5 RoPE.")
     short = [run for run in small_runs if not run.name.endswith("-epochs")]
-    for drawn in (gallery.make("version-curves", study, equal="updates"), gallery.make("version-curves", Study.of(prints.DATASET, short))):
+    for drawn in (
+        gallery.make("version-curves", study, equal="updates"),
+        gallery.make("version-curves", Study.of(printed_tables.DATASET, short)),
+    ):
         assert "-epochs" not in drawn.source and "by step" in drawn.caption
     with pytest.raises(InputError, match="V5 RoPE, V6 RoPE is installed"):
-        gallery.make("version-curves", Study.of(prints.DATASET, []))
+        gallery.make("version-curves", Study.of(printed_tables.DATASET, []))
 
 
 def test_every_live_item_of_one_version_is_exported(small_runs: list[Run]) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from sentviz.data.datasets import Split
 from sentviz.errors import RunError
-from sentviz.papers.studies import standing as module
-from sentviz.papers.studies.standing import (
+from sentviz.papers.studies import cross_domain as module
+from sentviz.papers.studies.cross_domain import (
     BASELINES,
     COLUMNS,
     EVERY,

@@ -14,7 +14,7 @@ from sentviz.analysis.evaluation import areas_drawn, auc_of_counts, count_draws,
 from sentviz.analysis.seeds import half_width, pooled_noise, standard_error
 from sentviz.errors import InputError, RunError
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
-from sentviz.papers.studies.against import Comparison, in_points, minus, mixed, seeded
+from sentviz.papers.studies.compare_configurations import Comparison, in_points, minus, mixed, seeded
 from sentviz.papers.studies.means import combined, means, predictions
 from sentviz.papers.studies.seeds import seed_noise
 from tests.studies import N, made_run, made_seeds

@@ -13,7 +13,7 @@ import torch
 
 from sentviz.analysis.explain import SCORES, explained, score
 from sentviz.analysis.explain.flow import value_weighted_maps
-from sentviz.analysis.maps import longmap
+from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.heads import of_trace
@@ -195,7 +195,7 @@ def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
             wanted = by_hand(tilted, layer, head)
             np.testing.assert_allclose(with_maps.map(layer, head), wanted, atol=1e-5)
             np.testing.assert_allclose(lean.map(layer, head), wanted, atol=1e-5)
-            np.testing.assert_allclose(longmap.map_of_trace(lean, layer, head, band_bytes=1).read(2, 6)[0], wanted[2:6], atol=1e-5)
+            np.testing.assert_allclose(coarse_map.map_of_trace(lean, layer, head, band_bytes=1).read(2, 6)[0], wanted[2:6], atol=1e-5)
             for source in (with_maps, lean, TEXT):
                 arithmetic = cell(tilted, source, layer, head, 4, 6)
                 assert arithmetic.attention == pytest.approx(wanted[4, 6], abs=1e-5)

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import sentviz
-from app.views.papers import own, proposition
+from app.views.papers import paper_parts, proposition
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.figures.colours import palette
 from sentviz.papers.sentiformer import solvers
@@ -184,7 +184,7 @@ def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
     page_text = words(app).replace("\\", "")
     assert "by phenomenon" in page_text
     drawn = next(chart.proto.spec for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
-    assert set(re.findall(r"([\w-]+) \(\d+\)", drawn)) == set(own.SHOWN_FAILURES)
+    assert set(re.findall(r"([\w-]+) \(\d+\)", drawn)) == set(paper_parts.SHOWN_FAILURES)
     table = next(each.value for each in app.dataframe if "label" in each.value and "text" in each.value)
     assert len(table) == 30 and set(table["label"]) == {"negative", "positive"}
     for label, predicted in zip(table["label"], table["toy/sentiformer"], strict=True):

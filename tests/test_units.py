@@ -7,7 +7,7 @@ import pytest
 from torch import Tensor
 
 from sentviz.analysis.explain import explained, log_odds, score
-from sentviz.analysis.explain.units import cut, find_units, spaced_words
+from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.gallery import strip
 from sentviz.models.model import Model

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import sentviz
 from sentviz import gallery
-from sentviz.analysis.testset.brought import predictions
+from sentviz.analysis.testset.predictions_file import predictions
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.subset import Subset
 from sentviz.analysis.testset.weak import ALPHA, FEWEST, candidates, exact_p, halves, newcombe, searched, weak_slices

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.analysis.testset import word_counts as lib
-from sentviz.analysis.testset.brought import predictions
+from sentviz.analysis.testset.predictions_file import predictions
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import having
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from app.views.yours import file_part, library_part, model_part, training_part
 from app.views.yours.file_part import with_choices
 from sentviz.data import datasets
-from sentviz.data.mine import add_data
 from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
+from sentviz.data.user_datasets import add_data
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
 from tests.makers import BAD, GOOD, workbook

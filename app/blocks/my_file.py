@@ -13,7 +13,7 @@ from app import cache, visit
 from app.blocks.run_choice import option
 from app.server.queue import turn
 from app.text import md
-from sentviz.analysis.testset.brought import named, text_column
+from sentviz.analysis.testset.predictions_file import named, text_column
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS
 from sentviz.data.labels import AS_FOUND, SCALES, LabelsError, LeftOutError, Reading, ReadingError, ScaleError, check_complete, number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from docsite.papers import shipped
 from docsite.text import plain, table
 from sentviz.data.datasets import info
-from sentviz.papers.studies.against import mixed
+from sentviz.papers.studies.compare_configurations import mixed
 from sentviz.runs.store import Run
 
 

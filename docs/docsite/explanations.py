@@ -9,7 +9,7 @@ from experiments.general import published
 from sentviz.analysis.claim import VERDICT_WORDS, Claim
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
-from sentviz.analysis.explain.refereed import Share, found_first, has_referee, methods_of, rows_asked
+from sentviz.analysis.explain.exact_comparison_table import Share, found_first, has_referee, methods_of, rows_asked
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, Run
 

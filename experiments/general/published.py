@@ -6,10 +6,11 @@ The 20 % of the words with the highest scores (at least one) are absent, or alon
     sufficiency         p(text) - p(the top words alone)           lower is better
     reached             normalised AOPC (`sentviz.analysis.explain.curves`): the mean fall of p if the words are removed in the order of
                         the scores, on the scale from the worst order of the text (0) to the best (1), which is exact: all subsets of
-                        the words are predicted. So it is measured on texts of LEAST to MOST words only (`sentviz.analysis.explain.referee`)
+                        the words are predicted. So it is measured on texts of LEAST to MOST words only
+                        (`sentviz.analysis.explain.exact_comparison`)
 
-Absent words are deleted, masked or padded (`sentviz.analysis.explain.game`). The published numbers are those of the package time_interpret
-(Enguehard 2023, arXiv 2305.15853), which deletes 20 % of the tokens.
+Absent words are deleted, masked or padded (`sentviz.analysis.explain.value_function`). The published numbers are those of the package
+time_interpret (Enguehard 2023, arXiv 2305.15853), which deletes 20 % of the tokens.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from experiments.writing import write
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.curves import deletion, limits, mean_fall
 from sentviz.analysis.explain.exact import subsets
+from sentviz.analysis.explain.exact_comparison import RANDOM, short, word_scores
 from sentviz.analysis.explain.faithfulness import sampled, summary
-from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
-from sentviz.analysis.explain.referee import RANDOM, short, word_scores
 from sentviz.analysis.explain.stored import FOLDER, read_measured
-from sentviz.analysis.explain.units import spaced_words
+from sentviz.analysis.explain.value_function import ABSENT, Bools, Doubles, Game
+from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.datasets import load_split
 from sentviz.models.loading import load
 from sentviz.models.model import Model

@@ -1,4 +1,5 @@
-"""Compare the explanations of runs with exact values on the test split, and store what `sentviz.analysis.explain.referee` measures.
+"""Compare the explanations of runs with exact values on the test split, and store what `sentviz.analysis.explain.exact_comparison`
+measures.
 
 `python -m experiments general referee_runs RUN ...` stores the table `referee` in the folder of `sentviz.analysis.explain.stored`; each run
 is stored when it is finished. The table holds numbers and no texts.
@@ -10,8 +11,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from sentviz.analysis.explain.referee import LEAST, MOST, measure
-from sentviz.analysis.explain.refereed import TABLE
+from sentviz.analysis.explain.exact_comparison import LEAST, MOST, measure
+from sentviz.analysis.explain.exact_comparison_table import TABLE
 from sentviz.analysis.explain.stored import measure_named
 from sentviz.analysis.measurements import negations, sample_of
 from sentviz.data.datasets import load_split
@@ -33,7 +34,7 @@ def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
 
 
 def compare_run(run: Run) -> pd.DataFrame:
-    """Compare a run on `short_rows`, as `measure` of `sentviz.analysis.explain.referee`, with the data set in the column rows."""
+    """Compare a run on `short_rows`, as `measure` of `sentviz.analysis.explain.exact_comparison`, with the data set in the column rows."""
     model = load(run)
     sample = sample_of(model)
     data, texts = short_rows(run, sample)

@@ -20,7 +20,7 @@ from sentviz.data import datasets
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.papers.sevenessxin.measured import EMPHASIS
-from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.papers.sevenessxin.printed_tables import DATASET
 from sentviz.runs.store import find
 
 _REPEATED, _CAPITALS = re.compile(r"([A-Za-z])\1{2,}"), re.compile(r"\b[A-Z]{3,}\b")

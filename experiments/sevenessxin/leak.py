@@ -17,7 +17,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets
 from sentviz.data.cleaning import cleaned
 from sentviz.papers.sevenessxin.measured import LEAK_COSTS, LEAK_WORDS, WEEKS
-from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.papers.sevenessxin.printed_tables import DATASET
 
 MOST, LEAST = 15, 100  # words of each side; rows that a word stands in, of both sets together
 

@@ -17,7 +17,7 @@ from sentviz.data import datasets
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.papers.sevenessxin.measured import PADDING
-from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.papers.sevenessxin.printed_tables import DATASET
 from sentviz.runs.calibration import softmax
 from sentviz.runs.store import find
 

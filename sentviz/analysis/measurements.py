@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.causal import agreement
 from sentviz.analysis.causal.direction_tables import FILE as DIRECTIONS
 from sentviz.analysis.epochs.measured import files, names
+from sentviz.analysis.explain.exact_comparison_table import FILE as REFEREE
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
-from sentviz.analysis.explain.refereed import FILE as REFEREE
 from sentviz.analysis.maps import gates, heads, specialise
 from sentviz.analysis.testset import leaders
 from sentviz.analysis.testset.groups import RULES
@@ -19,7 +19,7 @@ from sentviz.analysis.testset.leaders import survey
 from sentviz.analysis.testset.word_counts import plain
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
-from sentviz.data.given import is_file
+from sentviz.data.rows_argument import is_file
 from sentviz.errors import InputError
 from sentviz.io.lazy import np, pa, pc, pd
 from sentviz.runs.configs import Capabilities
@@ -106,17 +106,17 @@ def sample_of(model: Model) -> int:
 
 
 def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 0, progress: Progress | None = None) -> pd.DataFrame:
-    """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.referee.measure` returns it.
+    """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.exact_comparison.measure` returns it.
 
     If its states can be replaced and its predictions differ, `sentviz.analysis.causal.agreement.measure` is added.
 
     Args:
         sample: number of texts; 0 = `sample_of`.
     """
-    from sentviz.analysis.explain import referee
+    from sentviz.analysis.explain import exact_comparison
 
     sample = sample or sample_of(model)
-    parts = [referee.measure(model, texts, negations(texts), sample=sample, seed=seed, progress=progress)]
+    parts = [exact_comparison.measure(model, texts, negations(texts), sample=sample, seed=seed, progress=progress)]
     with suppress(InputError):
         parts.append(agreement.measure(model, texts, sample=sample, seed=seed))
     return pd.concat(parts, ignore_index=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sentviz.cli.own import own_model, own_model_options
+from sentviz.cli.rows_options import own_model, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
 
 if TYPE_CHECKING:

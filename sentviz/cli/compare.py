@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sentviz.cli.own import own_model, own_model_options, reading_options
+from sentviz.cli.rows_options import own_model, own_model_options, reading_options
 from sentviz.cli.terminal import command, main
 
 if TYPE_CHECKING:

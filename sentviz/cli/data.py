@@ -60,7 +60,7 @@ def data_add(
     FILE is a csv, tsv, jsonl, json, xlsx or parquet file of texts with labels. The output says how FILE was understood. FILE itself is not
     needed afterwards, and texts stay on this machine.
     """
-    from sentviz.data.mine import add_data
+    from sentviz.data.user_datasets import add_data
 
     titles = [title.strip() for title in classes.split(",") if title.strip()]
     of_labels = dict(title.split("=", 1) for title in titles if "=" in title)
@@ -91,7 +91,7 @@ def data_add(
 @command
 def data_remove(name: str) -> None:
     """Delete your data set mine/NAME. Runs that were trained on it stay."""
-    from sentviz.data.mine import remove_data
+    from sentviz.data.user_datasets import remove_data
 
     click.echo(f"Deleted: {remove_data(name)}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.own import own_model, own_model_options
+from sentviz.cli.rows_options import own_model, own_model_options
 from sentviz.cli.terminal import command, main, target_options
 from sentviz.errors import InputError
 from sentviz.io.documents import read_json

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.own import Given, given_options, reading_options
+from sentviz.cli.rows_options import Given, given_options, reading_options
 from sentviz.cli.terminal import command, main, print_metrics, progress_bar
 from sentviz.io.lazy import pd
 
@@ -76,12 +76,12 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
     With --slices, slices by column, source, length, script, phenomenon, word, cluster of texts, and pairs of them are searched on one half
     of the rows. Those that are weaker than the other rows also on the other half are printed, with intervals.
     """
-    from sentviz.analysis.testset.brought import is_table
+    from sentviz.analysis.testset.predictions_file import is_table
 
     if is_table(inputs.run) and not inputs.data and not inputs.model:
-        from sentviz.analysis.testset.brought import sources
+        from sentviz.analysis.testset.predictions_file import sources
         from sentviz.analysis.testset.subset import Subset
-        from sentviz.cli.judged import print_judged, print_weak, write_mistakes
+        from sentviz.cli.print_rows import print_judged, print_weak, write_mistakes
 
         read = sources(inputs.run, versus, reading=inputs.reading, text=inputs.text, label=inputs.label)
         judged = Subset.parse(among).chosen(*read)
@@ -97,7 +97,7 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
     from sentviz.analysis.evaluation import evaluate as run_evaluation
     from sentviz.analysis.evaluation import metrics
     from sentviz.data import datasets
-    from sentviz.data.given import is_file, labelled_rows
+    from sentviz.data.rows_argument import is_file, labelled_rows
     from sentviz.runs.calibration import tempered
 
     of = inputs.answers()
@@ -117,7 +117,7 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
             return
     from sentviz.analysis.testset.rows import RowsSource, predicted_rows
     from sentviz.analysis.testset.subset import Subset
-    from sentviz.cli.judged import print_judged, print_weak, write_mistakes
+    from sentviz.cli.print_rows import print_judged, print_weak, write_mistakes
 
     shares = tempered(evaluation.probabilities.astype(float), of.calibration)
     columns = {str(name): rows.frame[name].array for name in rows.frame}
@@ -147,7 +147,7 @@ def labels(run: str, data: str, split: str, top: int, text: str, label: str, cla
 
     RUN is a run, or a table with predictions of another program: FILE, or FILE:MODEL. Label errors need the extra `labels` (cleanlab).
     """
-    from sentviz.cli.suspects import print_suspects, rows_to_judge
+    from sentviz.cli.label_errors import print_suspects, rows_to_judge
 
     print_suspects(rows_to_judge(run, data, split, text=text, label=label, reading=reading), top, out)
 
@@ -186,7 +186,7 @@ def referee(inputs: Given, sample: int, split: str, seed: int) -> None:
 
     With --data or --model, the table is printed and not stored.
     """
-    from sentviz.analysis.explain.refereed import FILE
+    from sentviz.analysis.explain.exact_comparison_table import FILE
 
     name, rows, frame = measured("referee", inputs, split, FILE, sample=sample, seed=seed)
     note = "higher is better, except for error; first: share of texts whose most decisive word is named first"

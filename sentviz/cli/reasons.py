@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sentviz.cli.own import Given
+from sentviz.cli.rows_options import Given
 from sentviz.cli.terminal import progress_bar
 
 ROWS = 16  # rows of a part: a stopped command loses the work on one part

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sentviz.cli.own import Given, own_model_options
+from sentviz.cli.rows_options import Given, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.io.lazy import np
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import click
 
-from sentviz.cli.own import own_model, own_model_options
+from sentviz.cli.rows_options import own_model, own_model_options
 from sentviz.cli.terminal import command, main
 from sentviz.errors import InputError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.own import own_model, own_model_options
+from sentviz.cli.rows_options import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
 from sentviz.errors import InputError
 from sentviz.io.lazy import np
@@ -88,8 +88,8 @@ def explain(
     the largest values. To continue a stopped command, run it again.
     """
     if data:
-        from sentviz.cli.own import Given
         from sentviz.cli.reasons import explain_file
+        from sentviz.cli.rows_options import Given
         from sentviz.runs.target import Target
 
         if sentence is not None or edit or change or target != Target() or score != "removal" or absent != "deleted":
@@ -278,7 +278,7 @@ def export(
     if paper is not None:
         export_paper_files(paper, run, out)
         return
-    from sentviz.analysis.testset.brought import is_table
+    from sentviz.analysis.testset.predictions_file import is_table
     from sentviz.export.files import save
     from sentviz.figures.style import Style
     from sentviz.gallery import draw

@@ -164,7 +164,7 @@ def _print_result(run: Run) -> None:
 
 def _in_library(source: str) -> str:
     """Return the name of a data set; a file becomes one in the user's library, and the output says how it was understood."""
-    from sentviz.data.given import in_library
+    from sentviz.data.rows_argument import in_library
 
     name, summary = in_library(source)
     if summary:

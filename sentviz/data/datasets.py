@@ -1,7 +1,7 @@
 """Read the data sets that sentviz knows, the papers' splits of them, and the user's own data sets.
 
-Files are read from ``<root>/<name>/<part>.parquet``; `sentviz.data.fetch.hub` downloads known ones there, `sentviz.data.mine` stores those
-of the user under names that begin with ``mine/``. `sentviz.data.dataset_info` describes each data set.
+Files are read from ``<root>/<name>/<part>.parquet``; `sentviz.data.fetch.hub` downloads known ones there, `sentviz.data.user_datasets`
+stores those of the user under names that begin with ``mine/``. `sentviz.data.dataset_info` describes each data set.
 """
 
 from __future__ import annotations

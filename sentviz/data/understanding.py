@@ -1,6 +1,6 @@
 """Understand a table of labelled texts: its columns, classes and splits, and the rows that are left out.
 
-Nothing is written here: `sentviz.data.mine` stores what `understand` returns.
+Nothing is written here: `sentviz.data.user_datasets` stores what `understand` returns.
 """
 
 from __future__ import annotations

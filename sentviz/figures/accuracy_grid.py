@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sentviz.errors import InputError
-from sentviz.figures.beside import span
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.measured_vs_printed import span
 from sentviz.figures.panels import legend_below, panel_grid, reported_marker, with_interval
 from sentviz.figures.text import as_text
 from sentviz.io.lazy import pd

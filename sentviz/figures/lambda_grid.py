@@ -9,9 +9,9 @@ import numpy as np
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.beside import span
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
+from sentviz.figures.measured_vs_printed import span
 from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker, start_and_end
 from sentviz.figures.text import as_text, subscript
 from sentviz.io.lazy import go, pd

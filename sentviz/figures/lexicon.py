@@ -14,7 +14,7 @@ from sentviz.analysis.maps.injection import Entries, Row, neutral
 from sentviz.data.lexicon import SIDES, sigma
 from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
-from sentviz.figures.bartable import Column, bar_table, row_names
+from sentviz.figures.bar_table import Column, bar_table, row_names
 from sentviz.figures.colours import Palette, Theme, ink_on, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.maps import Floats

@@ -8,7 +8,7 @@ import numpy as np
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic
 from sentviz.errors import InputError
-from sentviz.figures.bartable import Column, bar_table, row_names
+from sentviz.figures.bar_table import Column, bar_table, row_names
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.text import as_text

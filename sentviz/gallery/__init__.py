@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from sentviz.analysis.testset.brought import is_table
+from sentviz.analysis.testset.predictions_file import is_table
 from sentviz.errors import InputError, MissingMapError, SentvizError
 from sentviz.figures.source import Call
 from sentviz.gallery import directions, epochs, explanations, lexicon, patching, points, sentence, testset, training, words  # noqa: F401 - they register their figures
@@ -74,7 +74,7 @@ def draw(name: str | Model, figure: str, *, data: str | Path | pd.DataFrame | No
 
 def _sentence(spec: FigureSpec, model: Model, options: Mapping[str, Any]) -> Sentence:
     """Return the sentence of a model that is open in memory."""
-    from sentviz.models.opened import OpenModel
+    from sentviz.models.in_memory import OpenModel
 
     if not issubclass(spec.of, Sentence):
         of_rows = issubclass(spec.of, Answers)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain import SCORES
+from sentviz.analysis.explain.exact_comparison_table import has_referee, methods_of
 from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
-from sentviz.analysis.explain.refereed import has_referee, methods_of
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure

@@ -295,7 +295,7 @@ class Answers(FigureSubject):
     @classmethod
     def of_file(cls, name: str, *, versus: Sequence[str] = (), threshold: float = -1.0, among: str = "", **options: Any) -> Self:
         """Return the subject of the predictions in a file (FILE or FILE:MODEL), beside those of other models of the file or of runs."""
-        from sentviz.analysis.testset.brought import sources
+        from sentviz.analysis.testset.predictions_file import sources
 
         reading = _reading(options)
         if options:

@@ -71,7 +71,7 @@ def load(
     if tokenizer is not None or head is not None or classes:
         raise InputError("A run of sentviz has its tokenizer, its classes and its head. To search further folders, write folders=...")
     run = source if isinstance(source, Run) else find(source, folders)
-    if isinstance(run, resolve_name("sentviz.models.opened:OpenModel")):
+    if isinstance(run, resolve_name("sentviz.models.in_memory:OpenModel")):
         in_memory: Model = run.opened
         return in_memory
     run = run.at(epoch) if epoch else run

@@ -17,7 +17,7 @@ from sentviz.data import datasets, demo
 from sentviz.data.behaviour import digest
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError, RunError
-from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accuracies, why_not_evaluated
+from sentviz.papers.studies.cross_domain import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import Card, find_base
 from sentviz.runs.registry import papers, printed
 from sentviz.runs.store import WITHOUT_ROWS, Run

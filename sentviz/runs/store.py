@@ -14,7 +14,7 @@ After a measurement (`sentviz.runs.writing.attach`); of a shipped run in the use
 epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch
                        (sentviz.analysis.epochs.measured)
 faithfulness.parquet   explanations compared with random ones (sentviz.analysis.explain.faithfulness)
-referee.parquet        explanations compared with exact values on short texts (sentviz.analysis.explain.referee)
+referee.parquet        explanations compared with exact values on short texts (sentviz.analysis.explain.exact_comparison)
 directions.parquet     directions between the sides, taken away, and probes (sentviz.analysis.causal.direction_tables)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.analysis.maps.heads)
 gates.parquet          words whose gates are shut over a split (sentviz.analysis.maps.gates)

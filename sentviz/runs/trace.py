@@ -24,7 +24,7 @@ from sentviz.errors import InputError, MissingMapError, RunError
 from sentviz.io.lazy import late, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
-from sentviz.runs.evidence import Evidence
+from sentviz.runs.headline_evidence import Evidence
 from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.target import PREDICTED, Target, log_odds
 

@@ -15,9 +15,9 @@ from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.examples import examples_for
-from sentviz.data.given import with_classes
 from sentviz.data.labels import order_of
 from sentviz.data.lexicon import Lexicon
+from sentviz.data.rows_argument import with_classes
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
 from sentviz.io.lazy import torch

@@ -23,7 +23,7 @@ from sentviz.models.protocol import InterventionTensors
 from sentviz.runs.bases import Base, find_base
 from sentviz.runs.configs import EncoderConfig, ModelConfig
 from sentviz.runs.presets import on_base
-from sentviz.training.own import EncoderTask
+from sentviz.training.encoder_task import EncoderTask
 from sentviz.training.recipe import Recipe
 
 ABOVE = ("blocks", "final_norm", "dense", "classifier")  # parts of an encoder above its embeddings

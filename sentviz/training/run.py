@@ -18,7 +18,7 @@ from sentviz.training.task import TrainingTask
 from sentviz.training.trainer import Shown, Trainer
 
 TASKS = {  # `KIND` of a configuration -> training task, if it is not `OwnTask`
-    "encoder": "sentviz.training.own:EncoderTask",
+    "encoder": "sentviz.training.encoder_task:EncoderTask",
     "hardmax": "sentviz.training.hardmax:HardmaxTask",
 }
 
@@ -94,7 +94,7 @@ def completed(
 
 def task_class(kind: str) -> type[TrainingTask]:
     """Return the class that trains models of a kind by a recipe."""
-    cls: type[TrainingTask] = resolve_name(TASKS.get(kind, "sentviz.training.own:OwnTask"))
+    cls: type[TrainingTask] = resolve_name(TASKS.get(kind, "sentviz.training.encoder_task:OwnTask"))
     return cls
 
 

@@ -80,7 +80,7 @@ PACKAGES = {"captum": with_captum, "shap": with_shap, "lime": with_lime, "interp
 
 def main(package: str, folder: str) -> None:
     import sentviz
-    from sentviz.analysis.explain.given import read_scores
+    from sentviz.analysis.explain.foreign_scores import read_scores
     from sentviz.runs.target import Target
 
     warnings.simplefilter("ignore")

@@ -29,7 +29,7 @@ TESTS = {  # module -> the tests that should fall with it
     "sentviz/papers/fused/claims.py": ("test_fused_claims", "test_fused_study"),
     "sentviz/papers/sentiformer/claims.py": ("test_sentiformer_claims",),
     "sentviz/papers/sevenessxin/claims.py": ("test_sevenessxin_claims",),
-    "sentviz/papers/studies/against.py": ("test_study_means", "test_ndt_claims"),
+    "sentviz/papers/studies/compare_configurations.py": ("test_study_means", "test_ndt_claims"),
     "sentviz/analysis/seeds.py": ("test_seeds", "test_study_means", "test_comparison"),
     "sentviz/papers/studies/seeds.py": ("test_seeds", "test_study_means", "test_ndt_claims"),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.analysis.maps.longmap import Packed, Units, WindowVisibility, payload
+from sentviz.analysis.maps.coarse_map import Packed, Units, WindowVisibility, payload
 from sentviz.browser.kit import front
 from sentviz.figures import palette
 from sentviz.figures.text import visible

@@ -13,7 +13,7 @@ from app.text import md
 from sentviz.data import demo
 from sentviz.errors import RunError
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.standing import BASELINES, EVERY, SETS, current, stored_accuracies
+from sentviz.papers.studies.cross_domain import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.store import Run
 
 SHADE = "background-color: rgba(86, 180, 233, 0.18);"

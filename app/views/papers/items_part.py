@@ -13,7 +13,7 @@ from app.text import md, page_theme
 from app.views.papers.blocks import show_table
 from app.views.papers.shared import digests
 from sentviz.figures import Figure, Theme, palette
-from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table
 from sentviz.papers.studies.items import CLAIMS, LIST, listed, makers, measured_items
 from sentviz.runs.items import Kind, plural

@@ -18,7 +18,7 @@ from sentviz.gallery import sourced
 from sentviz.gallery.subjects import Sentence
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS, Answer, answer, encoders, readable
-from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

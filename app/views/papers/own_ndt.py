@@ -20,7 +20,7 @@ from sentviz.papers.ndt.panels import SETTINGS_OF
 from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
 from sentviz.papers.ndt.tables import results as results_table
-from sentviz.papers.studies.against import mixed
+from sentviz.papers.studies.compare_configurations import mixed
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run

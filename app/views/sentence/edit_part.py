@@ -15,7 +15,7 @@ from app.blocks.sentence import head_title, place, sentence_of, show_missing
 from app.text import halves, md
 from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import notices
-from sentviz.analysis.explain.swap import suggestions
+from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.report import report_html

@@ -15,7 +15,7 @@ from app.server.progress import wait
 from app.server.queue import giving_way, is_present, turn
 from app.text import md
 from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
-from sentviz.analysis.explain.game import ABSENT, Absent
+from sentviz.analysis.explain.value_function import ABSENT, Absent
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd

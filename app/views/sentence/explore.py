@@ -13,8 +13,8 @@ from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.analysis.explain import SCORES, answer, available, with_scores
+from sentviz.analysis.explain.exact_comparison_table import found_first, method_line
 from sentviz.analysis.explain.notices import notices
-from sentviz.analysis.explain.refereed import found_first, method_line
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip

@@ -15,9 +15,9 @@ from app.blocks.figure import export_menu, show_figure
 from app.blocks.sentence import map_controls, notebook, place, sentence_of
 from app.components.attention_map import Layer, attention_map, picked
 from app.text import halves, md
-from sentviz.analysis.maps import longmap
+from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.analysis.maps.longmap import HOWS, KINDS, How, Kind, Packed, TokenMap, Units, WindowVisibility
+from sentviz.analysis.maps.coarse_map import HOWS, KINDS, How, Kind, Packed, TokenMap, Units, WindowVisibility
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
@@ -101,12 +101,12 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
 def _map(trace: Trace, run: Run, view: _View) -> None:
     """Draw the map and its arithmetic. A click runs only this part of the page again."""
     try:
-        units = longmap.units(trace, view.kind)
+        units = coarse_map.units(trace, view.kind)
         left, right = halves("map", 1.1, 1.0)
         with left:
             source = _source(trace, view)
             layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
-            sight = longmap.window_visibility(trace, units, view.layer)
+            sight = coarse_map.window_visibility(trace, units, view.layer)
             seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY, sight=sight)
             _below(trace, run, view, units, layers, sight)
         with right:
@@ -116,17 +116,17 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
 
 
 def _source(trace: Trace, view: _View) -> TokenMap:
-    return longmap.map_of_trace(trace, view.layer, view.head, view.component)
+    return coarse_map.map_of_trace(trace, view.layer, view.head, view.component)
 
 
 def _layers(
     source: TokenMap, units: Units, view: _View, window: tuple[int, int, int, int] | None, run: Run
 ) -> tuple[list[Layer], tuple[int, int] | None]:
     """Return the packed map, or an overview and the requested exact part; and the strongest cell if every cell is exact."""
-    if len(units) <= longmap.EXACT_UNITS:
-        exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
+    if len(units) <= coarse_map.EXACT_UNITS:
+        exact = coarse_map.tile(source, units, queries=view.queries, keys=view.keys)
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
-        return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
+        return [(coarse_map.pack(exact), 0, 0, 1)], (int(row), int(column))
     focus = visit.focus()
     key = (view, run.digest, units.labels, focus.change)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
@@ -134,16 +134,16 @@ def _layers(
     layers: list[Layer] = [(averages, 0, 0, block)]
     if window is not None:
         top, bottom, left, right = window
-        part = longmap.tile(
+        part = coarse_map.tile(
             source, units, (top, min(bottom, top + 500)), (left, min(right, left + 500)), queries=view.queries, keys=view.keys
         )
-        layers.append((longmap.pack(part), top, left, 1))
+        layers.append((coarse_map.pack(part), top, left, 1))
     return layers, None
 
 
 def _overview(source: TokenMap, units: Units, view: _View) -> tuple[Packed, int]:
-    averages, block = longmap.overview(source, units, queries=view.queries, keys=view.keys)
-    return longmap.pack(averages), block
+    averages, block = coarse_map.overview(source, units, queries=view.queries, keys=view.keys)
+    return coarse_map.pack(averages), block
 
 
 def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: WindowVisibility | None) -> None:
@@ -158,7 +158,7 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
     ]
     with st.container(horizontal=True, gap="small", wrap=False):
         st.caption(md(" ".join(filter(None, sentences))), width="stretch")
-        if len(units) <= longmap.EXACT_UNITS:
+        if len(units) <= coarse_map.EXACT_UNITS:
             name = file_safe(
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
@@ -184,7 +184,7 @@ def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> 
     drawn = (
         trace
         if view.kind == "tokens"
-        else longmap.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
+        else coarse_map.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
     )
     head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
     figure = heatmap(drawn, view.layer, head, view.component, theme=theme)
@@ -200,7 +200,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Token
         st.markdown("##### Cell arithmetic")
         st.caption("Click a cell of the map to read, in numbers, how its weight is computed.")
         return
-    query, key, note = _token_cell(source, units, longmap.units(trace), at)
+    query, key, note = _token_cell(source, units, coarse_map.units(trace), at)
     head, more = _head(trace, view, query, key)
     of = sentence_of(run, trace)
     arithmetic = of.known["cell", view.layer, head, query, key] = cell(of.model, trace, view.layer, head, query, key)
@@ -217,7 +217,7 @@ def _token_cell(source: TokenMap, units: Units, tokens: Units, at: tuple[int, in
     (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
     if bottom - top == right - left == 1:
         return top, left, ""
-    inside = longmap.tile(source, tokens, (top, bottom), (left, right))
+    inside = coarse_map.tile(source, tokens, (top, bottom), (left, right))
     row, column = np.unravel_index(int(np.abs(inside).argmax()), inside.shape)
     return top + int(row), left + int(column), f"This is the strongest of the {inside.size:,} pairs of tokens in the cell."
 

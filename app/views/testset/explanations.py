@@ -12,8 +12,8 @@ from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
+from sentviz.analysis.explain.exact_comparison_table import has_referee, headline, methods_of, rows_asked, turning_line
 from sentviz.analysis.explain.measured import MAX_WORDS, faithfulness_of, flips_of, has_faithfulness
-from sentviz.analysis.explain.refereed import has_referee, headline, methods_of, rows_asked, turning_line
 from sentviz.gallery.explanations import RANKED
 from sentviz.gallery.subjects import Runs, Study
 from sentviz.io.glossary import tip

@@ -14,14 +14,14 @@ from app.blocks.my_file import read_bytes, read_once
 from app.server.headers import own_machine
 from app.text import md
 from app.views.yours import library_part
-from sentviz.analysis.testset.brought import described
+from sentviz.analysis.testset.predictions_file import described
 from sentviz.data.columns import guess
 from sentviz.data.labels import canonical, in_order
-from sentviz.data.mine import from_file
 from sentviz.data.predictions import NO_MODEL, recognise
 from sentviz.data.texts import is_blank
 from sentviz.data.understanding import MOST_CLASSES, NAMELESS, SHARES, SPLITS, Choices, Understood, understand, usual_names
 from sentviz.data.upload import TextTable
+from sentviz.data.user_datasets import from_file
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 

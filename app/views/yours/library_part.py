@@ -11,8 +11,8 @@ from app.server.headers import own_machine
 from app.text import md
 from app.views.yours import training_part
 from sentviz.data.datasets import datasets, is_own
-from sentviz.data.mine import store
 from sentviz.data.understanding import Understood
+from sentviz.data.user_datasets import store
 from sentviz.errors import SentvizError
 
 ADOPTED = "adopted"  # first part of the names of runs that were made of a model's folder

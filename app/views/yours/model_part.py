@@ -12,7 +12,7 @@ from app import cache, visit
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
-from sentviz.cli.apart import run_apart
+from sentviz.cli.attention_arithmetic import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.errors import SentvizError
 from sentviz.io.paths import home

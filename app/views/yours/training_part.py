@@ -10,7 +10,7 @@ import streamlit as st
 from app import cache
 from app.server.progress import time_left, wait
 from app.text import md
-from sentviz.cli.apart import run_apart
+from sentviz.cli.attention_arithmetic import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.data.datasets import run_group
 from sentviz.errors import Stopped

@@ -7,7 +7,7 @@ class (mean patching, Wang et al. 2022, arXiv 2211.00593). After the embedding, 
 layers, its *state* is patched, which also holds what the word has read from others, and lacks what others have read from it.
 
 `python -m sentviz.analysis.causal.agreement RUN ...` measures runs on their test rows and stores the table `agreement` in the folder of
-`sentviz.analysis.explain.stored`; `methods_of` of `sentviz.analysis.explain.refereed` reads it.
+`sentviz.analysis.explain.stored`; `methods_of` of `sentviz.analysis.explain.exact_comparison_table` reads it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from sentviz.analysis.causal.states import Texts, states
 from sentviz.analysis.explain import SCORES, available, explained
+from sentviz.analysis.explain.exact_comparison import word_scores
+from sentviz.analysis.explain.exact_comparison_table import FROM_SUBSETS, PATCHED
 from sentviz.analysis.explain.expectation import expected_ranks
 from sentviz.analysis.explain.faithfulness import MIN_WORDS, summary
 from sentviz.analysis.explain.judge import Agreement
 from sentviz.analysis.explain.leave_out import words
-from sentviz.analysis.explain.referee import word_scores
-from sentviz.analysis.explain.refereed import FROM_SUBSETS, PATCHED
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
@@ -51,8 +51,8 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = 200, seed: int 
         sample: number of texts. seed: of the sample.
         progress: called with (done, sample) after each text.
     Frame:
-        as `sentviz.analysis.explain.referee.measure`. Metrics: METRICS, Spearman's rank correlation of the sizes of scores and effects;
-        with "-ranks", the correlation with signs, for methods that have a sign.
+        as `sentviz.analysis.explain.exact_comparison.measure`. Metrics: METRICS, Spearman's rank correlation of the sizes of scores and
+        effects; with "-ranks", the correlation with signs, for methods that have a sign.
     """
     if "state" not in model.capabilities.replaces:
         raise InputError(f"{model.name} has no states of tokens that can be replaced: patching needs a transformer.")
@@ -96,7 +96,7 @@ def mean_states(model: Model, texts: Sequence[str]) -> dict[str, Floats]:
 def effects_of(model: Model, trace: Trace, means: Floats, players: Sequence[Word]) -> Floats:
     """Return the fall of the log-odds if a mean state stands in for the states of each word, (2, words)."""
 
-    from sentviz.models.copies import logits_of_copies
+    from sentviz.models.batched_replacements import logits_of_copies
     from sentviz.models.protocol import Replacement
 
     tokens = torch.tensor([i for player in players for i in player.indices])

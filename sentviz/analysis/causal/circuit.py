@@ -206,7 +206,7 @@ class _Half:
 def losses_of_pair(pair: Pair, outside: Bools) -> Floats:
     """Return the loss of each set of replaced parts (S, L, H + 1) in one pair, (S,)."""
 
-    from sentviz.models.copies import logits_of_copies
+    from sentviz.models.batched_replacements import logits_of_copies
     from sentviz.models.protocol import Replacement
 
     a, b = (torch.from_numpy(x) for x in pair.aligned)

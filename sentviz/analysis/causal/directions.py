@@ -277,7 +277,7 @@ class Directions:
             norm, share (of the mean norm of the states), label, one probability per class.
         """
 
-        from sentviz.models.copies import logits_of_copies
+        from sentviz.models.batched_replacements import logits_of_copies
         from sentviz.models.protocol import Replacement
 
         u, mean = torch.from_numpy(self.at(way, depth)).float(), float(self.norms[depth])

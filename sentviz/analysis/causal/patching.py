@@ -375,7 +375,7 @@ class Pair:
             groups: aligned tokens of each place along the last axis of `cells`; None if there is no such axis and all are replaced.
         """
 
-        from sentviz.models.copies import logits_of_copies
+        from sentviz.models.batched_replacements import logits_of_copies
         from sentviz.models.protocol import Replacement
 
         (record, own_logits), donor = self._sides

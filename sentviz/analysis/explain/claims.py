@@ -1,6 +1,6 @@
 """Three claims about explanation methods, tested on the stored comparisons with exact values of six runs.
 
-The tests read `sentviz.analysis.explain.refereed`; they need neither torch nor data.
+The tests read `sentviz.analysis.explain.exact_comparison_table`; they need neither torch nor data.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
-from sentviz.analysis.explain.refereed import NEGATED, has_referee, methods_of
+from sentviz.analysis.explain.exact_comparison_table import NEGATED, has_referee, methods_of
 from sentviz.analysis.explain.scores import SCORES
 from sentviz.runs.store import Run
 

@@ -32,13 +32,13 @@ import numpy.typing as npt
 from sentviz.analysis.explain.bigrams import Bigrams, hashed, read_words
 from sentviz.analysis.explain.gradients import along
 from sentviz.analysis.explain.leave_out import removal
-from sentviz.analysis.explain.swap import in_case, whole_words
-from sentviz.analysis.explain.units import spaced_words
+from sentviz.analysis.explain.word_groups import spaced_words
+from sentviz.analysis.explain.word_swaps import in_case, whole_words
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
 from sentviz.models.budget import Spent
 from sentviz.runs.calibration import softmax
-from sentviz.runs.evidence import MOST, Edit, Flip
+from sentviz.runs.headline_evidence import MOST, Edit, Flip
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 

@@ -25,12 +25,12 @@ from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.stored import rows_of
-from sentviz.analysis.explain.units import find_units, spaced_words
+from sentviz.analysis.explain.word_groups import find_units, spaced_words
 from sentviz.data.examples import examples_for
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
-from sentviz.runs.evidence import Chance, Evidence, Flip
+from sentviz.runs.headline_evidence import Chance, Evidence, Flip
 from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace

@@ -17,7 +17,7 @@ from sentviz.analysis.explain import explained, spearman
 from sentviz.analysis.explain.curves import normalised_fall, probabilities
 from sentviz.analysis.explain.exact import Exact, exact
 from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_chance
-from sentviz.analysis.explain.given import Fitted, fit, read_scores
+from sentviz.analysis.explain.foreign_scores import Fitted, fit, read_scores
 from sentviz.errors import InputError
 from sentviz.io.lazy import stats
 from sentviz.runs.target import PREDICTED, Target

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.maps.longmap import Units, merged, units
+from sentviz.analysis.maps.coarse_map import Units, merged, units
 from sentviz.errors import InputError, MissingMapError
 from sentviz.runs.trace import Trace
 

@@ -27,7 +27,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     The trace's interventions stay in effect.
     """
 
-    from sentviz.models.copies import logits_of_copies
+    from sentviz.models.batched_replacements import logits_of_copies
     from sentviz.models.protocol import Replacement
 
     has = model.capabilities

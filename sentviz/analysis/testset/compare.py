@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.analysis.testset.brought import in_columns, text_column
 from sentviz.analysis.testset.comparison import Comparison, compare_rows
+from sentviz.analysis.testset.predictions_file import in_columns, text_column
 from sentviz.analysis.testset.rows import Rows, RowsSource, answered, predicted
 from sentviz.analysis.testset.speed import timed
 from sentviz.data import datasets
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
-from sentviz.data.given import of_classes, with_classes
 from sentviz.data.labels import AS_FOUND, Reading, ReadingError
-from sentviz.data.mine import read
+from sentviz.data.rows_argument import of_classes, with_classes
 from sentviz.data.upload import labelled
+from sentviz.data.user_datasets import read
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import pd
 from sentviz.runs.catalog import same_configuration

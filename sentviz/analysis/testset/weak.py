@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import holm, wilson
-from sentviz.analysis.testset.brought import is_table, sources
 from sentviz.analysis.testset.clusters import divided, usual_number
 from sentviz.analysis.testset.facets import masks
+from sentviz.analysis.testset.predictions_file import is_table, sources
 from sentviz.analysis.testset.rows import Rows, stored, with_texts
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset

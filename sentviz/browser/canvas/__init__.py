@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.explain import SCORES, deviation, ends
 from sentviz.analysis.explain.leave_out import words
-from sentviz.analysis.maps.longmap import Packed, pack
+from sentviz.analysis.maps.coarse_map import Packed, pack
 from sentviz.browser.packing import digest, marked, palettes, short
 from sentviz.browser.page import standalone
 from sentviz.errors import InputError

@@ -20,7 +20,7 @@ from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import BASES
 
 if TYPE_CHECKING:
-    from sentviz.models.grid import Coded
+    from sentviz.models.quantized_weights import Coded
 
 MOST = 45_000_000  # maximum bytes of a file of weights
 SOURCE_FILES = ("config.json", "model.safetensors", "tokenizer.json")  # files of a pretrained encoder that are read
@@ -46,7 +46,7 @@ def weights_of(base: Base) -> Iterator[tuple[str, torch.Tensor | Coded]]:
     """
     from safetensors import SafetensorError, safe_open
 
-    from sentviz.models.grid import Coded
+    from sentviz.models.quantized_weights import Coded
 
     for file in base.card["files"]:
         if not file.endswith(".safetensors"):
@@ -156,8 +156,8 @@ def add_base(
     """
     from safetensors.torch import save_file
 
-    from sentviz.models.grid import code, exact
     from sentviz.models.pretrained.checkpoint import read_checkpoint
+    from sentviz.models.quantized_weights import code, exact
 
     if not name or Path(name).name != name or name.startswith("."):
         raise InputError(f"A base cannot be called {name!r}. Its name must be a file name that does not begin with a dot.")

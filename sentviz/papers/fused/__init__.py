@@ -116,8 +116,8 @@ PAPER = Paper(
                     ),
                     TextBlock(
                         "Section 6 is about a [CLS] that the classifier reads. It does in the small encoder from scratch, and in the runs"
-                        " `e5-from-cls` of multilingual E5 on NSMC. The classifiers of the other runs on E5 and of MiniLM read the mean of all"
-                        " tokens, so claims on [CLS] are not judged on them."
+                        " `e5-from-cls` of multilingual E5 on NSMC. The classifiers of the other runs on E5 and of MiniLM read the mean of"
+                        " all tokens, so claims on [CLS] are not judged on them."
                     ),
                     FigureBlock("cls-lines"),
                     OwnBlock("fused-sentence"),

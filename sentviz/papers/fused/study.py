@@ -19,8 +19,8 @@ from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.heads import FILE
 from sentviz.io.lazy import pd
 from sentviz.papers.fused.presets import MODELS
-from sentviz.papers.studies import collected
-from sentviz.papers.studies.against import compared, in_points, mixed
+from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
 from sentviz.runs.store import Run
 
 FOLDER = Path(__file__).parent / "printed"
@@ -183,7 +183,7 @@ def configurations(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) ->
     A setting has one name for all encoders: "cls-xia" is the key of the runs `cls-xia`, `e5-xia` and `minilm-xia`.
     """
     names = {encoder + setting.removeprefix(BASE): setting for setting in MODELS}
-    return {names[name]: seeds for name, seeds in collected.configurations(runs, dataset, tuple(names)).items()}
+    return {names[name]: seeds for name, seeds in by_configuration.configurations(runs, dataset, tuple(names)).items()}
 
 
 def reads_mean(runs: Iterable[Run], dataset: str, encoder: str) -> str:

@@ -18,7 +18,7 @@ from sentviz.io.lazy import pd, stats
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax import study
 from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, WANTED, by_setting, counted, row_name, row_of
-from sentviz.papers.studies.against import corrected, in_percent, in_points, mixed, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import corrected, in_percent, in_points, mixed, p_of_all, seeded
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sentviz.papers.studies.item_types import Maker, PaperItem
 
 
-@figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
+@figure("hardmax-accuracy", "Test accuracy by dimension", Study, "measured_vs_printed:measured_beside_printed")
 def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code."""
-    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.figures.measured_vs_printed import measured_beside_printed
 
     every_run = [run for by_d in by_setting(of.runs).values() for seeds in by_d.values() for run in seeds]
     if not every_run:

@@ -101,5 +101,5 @@ PAPER = Paper(
     makers="sentviz.papers.ndt.tables:MAKERS",
     figures="sentviz.papers.ndt.figures",
     answers="sentviz.papers.ndt.answer:answers",
-    printed="sentviz.papers.ndt.prints:values",
+    printed="sentviz.papers.ndt.printed_tables:values",
 )

@@ -19,7 +19,7 @@ from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctne
 from sentviz.io.lazy import stats
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import best_ndt, configurations
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 from sentviz.papers.studies.means import predictions
 from sentviz.papers.studies.rates import with_rates
 from sentviz.runs.store import Run

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import CONTROL, printed_name
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 
 COLUMNS = {"precision": "Precision", "f1": "F1"}
 AVERAGES = ("weighted", "macro", "positive")
@@ -27,7 +27,7 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     Args:
         measured: as `sentviz.papers.ndt.study.summary` returns it.
     """
-    table = prints.table("classification")
+    table = printed_tables.table("classification")
     table = table[table["dataset"] == printed_name(dataset)]
     wide = measured[measured["model"] != CONTROL].pivot(index="model", columns="metric", values="value")
     rows = []

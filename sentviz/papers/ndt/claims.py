@@ -15,7 +15,7 @@ from sentviz.io.lazy import pd, stats
 from sentviz.papers.ndt import auc, our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, best_on_validation, configurations, controlled_lambdas, tested
-from sentviz.papers.studies.against import corrected, minus, mixed, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import corrected, minus, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 
 DEEP = 2  # layer, counted from 1, in which the paper says that lambda grows
 UNBOUNDED = ("nonneg", "free")

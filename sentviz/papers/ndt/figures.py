@@ -42,9 +42,9 @@ def _rows(split: str) -> str:
     return "" if split == "test" else ", official test"
 
 
-@figure("accuracy-beside-print", "Measured and reported values", Study, "beside:measured_beside_printed", sets=_sets)
+@figure("accuracy-beside-print", "Measured and reported values", Study, "measured_vs_printed:measured_beside_printed", sets=_sets)
 def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
-    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.figures.measured_vs_printed import measured_beside_printed
 
     used, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import printed_name
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
@@ -23,7 +23,7 @@ BATCHES = {"imdb": 391, "sst2": 160, "yelp_full": 411}  # the paper's number of 
 
 def printed_milliseconds(dataset: str) -> dict[str, float]:
     """Return the reported milliseconds per batch by configuration; a row for all ranges of lambda has the name of [0,1]."""
-    table = prints.table("inference_ms_per_batch")
+    table = printed_tables.table("inference_ms_per_batch")
     table = table[table["dataset"] == printed_name(dataset)]
     return {
         row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["milliseconds"])

@@ -9,9 +9,9 @@ import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, decide, settled
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import DATASETS, printed_name
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 from sentviz.runs.store import Run
 
 BINARY, FINE_GRAINED = ("imdb", "sst2"), "yelp_full"  # the data sets that section IV-H2 compares; it does not name Twitter
@@ -21,7 +21,7 @@ WEAK = 0.25  # silhouette up to which Kaufman and Rousseeuw (1990) see no substa
 
 def _values(name: str, dataset: str, column: str) -> pd.Series[float]:
     """Return a column of a printed table on a data set, by configuration."""
-    frame = prints.table(name)
+    frame = printed_tables.table(name)
     values: pd.Series[float] = frame[frame["dataset"] == printed_name(dataset)].set_index("model")[column].astype(float)
     return values
 
@@ -112,7 +112,7 @@ def judge_unit_is_best(*_: object) -> Finding:
 
 def judge_order_of_silhouettes(*_: object) -> Finding:
     """Test whether, in each configuration, the printed silhouette is highest on SST-2 and lowest on Yelp."""
-    frame = prints.table("silhouette").pivot(index="model", columns="dataset", values="silhouette").astype(float)
+    frame = printed_tables.table("silhouette").pivot(index="model", columns="dataset", values="silhouette").astype(float)
     highest, lowest = int((frame.idxmax(axis=1) == "sst2").sum()), int((frame.idxmin(axis=1) == "yelp").sum())
     return settled(
         highest == lowest == len(frame), f"highest on SST-2 in {highest}, lowest on Yelp in {lowest} of {len(frame)} configurations"
@@ -133,7 +133,7 @@ def judge_highest_auc(dataset: str, _: Sequence[Run]) -> Finding:
 
 def judge_positive_only_on_sst2(*_: object) -> Finding:
     """Test whether printed lambdas under [-1,1] are positive in layer 2 on SST-2, and nowhere else."""
-    frame = prints.table("lambdas")
+    frame = printed_tables.table("lambdas")
     frame = frame[frame["constraint"] == "[-1,1]"]
     there = (frame["dataset"] == "sst2") & (frame["layer"] == 2)
     positive = frame["lambda"] > 0
@@ -152,7 +152,7 @@ def judge_time_grows(dataset: str, _: Sequence[Run]) -> Finding:
 
 
 def _values_by_components(dataset: str) -> list[float]:
-    frame = prints.table("inference_ms_per_batch")
+    frame = printed_tables.table("inference_ms_per_batch")
     rows = frame[(frame["dataset"] == printed_name(dataset)) & (frame["family"] == "ndt")].sort_values("components")
     return [float(value) for value in rows["milliseconds"]]
 

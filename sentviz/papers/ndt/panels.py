@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best, settings_of
 from sentviz.papers.studies.means import predictions
 from sentviz.runs.naming import CHANGES
@@ -90,7 +90,7 @@ def rocs(runs: Iterable[Run], *, best: bool = False, seed: int = 0) -> pd.DataFr
     every = list(runs)
     parts = [
         _curves(run, run.digest, seed).assign(
-            row=row, panel=DATASETS[dataset], printed=prints.auc(printed_name(dataset), run.configuration)
+            row=row, panel=DATASETS[dataset], printed=printed_tables.auc(printed_name(dataset), run.configuration)
         )
         for row, model in (("DT", "diff"), ("best NDT", "ndt"))
         for dataset, run in panel_runs(every, model, best=best).items()
@@ -155,7 +155,9 @@ def lambda_frames(runs: Iterable[Run], dataset: str, *, settings: bool = False) 
         over_seeds = over_seeds[over_seeds["seeds"] == over_seeds["seeds"].max()]
         parts.append(over_seeds.assign(model=model, constraint=column, components=components))
         marks.append(
-            prints.lambdas(printed_name(dataset), SETTINGS_OF if settings else model).assign(constraint=column, components=components)
+            printed_tables.lambdas(printed_name(dataset), SETTINGS_OF if settings else model).assign(
+                constraint=column, components=components
+            )
         )
     columns = ["model", "constraint", "components", "layer", "component", "step", "value", "low", "high"]
     columns += ["change", "change_low", "change_high", "seeds"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, Verdict, decide, settled
 from sentviz.io.lazy import pd, stats
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import printed_name
-from sentviz.papers.studies.against import minus
+from sentviz.papers.studies.compare_configurations import minus
 from sentviz.runs.store import Run
 
 LEVEL = 0.05  # significance level
@@ -19,7 +19,7 @@ LEVEL = 0.05  # significance level
 
 def _rows(table: str, dataset: str) -> pd.DataFrame:
     """Return the rows of a printed table that are about a data set."""
-    frame = prints.table(table)
+    frame = printed_tables.table(table)
     return frame[frame["dataset"] == printed_name(dataset)]
 
 
@@ -61,7 +61,7 @@ def judge_printed_range(dataset: str, _: Sequence[Run], *, points: float) -> Fin
 
 def judge_growth_with_depth(dataset: str, _: Sequence[Run]) -> Finding:
     """Test whether each lambda is larger in layer 2: for unbounded variants on one data set, for all variants if `dataset` is empty."""
-    frame = prints.table("lambdas")
+    frame = printed_tables.table("lambdas")
     if dataset:
         frame = _rows("lambdas", dataset)
         frame = frame[frame["constraint"].isin(["[0,inf)", "(-inf,inf)"])]
@@ -79,7 +79,7 @@ def _falling(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Hashable, .
 
 def judge_fall_with_component(*_: object) -> Finding:
     """Test whether the size of lambda falls with the component index in every printed row."""
-    falling = list(_falling(prints.table("lambdas"), ["dataset", "model", "layer"]).values())
+    falling = list(_falling(printed_tables.table("lambdas"), ["dataset", "model", "layer"]).values())
     return settled(all(falling), f"absolute values fall in {sum(falling)} of {len(falling)} reported rows with several lambdas")
 
 
@@ -137,7 +137,7 @@ def verdict_on_ranks(correlations: Iterable[tuple[float, float]]) -> Verdict:
 
 def judge_silhouettes(*_: object) -> Finding:
     """Test the rank correlation of printed silhouettes and accuracies on the two binary tasks."""
-    silhouettes, accuracies = (prints.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification"))
+    silhouettes, accuracies = (printed_tables.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification"))
     both = silhouettes[["silhouette"]].join(accuracies[["accuracy_pct"]].astype(float), how="inner")
     results = {name: stats.spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
     numbers = "; ".join(minus(f"{name} {result.statistic:+.2f}, p = {result.pvalue:.2g}") for name, result in results.items())
@@ -151,7 +151,7 @@ def judge_added_parameters(*_: object) -> Finding:
 
     A difference of two numbers rounded to 0.01 M is up to 0.01 M off, so that much beyond either end does not refute the claim.
     """
-    frame = prints.table("parameters")
+    frame = printed_tables.table("parameters")
     base = frame[frame["family"] == "vanilla"].set_index("dataset")["parameters_millions"].astype(float)
     ndt = frame[frame["family"] == "ndt"]
     added = ndt["parameters_millions"].astype(float) - ndt["dataset"].map(base)

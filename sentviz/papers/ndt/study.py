@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import prints
+from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.papers.studies import collected
+from sentviz.papers.studies import by_configuration
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
 from sentviz.runs.store import Run
 
@@ -55,7 +55,7 @@ def printed_name(dataset: str) -> str:
 
 def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str] = tuple(PRESETS)) -> dict[str, list[Run]]:
     """The study's runs of a data set by configuration, by default those of the paper, in their order, seeds in order."""
-    return collected.configurations(runs, dataset, models)
+    return by_configuration.configurations(runs, dataset, models)
 
 
 def settings_of(model: str) -> list[str]:
@@ -84,13 +84,13 @@ def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
 
 def reported_best(dataset: str) -> str:
     """Return the NDT configuration that the paper names as its best on a data set: the one with the highest reported test accuracy."""
-    reported = {model: prints.accuracy(printed_name(dataset), model) or 0.0 for model in NDTS}
+    reported = {model: printed_tables.accuracy(printed_name(dataset), model) or 0.0 for model in NDTS}
     return max(reported, key=lambda model: reported[model])
 
 
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
     """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.papers.studies.means`)."""
-    return collected.summary(configurations(runs, dataset), split)
+    return by_configuration.summary(configurations(runs, dataset), split)
 
 
 def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
@@ -103,7 +103,7 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
         KeyError: a metric that the paper does not print.
     """
     table, column, factor = METRICS[metric]
-    frame = prints.table(table)
+    frame = printed_tables.table(table)
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = dict(zip(frame["model"], frame[column].astype(float) * factor, strict=True))
     rows = pd.DataFrame({"model": list(PRESETS), "printed": [wanted.get(model) if split == "test" else None for model in PRESETS]})
@@ -114,7 +114,7 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
 
 def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
     """Every run by itself: model, seed, value."""
-    return collected.points(configurations(runs, dataset), metric, split)
+    return by_configuration.points(configurations(runs, dataset), metric, split)
 
 
 def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
@@ -123,7 +123,7 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     Columns: model, components, printed, value, vocabulary, and the parameters added to vanilla: printed_added, added; NaN if vanilla is
     missing. `value` counts the vocabulary of our training texts, which differs from the paper's. Constraints do not change the number.
     """
-    frame = prints.table("parameters")
+    frame = printed_tables.table("parameters")
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = {(row["family"], int(row["components"])): float(row["parameters_millions"]) for row in frame.to_dict("records")}
     rows = []
@@ -155,7 +155,7 @@ def controlled_lambdas(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
         if (recipe.get("model"), recipe["seed"]) not in controlled or variant not in ("", *CONTROLS):
             continue
         history, test = run.history().query("name == 'lambda' and component > 0").sort_values("step"), run.metrics()["test"]
-        printed = prints.lambdas(printed_name(dataset), recipe["model"]).set_index(["layer", "component"])["value"]
+        printed = printed_tables.lambdas(printed_name(dataset), recipe["model"]).set_index(["layer", "component"])["value"]
         for (layer, component), part in history.groupby(["layer", "component"]):
             start, end = float(part["value"].iloc[0]), float(part["value"].iloc[-1])
             rows.append(

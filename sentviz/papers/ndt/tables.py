@@ -7,14 +7,14 @@ from pathlib import Path
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt import latency, prints, specialisation
+from sentviz.papers.ndt import latency, printed_tables, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.direction import direction_in_words
 from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
-from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
@@ -248,7 +248,7 @@ def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     on_dataset = frame[frame["dataset"] == dataset]
     names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
     ours = on_dataset[["model", "parameters", *names]].rename(columns=names).assign(parameters=on_dataset["parameters"] / 1e6)
-    table = prints.table("parameters")
+    table = printed_tables.table("parameters")
     table = table[table["dataset"] == printed_name(dataset)]
     millions = {
         row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["parameters_millions"])

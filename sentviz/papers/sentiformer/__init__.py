@@ -140,5 +140,5 @@ PAPER = Paper(
     figures="sentviz.papers.sentiformer.figures",
     makers="sentviz.papers.sentiformer.figures:MAKERS",
     answers="sentviz.papers.sentiformer.answer:answers",
-    printed="sentviz.papers.sentiformer.prints:values",
+    printed="sentviz.papers.sentiformer.printed_tables:values",
 )

@@ -23,7 +23,7 @@ from sentviz.papers.sentiformer.study import (
     readings,
     worded,
 )
-from sentviz.papers.studies.against import in_points, seeded
+from sentviz.papers.studies.compare_configurations import in_points, seeded
 from sentviz.runs.store import Run
 
 _SAID = {"better": "beats", "worse": "is worse than", "cannot be told": "cannot be told from"}

@@ -12,7 +12,7 @@ from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.io.lazy import pd
-from sentviz.papers.sentiformer import measured, prints, separation, throughput
+from sentviz.papers.sentiformer import measured, printed_tables, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
@@ -31,7 +31,7 @@ from sentviz.papers.sentiformer.study import (
     worded,
 )
 from sentviz.papers.sentiformer.text_claims import ROWS as TEXT_ROWS
-from sentviz.papers.studies.against import in_points, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import in_points, p_of_all, seeded
 from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
@@ -54,13 +54,13 @@ def _missing(what: str) -> Finding:
 
 def _printed(model: str) -> dict[str, float]:
     """Return the printed accuracies of a model in percent, by column of table I."""
-    table = prints.table("accuracy").set_index("model").drop(columns="preset").astype(float)
+    table = printed_tables.table("accuracy").set_index("model").drop(columns="preset").astype(float)
     return {str(column): value for column, value in table.T[model].to_dict().items()}
 
 
 def _printed_ablations() -> dict[str, float]:
     """Return the accuracies of table II in percent, by preset."""
-    table = prints.table("ablation")
+    table = printed_tables.table("ablation")
     return dict(zip(table["preset"], table["sst5_accuracy_pct"].astype(float), strict=True))
 
 

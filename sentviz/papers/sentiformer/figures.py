@@ -14,9 +14,9 @@ from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.presets import ABLATIONS
-from sentviz.papers.sentiformer.prints import SARCASTIC
+from sentviz.papers.sentiformer.printed_tables import SARCASTIC
 from sentviz.papers.sentiformer.study import DATASETS, READINGS
-from sentviz.papers.studies.collected import points
+from sentviz.papers.studies.by_configuration import points
 from sentviz.papers.studies.rates import chosen
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import without_training
@@ -35,10 +35,16 @@ def _readings() -> Sequence[str]:
     return list(READINGS)
 
 
-@figure("sentiformer-accuracy", "SentiFormer and its baselines, measured and reported", Study, "beside:measured_beside_printed", sets=_sets)
+@figure(
+    "sentiformer-accuracy",
+    "SentiFormer and its baselines, measured and reported",
+    Study,
+    "measured_vs_printed:measured_beside_printed",
+    sets=_sets,
+)
 def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw table I on a data set: dots next to the printed diamonds."""
-    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.figures.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sentiformer import tables
     from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
 

@@ -10,10 +10,10 @@ from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.gates import FILE
 from sentviz.io.lazy import pd
-from sentviz.papers.sentiformer import prints
+from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
-from sentviz.papers.studies import collected
-from sentviz.papers.studies.against import Comparison, Word, compared, mixed
+from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies.compare_configurations import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, only_tried_for, remark, still_learning, tried
 from sentviz.papers.studies.seeds import seed_noise
@@ -31,19 +31,19 @@ DATASETS = {
 COMPARED = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"}
 RATES = {  # the printed rate is SentiFormer's
     f"{name}-{ending}": f"{title}, rate {rate}"
-    for name, title in (COMPARED | {name: prints.TITLES[name] for name in ABLATIONS}).items()
+    for name, title in (COMPARED | {name: printed_tables.TITLES[name] for name in ABLATIONS}).items()
     for ending, rate in (("3e-4", "3e-4"), ("fast", "1e-3"))
 }
 LONGER = {f"{WHOLE}-2-epochs": "SentiFormer, two epochs"}  # on IMDb it hardly learns in the one epoch that all models get
 PRETRAINED = {"minilm": "MiniLM, adapter"}  # ours, beside the pretrained encoders that the paper prints
-MODELS = COMPARED | RATES | LONGER | prints.TITLES | PRETRAINED
+MODELS = COMPARED | RATES | LONGER | printed_tables.TITLES | PRETRAINED
 GATE_KEYS = ["kind", "name", "against", "layer"]
 READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that the printed SST-5 numbers may count
 
 
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
     """Return the study's runs of a data set by preset, in the order of `MODELS`, seeds in order."""
-    return collected.configurations(runs, dataset, list(MODELS))
+    return by_configuration.configurations(runs, dataset, list(MODELS))
 
 
 def with_weights(runs: Iterable[Run]) -> list[Run]:
@@ -57,8 +57,8 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
 
     Models that the paper does not print come last. Accuracies are shares (0..1); NaN is unknown.
     """
-    reported = prints.accuracies(dataset)
-    measured = collected.summary(configurations(runs, dataset))
+    reported = printed_tables.accuracies(dataset)
+    measured = by_configuration.summary(configurations(runs, dataset))
     accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
     order = [*reported["model"], *(title for title in (RATES | LONGER | PRETRAINED).values() if title in set(accuracy["model"]))]
     frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")
@@ -132,7 +132,7 @@ def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     every = configurations(runs, dataset)
     presets = {model: name for model in (WHOLE, *ABLATIONS) if (name := chosen(every, model))}
     frame = compared({model: every[name] for model, name in presets.items()}, WHOLE, noise=seed_noise(every.values()))
-    reported = prints.accuracies(dataset).set_index("model")["printed"]
+    reported = printed_tables.accuracies(dataset).set_index("model")["printed"]
     gains = {name: reported[MODELS[name]] - reported[MODELS[WHOLE]] for name in ABLATIONS if MODELS[name] in reported.index}
     return frame.assign(
         preset=frame["model"].map(presets), title=frame["model"].map(MODELS), printed=frame["model"].map(gains).astype(float)

@@ -8,7 +8,7 @@ from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd
-from sentviz.papers.sentiformer import measured, prints, throughput
+from sentviz.papers.sentiformer import measured, printed_tables, throughput
 from sentviz.papers.sentiformer.study import (
     COMPARED,
     DATASETS,
@@ -23,7 +23,7 @@ from sentviz.papers.sentiformer.study import (
     gates_over_seeds,
     not_trained,
 )
-from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen
@@ -68,7 +68,7 @@ def main(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
     The paper has one column SST5, so our two classes have no printed value.
     """
-    rows = frame[~frame["model"].str.startswith(tuple(prints.TITLES.values()))]
+    rows = frame[~frame["model"].str.startswith(tuple(printed_tables.TITLES.values()))]
     return (rows.assign(printed=float("nan")) if dataset in UNPRINTED else rows).reset_index(drop=True)
 
 

@@ -11,9 +11,9 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_
 from sentviz.analysis.evaluation import Floats, wilson
 from sentviz.analysis.levels import p_of_interval
 from sentviz.io.lazy import torch
-from sentviz.papers.sentiformer import measured, prints
+from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
-from sentviz.papers.studies.against import in_percent, in_points
+from sentviz.papers.studies.compare_configurations import in_percent, in_points
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
@@ -198,7 +198,7 @@ def judge_example_heads(_: str, runs: Sequence[Run]) -> Finding:
     models = with_weights(runs)
     if not models:
         return _missing("a SentiFormer with weights")
-    trace = load(models[0]).trace(prints.SARCASTIC)
+    trace = load(models[0]).trace(printed_tables.SARCASTIC)
     tokens = [token.strip("Ġ ").casefold() for token in trace.tokens]
     first, second = trace.map(0, 0)[0], trace.map(0, 1)
     order = np.argsort(-first).tolist()
@@ -219,7 +219,7 @@ def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
     models = with_weights(runs)
     if not models:
         return _missing("a SentiFormer with weights")
-    predictions = [(run.name, str(load(run).predict([prints.SARCASTIC])["label"].iloc[0])) for run in models]
+    predictions = [(run.name, str(load(run).predict([printed_tables.SARCASTIC])["label"].iloc[0])) for run in models]
     return not_testable(f"the paper speaks of its own model; of ours, {', '.join(f'{name} says {label}' for name, label in predictions)}")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import Floats
 from sentviz.io.lazy import pd
-from sentviz.papers.sentiformer import prints
+from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.sentiformer.presets import PRESETS
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.item_types import Column, Table
@@ -46,7 +46,7 @@ LONG = 2048  # tokens at which the paper says "above 100 x"
 
 def printed_times() -> dict[str, float]:
     """Return the printed ratios of SentiFormer's texts per second to those of other models: 5.3 for BERT-base, 3.6 for DistilBERT."""
-    rates = prints.table("throughput").set_index("model")["sentences_per_second"]
+    rates = printed_tables.table("throughput").set_index("model")["sentences_per_second"]
     return {str(name): float(rates[OURS] / rate) for name, rate in rates.items()}
 
 
@@ -81,7 +81,7 @@ def curves(threads: int = 1) -> pd.DataFrame:
 def speeds_table() -> Table:
     """Return texts per second and how many times as many SentiFormer reads, measured with intervals and printed."""
     stored = SPEEDS.read()
-    frame = stored.merge(prints.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
+    frame = stored.merge(printed_tables.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
     frame = frame.rename(columns={"sentences_per_second": "printed_per_second"})
     frame["printed_times"] = frame["model"].map(printed_times())
     order = {name: place for place, name in enumerate(MODELS)}

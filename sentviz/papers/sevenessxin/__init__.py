@@ -138,5 +138,5 @@ PAPER = Paper(
     figures="sentviz.papers.sevenessxin.figures",
     makers="sentviz.papers.sevenessxin.figures:MAKERS",
     answers="sentviz.papers.sevenessxin.claims:answers",
-    printed="sentviz.papers.sevenessxin.prints:values",
+    printed="sentviz.papers.sevenessxin.printed_tables:values",
 )

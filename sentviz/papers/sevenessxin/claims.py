@@ -9,13 +9,13 @@ from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verd
 from sentviz.analysis.levels import LEVEL, equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise
 from sentviz.io.lazy import pd
-from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
-from sentviz.papers.studies import collected
-from sentviz.papers.studies.against import Comparison, corrected, in_percent, in_points, mixed, seeded
+from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies.compare_configurations import Comparison, corrected, in_percent, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
@@ -36,12 +36,12 @@ NOT_PUBLISHED = "the published code trains and tests without a mask, so this is 
 
 def _missing(study: str = "sevenessxin") -> Finding:
     """Return the finding of a test whose runs are missing; it names the command that trains them."""
-    return not_testable(f"the runs are not installed: {prints.train(study)}")
+    return not_testable(f"the runs are not installed: {printed_tables.train(study)}")
 
 
 def _accuracies(table: str) -> dict[str, float]:
     """Return the printed accuracies (0 to 1) of a table by model."""
-    return {str(row["model"]): float(row["accuracy"]) for row in prints.table(table).to_dict("records")}
+    return {str(row["model"]): float(row["accuracy"]) for row in printed_tables.table(table).to_dict("records")}
 
 
 # ---- the paper's own tables
@@ -72,7 +72,7 @@ def judge_printed_best(*_: object) -> Finding:
         ends = own - best - margin, own - best + margin
         effects.append(Effect.from_share_difference(own - best, *ends, of=f"lead over each other version, {source}"))
         than = f"{own - best:.4f} less" if own >= best else f"{best - own:.4f} more"
-        leads.append(f"{source}: {own:.4f}, the best other {prints.title(rival)} {best:.4f}, {than}")
+        leads.append(f"{source}: {own:.4f}, the best other {printed_tables.title(rival)} {best:.4f}, {than}")
     remark = (
         f"on {TESTED:,} tweets a gap is significant from about {margin:.4f} if predictions are independent; chance in training comes on top"
     )
@@ -83,9 +83,9 @@ def judge_printed_best(*_: object) -> Finding:
 
 def judge_figure_5(*_: object) -> Finding:
     """Test whether the matrix of figure 5 gives the printed accuracy, within half a point."""
-    negative, positive = prints.FIGURE_5["negative"], prints.FIGURE_5["positive"]
+    negative, positive = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
     accuracy, precision = (negative + positive) / 2, positive / (positive + 1 - negative)
-    row = prints.table("results").set_index("model").loc[BEST]
+    row = printed_tables.table("results").set_index("model").loc[BEST]
     rates_ = f"the rates of {positive:.1%} and {negative:.1%}"
     implied = f"{rates_} give an accuracy of {accuracy:.3f} and a precision of {precision:.3f} on a balanced test"
     printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
@@ -106,7 +106,7 @@ def judge_printed_scarcity(*_: object) -> Finding:
 
 def _with_rates(finding: Finding, runs: Sequence[Run], better: Sequence[str], rivals: Sequence[str]) -> Finding:
     """Return `with_rates` of versions."""
-    return with_rates(finding, runs, prints.DATASET, better, rivals, prints.title)
+    return with_rates(finding, runs, printed_tables.DATASET, better, rivals, printed_tables.title)
 
 
 def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
@@ -130,7 +130,7 @@ def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
     for version in VERSIONS:
         if version in of_epochs and (second := of_epochs.get(f"{version}-{ROPE}")):
             comparison = mixed(second, of_epochs[version], noise=seed_noise(of_epochs.values()))
-            finding = finding.noting(f"at equal epochs {prints.title(version)} gains {comparison.numbers}")
+            finding = finding.noting(f"at equal epochs {printed_tables.title(version)} gains {comparison.numbers}")
     return _with_rates(finding, runs, [f"{version}-{ROPE}" for version in VERSIONS], VERSIONS)
 
 
@@ -160,14 +160,14 @@ def judge_best(_: str, runs: Sequence[Run]) -> Finding:
         parts.append(f"at equal {equal}, of {len(frame)} other versions of its phase {names} are significantly better, {behind} worse")
         same = [name for name in frame["model"] if _predict_the_same(budgets[equal][name][0], budgets[equal][BEST][0])]
         if same:
-            alike = " and ".join(map(prints.title, same))
+            alike = " and ".join(map(printed_tables.title, same))
             parts.append(f"{alike} gives the same predictions for every tweet, because no tweet is longer than the shorter limit")
         ahead.append(set(better["model"]))
         levels.append(dict(zip(frame["model"], frame["adjusted"].astype(float), strict=True)))
         leads.append(len(worse) == len(VERSIONS) - 1)
         tests += list(frame["test"])
     if len(frames) < len(budgets):
-        parts.append(f"no runs of equal epochs are installed: {prints.train('sevenessxin-versions-epochs')}")
+        parts.append(f"no runs of equal epochs are installed: {printed_tables.train('sevenessxin-versions-epochs')}")
     refuting = set.intersection(*ahead)
     of_refuting = [max(of[name] for of in levels) for name in refuting]
     p = min(of_refuting) if refuting else max(p for of in levels for p in of.values())
@@ -208,9 +208,9 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
     later = _beyond(runs, noise)
     finding = Finding(verdict, f"{evidence}{later and f'; {later}'}", effect=least.effect("from the fewest tweets to all"), p=p)
     if "epochs" not in sides:
-        finding = finding.noting(f"no runs of equal epochs are installed: {prints.train('sevenessxin-epochs')}")
+        finding = finding.noting(f"no runs of equal epochs are installed: {printed_tables.train('sevenessxin-epochs')}")
     presets = [side[0].configuration for pair in sides.values() for side in pair[::-1]]
-    finding = with_rates(finding, runs, prints.DATASET, presets[::2], presets[1::2])
+    finding = with_rates(finding, runs, printed_tables.DATASET, presets[::2], presets[1::2])
     return finding.noting("we do not have the paper's full data, so its five points cannot be tested")
 
 
@@ -243,7 +243,9 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
     ):
         noise = seed_noise(by_model.values())
         comparisons |= {
-            f"{prints.title(model)} against {prints.title(base)}{equal}": mixed(by_model[model], by_model[base], noise=noise)
+            f"{printed_tables.title(model)} against {printed_tables.title(base)}{equal}": mixed(
+                by_model[model], by_model[base], noise=noise
+            )
             for base, models in larger.items()
             for model in models
             if base in by_model and model in by_model
@@ -278,7 +280,8 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
         gap, half = high[0] - low[0], math.hypot(high[2] - high[1], low[2] - low[1]) / 2
         gaps.append({"difference": gap, "low": gap - half, "high": gap + half})
         shares.append(f"{in_percent(*high)} of positive and {in_percent(*low)} of negative tweets right")
-    evidence = f"{prints.title(name)}: {'; '.join(shares)}. The weights were selected by F1 of the positive class, which favours that class"
+    selected = "The weights were selected by F1 of the positive class, which favours that class"
+    evidence = f"{printed_tables.title(name)}: {'; '.join(shares)}. {selected}"
     if len(shares) < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown")
     least = min(gaps, key=lambda gap: abs(gap["difference"]))
@@ -315,7 +318,7 @@ def judge_padding(*_: object) -> Finding:
 def judge_training_with_padding(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether V1 trained with padding read, as published, differs by less than a point from V1 trained masked, over seeds."""
     masked, read = VERSIONS[0], f"{VERSIONS[0]}-{UNMASKED}"
-    by_model = collected.configurations(runs, prints.DATASET, (masked, read))
+    by_model = by_configuration.configurations(runs, printed_tables.DATASET, (masked, read))
     if len(by_model) < 2:
         return _missing("sevenessxin-padding")
     pair = mixed(by_model[read], by_model[masked], noise=seed_noise([*configurations(runs).values(), by_model[read]]))
@@ -327,7 +330,7 @@ def judge_training_with_padding(_: str, runs: Sequence[Run]) -> Finding:
     p = p_of_margin(pair.difference, pair.low, pair.high, LITTLE)
     finding = Finding(verdict, evidence, effect=pair.effect("V1 with padding read"), p=p)
     behind, ahead = (read, masked) if pair.difference < 0 else (masked, read)  # a side that still learned cannot lose
-    return with_rates(finding, runs, prints.DATASET, [behind], [ahead])
+    return with_rates(finding, runs, printed_tables.DATASET, [behind], [ahead])
 
 
 TABLES: Reference = "its own tables"
@@ -336,7 +339,7 @@ PADDING = "A run that was trained masked changes answers if it reads padding (ou
 OVER_SEEDS = f"t tests for other rows and other seeds, with {SPREAD_IN_WORDS}"
 TRAINED_WITH_PADDING = "Trained with padding read, as published, V1 is as good as trained masked (ours)"
 AFTER_HOLM = f"{OVER_SEEDS}, p after Holm over the versions"
-ON = prints.DATASET
+ON = printed_tables.DATASET
 CLAIMS = board(
     {ON: "Sentiment140"},
     Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", TABLES, "printed", judge_printed_gains,

@@ -12,12 +12,12 @@ from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Answers, Sentence, Study, sourced
-from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
-from sentviz.papers.sevenessxin.prints import DATASET, SENTENCES
+from sentviz.papers.sevenessxin.printed_tables import DATASET, SENTENCES
 from sentviz.papers.sevenessxin.study import curve, sized
-from sentviz.papers.studies.collected import points
+from sentviz.papers.studies.by_configuration import points
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -29,20 +29,26 @@ def _sets() -> Sequence[str]:
     return [DATASET]
 
 
-@figure("versions-beside-print", "The ten versions of 7ess-Xin, measured and reported", Study, "beside:measured_beside_printed", sets=_sets)
+@figure(
+    "versions-beside-print",
+    "The ten versions of 7ess-Xin, measured and reported",
+    Study,
+    "measured_vs_printed:measured_beside_printed",
+    sets=_sets,
+)
 def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") -> Figure:
     """Draw a metric of every version and phase: dots next to the printed diamonds."""
-    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.figures.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sevenessxin.study import beside, configurations
 
-    titles = prints.METRICS | {"validation_f1": "validation F1"}
+    titles = printed_tables.METRICS | {"validation_f1": "validation F1"}
     if metric not in titles:
         raise InputError(f"7ess-Xin reports {', '.join(titles)}, not {metric!r}.")
     by_version = configurations(of.runs)
     if not by_version:
-        raise InputError(f"No version of 7ess-Xin is installed: `{prints.train()}` trains them.")
+        raise InputError(f"No version of 7ess-Xin is installed: `{printed_tables.train()}` trains them.")
     single = points(by_version, metric)
-    single["model"] = single["model"].map(prints.title)
+    single["model"] = single["model"].map(printed_tables.title)
     title = f"{titles[metric][0].upper()}{titles[metric][1:]} on Sentiment140"
     drawn = measured_beside_printed(beside(of.runs, metric), single, title=title, percent=True, theme=theme)
     return sourced(drawn, *(run for seeds in by_version.values() for run in seeds))
@@ -56,7 +62,7 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
 
     frame = gains(of.runs)
     if frame.empty:
-        raise InputError(f"No version is installed in both phases: `{prints.train()}` trains them.")
+        raise InputError(f"No version is installed in both phases: `{printed_tables.train()}` trains them.")
     printed = frame[["row", "printed"]].rename(columns={"printed": "value"}).dropna().assign(encoder="7ess-Xin")
     title, order = "Accuracy with RoPE and QK-norm", list(frame["row"])
     drawn = gain_dots(frame, printed, order=order, title=title, base="sinusoids", each="", theme=theme)
@@ -71,8 +77,8 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
 
     frame = curve(of.runs)
     if frame["value"].isna().all():
-        raise InputError(f"No run of the learning curve is installed: `{prints.train('sevenessxin-curve')}` trains them.")
-    titles = {name: prints.title(name) for name in both(VERSIONS[:1])}
+        raise InputError(f"No run of the learning curve is installed: `{printed_tables.train('sevenessxin-curve')}` trains them.")
+    titles = {name: printed_tables.title(name) for name in both(VERSIONS[:1])}
     note = "All our points have the same number of updates. The reported V5 (80,000 tweets) and V1 (1,280,000) have more updates."
     drawn = learning_curve(frame, titles, title="Accuracy by number of training tweets", unit="tweets", note=note, theme=theme)
     return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
@@ -91,14 +97,14 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
     of_epochs = at_equal_epochs(of.runs) if equal == "epochs" else {}
     by_version = of_epochs if len(of_epochs.keys() & {f"{version}-{ROPE}" for version in DRAWN}) > 1 else configurations(of.runs)
     wanted = [f"{version}-{ROPE}" for version in DRAWN]
-    by_title = {prints.title(name): by_version[name][0] for name in wanted if name in by_version}
+    by_title = {printed_tables.title(name): by_version[name][0] for name in wanted if name in by_version}
     if not by_title:
-        raise InputError(f"None of {', '.join(map(prints.title, wanted))} is installed: `{prints.train()}` trains them.")
+        raise InputError(f"None of {', '.join(map(printed_tables.title, wanted))} is installed: `{printed_tables.train()}` trains them.")
     history = {title: run.history() for title, run in by_title.items()}
     stored = {title: run.config["best"]["step"] for title, run in by_title.items()}
     names = ("train_loss", "validation_loss", "validation_f1_positive")
     drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step", theme=theme)
-    lacking = [prints.title(name) for name in wanted if name not in by_version and name in AT_EPOCHS]
+    lacking = [printed_tables.title(name) for name in wanted if name not in by_version and name in AT_EPOCHS]
     caption = f"{drawn.caption} Not installed: {', '.join(lacking)}." if lacking else drawn.caption
     return sourced(replace(drawn, name="version-curves", caption=caption), *by_title.values())
 
@@ -111,7 +117,7 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = 
 
     by_version = configurations(of.runs)
     if version not in by_version:
-        raise InputError(f"No run of {prints.title(version)} is installed: `{prints.train()}` trains it.")
+        raise InputError(f"No run of {printed_tables.title(version)} is installed: `{printed_tables.train()}` trains it.")
     run = by_version[version][0]
     shape, classes = run.config["model"], " or ".join(run.labels)
     width, heads, rotary = shape["width"], shape["heads"], shape["positions"] == "rotary"
@@ -131,7 +137,7 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = 
         " inside the feed-forward part, which this model lacks."
     )
     drawn = encoder_schema(
-        parts, range(2, 6), layers=shape["layers"], title=f"The encoder of {prints.title(version)}", about=about, theme=theme
+        parts, range(2, 6), layers=shape["layers"], title=f"The encoder of {printed_tables.title(version)}", about=about, theme=theme
     )
     return sourced(drawn, run)
 

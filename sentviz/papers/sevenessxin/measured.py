@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.papers.sevenessxin.printed_tables import DATASET
 from sentviz.papers.studies.stored import Stored
 
 FOLDER = Path(__file__).parent / "measured"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.evaluation import Floats
-from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 from sentviz.runs.store import Run
@@ -21,7 +21,7 @@ PHASES = {FIRST: "phase 1", SECOND: "phase 2"}
 
 def _printed(column: str = "accuracy") -> dict[str, float]:
     """Return a column of table II (0 to 1) by preset."""
-    return {str(row["model"]): float(row[column]) for row in prints.table("results").to_dict("records")}
+    return {str(row["model"]): float(row[column]) for row in printed_tables.table("results").to_dict("records")}
 
 
 def _points(values: Mapping[str, float]) -> str:
@@ -34,7 +34,7 @@ def _points(values: Mapping[str, float]) -> str:
 def judge_ceiling(*_: object) -> Finding:
     """Test whether every version that sees all tweets has an accuracy of 80 % or more in table II."""
     accuracies = _printed()
-    below = [prints.title(name) for name, value in accuracies.items() if value < CEILING]
+    below = [printed_tables.title(name) for name, value in accuracies.items() if value < CEILING]
     every = all(value >= CEILING for name, value in accuracies.items() if not name.startswith("7ess-v5"))
     evidence = f"{len(accuracies) - len(below)} of {len(accuracies)} accuracies are {CEILING:.0%} or more"
     return settled(every, f"{evidence}, all but {' and '.join(below) or 'none'}; one run each, no intervals")
@@ -50,8 +50,8 @@ def judge_robust(*_: object) -> Finding:
         leads = [accuracies[v4] >= accuracies[v1], gaps[v4] == min(gaps.values())]
         below = [name for name in accuracies if name.endswith(SECOND) == bool(phase) and accuracies[name] < accuracies[v4]]
         numbers = (
-            f"{prints.title(v4)} has {accuracies[v4]:.4f} and {prints.title(v1)} {accuracies[v1]:.4f}; only"
-            f" {' and '.join(map(prints.title, below)) or 'none'} has less; validation F1 is {gaps[v4]:.4f} from test F1 for V4"
+            f"{printed_tables.title(v4)} has {accuracies[v4]:.4f} and {printed_tables.title(v1)} {accuracies[v1]:.4f}; only"
+            f" {' and '.join(map(printed_tables.title, below)) or 'none'} has less; validation F1 is {gaps[v4]:.4f} from test F1 for V4"
             f" and {gaps[v1]:.4f} for V1"
         )
         parts[words] = Finding(decide(all(leads), not any(leads)), numbers)
@@ -77,7 +77,9 @@ def _in_each_phase(base: str, compared: Sequence[str], low: float, high: float) 
     """Test whether versions differ from another one by `low` to `high`, in each phase of table II: a part each."""
     return strictest_finding(
         {
-            words: _all_between({f"{version}{phase}": f"{base}{phase}" for version in compared}, low, high, prints.title(f"{base}{phase}"))
+            words: _all_between(
+                {f"{version}{phase}": f"{base}{phase}" for version in compared}, low, high, printed_tables.title(f"{base}{phase}")
+            )
             for phase, words in PHASES.items()
         }
     )
@@ -85,7 +87,7 @@ def _in_each_phase(base: str, compared: Sequence[str], low: float, high: float) 
 
 def _all_between(pairs: Mapping[str, str], low: float, high: float, base: str) -> Finding:
     accuracies = _printed()
-    differences = {prints.title(name): accuracies[name] - accuracies[base_name] for name, base_name in pairs.items()}
+    differences = {printed_tables.title(name): accuracies[name] - accuracies[base_name] for name, base_name in pairs.items()}
     evidence = f"points of accuracy against {base} in table II: {_points(differences)}; one run each, no intervals"
     return settled(all(low < round(value, 4) < high for value in differences.values()), evidence)
 
@@ -107,12 +109,12 @@ def judge_ceiling_here(_: str, runs: Sequence[Run]) -> Finding:
     """Return our largest accuracy. It does not decide: our versions learn from a twelfth of the paper's tweets."""
     by_model = configurations(runs)
     if not by_model:
-        return not_testable(f"the runs are not installed: {prints.train()}")
+        return not_testable(f"the runs are not installed: {printed_tables.train()}")
     best = {name: sum(run.metrics()["test"]["accuracy"]["value"] for run in seeds) / len(seeds) for name, seeds in by_model.items()}
     name = max(best, key=best.__getitem__)
     return not_testable(
-        f"the largest accuracy here is {best[name]:.1%} ({prints.title(name)}), from a twelfth of the paper's tweets; its data is not"
-        " available"
+        f"the largest accuracy here is {best[name]:.1%} ({printed_tables.title(name)}), from a twelfth of the paper's tweets; its data"
+        " is not available"
     )
 
 
@@ -122,12 +124,11 @@ def judge_parameters(_: str, runs: Sequence[Run]) -> Finding:
     sizes = {name: int(seeds[0].config["parameters"]) for name, seeds in by_model.items()}
     growth = {name: sizes[f"{name}{SECOND}"] / sizes[name] for name in VERSIONS if {name, f"{name}{SECOND}"} <= sizes.keys()}
     if not growth:
-        return not_testable(f"the runs are not installed: {prints.train()}")
+        return not_testable(f"the runs are not installed: {printed_tables.train()}")
     version = max(growth, key=growth.__getitem__)
     before, after = sizes[version], sizes[f"{version}{SECOND}"]
-    evidence = (
-        f"{prints.title(version)}: {before:,} with sinusoids, {after:,} with RoPE and QK-norm, whose temperature is one number a layer"
-    )
+    numbers = f"{before:,} with sinusoids, {after:,} with RoPE and QK-norm, whose temperature is one number a layer"
+    evidence = f"{printed_tables.title(version)}: {numbers}"
     return settled(growth[version] - 1 < NEGLIGIBLE, f"{evidence}; the largest growth of {len(growth)} versions")
 
 
@@ -135,7 +136,7 @@ def judge_loss_of_wider(_: str, runs: Sequence[Run]) -> Finding:
     """Return where V3's validation loss is above those of V1 and V2 in the second phase. Figure 3 is of the paper's own trainings."""
     losses = {name: _losses(configurations(runs).get(f"{name}{SECOND}", [])) for name in ("7ess-v1", "7ess-v2", "7ess-v3")}
     if not all(len(curves) for curves in losses.values()):
-        return not_testable(f"the runs are not installed: {prints.train()}")
+        return not_testable(f"the runs are not installed: {printed_tables.train()}")
     wide, narrow = losses["7ess-v3"], [*losses["7ess-v1"], *losses["7ess-v2"]]
     looks = min(map(len, [*wide, *narrow]))
     higher = sum(min(curve[i] for curve in wide) > max(curve[i] for curve in narrow) for i in range(looks))
@@ -177,7 +178,7 @@ def judge_cloud_words(_: str, runs: Sequence[Run], *, cells: Sequence[str]) -> F
     """Return how many words that the paper names are among the most frequent of their cells, in every seed of V6 with RoPE."""
     frame = measured.CLOUD_WORDS.read()
     if not configurations(runs).get(f"7ess-v6{SECOND}"):
-        return not_testable(f"the runs are not installed: {prints.train()}")
+        return not_testable(f"the runs are not installed: {printed_tables.train()}")
     if frame.empty:
         return not_testable(measured.CLOUD_WORDS.missing)
     by_word = {(str(cell), str(word)): list(rows) for (cell, word), rows in frame.groupby(["cell", "word"])["rank"]}
@@ -207,8 +208,8 @@ def judge_peaks(_: str, runs: Sequence[Run]) -> Finding:
         return not_testable("V6 with RoPE is not installed with weights")
     numbers = []
     for run in models:
-        for kind, words in prints.PEAKS.items():
-            trace = load(run).trace(prints.SENTENCES[kind])
+        for kind, words in printed_tables.PEAKS.items():
+            trace = load(run).trace(printed_tables.SENTENCES[kind])
             weights = trace.map(0).mean(axis=0)
             tokens = [token.strip("Ġ ").casefold() for token in trace.tokens]
             order = sorted(range(len(tokens)), key=lambda place: -float(weights[place]))
@@ -220,7 +221,7 @@ def judge_peaks(_: str, runs: Sequence[Run]) -> Finding:
 
 TABLES: Reference = "its own tables"
 RUNS: Reference = "runs here"
-ON = prints.DATASET
+ON = printed_tables.DATASET
 
 
 def _row(

@@ -11,12 +11,12 @@ from sentviz.analysis.evaluation import RESAMPLES, from_confusion, holm, interva
 from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
 from sentviz.io.lazy import pd
-from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
-from sentviz.papers.sevenessxin.prints import DATASET
-from sentviz.papers.studies import collected
-from sentviz.papers.studies.against import compared, mixed
-from sentviz.papers.studies.collected import Configurations
+from sentviz.papers.sevenessxin.printed_tables import DATASET
+from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies.by_configuration import Configurations
+from sentviz.papers.studies.compare_configurations import compared, mixed
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
@@ -25,12 +25,12 @@ from sentviz.runs.store import Run
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """The study's runs by preset, V1 first, each version in its two phases, seeds in order."""
-    return collected.configurations(runs, DATASET, both(VERSIONS))
+    return by_configuration.configurations(runs, DATASET, both(VERSIONS))
 
 
 def at_equal_epochs(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """The versions' runs that read all their tweets for the recipe's number of epochs, by preset, V1 first, seeds in order."""
-    by_variant = collected.configurations(runs, DATASET, [f"{preset}-{EPOCHS[-1]}" for preset in both(VERSIONS)])
+    by_variant = by_configuration.configurations(runs, DATASET, [f"{preset}-{EPOCHS[-1]}" for preset in both(VERSIONS)])
     return {name.removesuffix(f"-{EPOCHS[-1]}"): seeds for name, seeds in by_variant.items()}
 
 
@@ -46,9 +46,9 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
         metric: of a test split, one of `prints.METRICS`, or validation_f1: that of the state which was chosen by it.
     """
     by_preset = configurations(runs)
-    in_paper = prints.table("results").set_index("model")[metric]
+    in_paper = printed_tables.table("results").set_index("model")[metric]
     frame = pd.DataFrame({"preset": both(VERSIONS)}).assign(
-        model=lambda rows: rows["preset"].map(prints.title), printed=lambda rows: rows["preset"].map(in_paper)
+        model=lambda rows: rows["preset"].map(printed_tables.title), printed=lambda rows: rows["preset"].map(in_paper)
     )
     if metric == "validation_f1":
         with_validation = {
@@ -56,7 +56,7 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
         }
         measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in with_validation.items()], columns=_NUMBERS)
     else:
-        means = collected.summary(by_preset)
+        means = by_configuration.summary(by_preset)
         measured = means[means["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
     return frame.merge(measured, on="preset", how="left").astype(dict.fromkeys(("printed", *_NUMBERS[1:]), float))
 
@@ -90,11 +90,11 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
         v: mixed(by_preset[f"{v}-{ROPE}"], by_preset[v], noise=spread) for v in VERSIONS if v in by_preset and f"{v}-{ROPE}" in by_preset
     }
     adjusted = holm({version: comparison.p for version, comparison in by_version.items()})
-    reported = {name: prints.table(name).set_index("model")["accuracy"] for name in ("results", "log")}
+    reported = {name: printed_tables.table(name).set_index("model")["accuracy"] for name in ("results", "log")}
     rows = [
         {
             "version": version,
-            "row": prints.title(version),
+            "row": printed_tables.title(version),
             "difference": comparison.difference,
             "low": comparison.low,
             "high": comparison.high,
@@ -119,17 +119,17 @@ def versions(by_preset: Configurations, base: str) -> pd.DataFrame:
     """Every configuration of one's phase against it, as `compared` gives it, with titles."""
     phase = {name: seeds for name, seeds in by_preset.items() if name.endswith(ROPE) == base.endswith(ROPE)}
     frame = compared(phase, base, noise=seed_noise(by_preset.values()))
-    return frame.assign(title=[prints.title(model) for model in frame["model"]])
+    return frame.assign(title=[printed_tables.title(model) for model in frame["model"]])
 
 
 def sized(runs: Iterable[Run], preset: str) -> dict[str, list[Run]]:
     """The runs of a preset by how much they learned from, fewest rows first."""
-    return collected.configurations(runs, DATASET, [*(f"{preset}-{size}" for size in SIZES), preset])
+    return by_configuration.configurations(runs, DATASET, [*(f"{preset}-{size}" for size in SIZES), preset])
 
 
 def of_equal_epochs(runs: Iterable[Run], preset: str) -> list[list[Run]]:
     """Return a preset's runs on the fewest and on all tweets that trained for the same number of epochs; empty if one is missing."""
-    by_variant = collected.configurations(runs, DATASET, [f"{preset}-{variant}" for variant in EPOCHS])
+    by_variant = by_configuration.configurations(runs, DATASET, [f"{preset}-{variant}" for variant in EPOCHS])
     return list(by_variant.values()) if len(by_variant) == len(EPOCHS) else []
 
 
@@ -144,11 +144,11 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
     The last point is all that are here; the paper's own two are V5 (80,000 of its 100,000) and V1 (1,280,000 of 1.6 million).
     """
     every, whole = list(runs), datasets.info(DATASET).splits["train"]
-    printed = prints.table("results").set_index("model")["accuracy"]
+    printed = printed_tables.table("results").set_index("model")["accuracy"]
     parts = []
     for preset in both(VERSIONS[:1]):
         by_size = sized(every, preset)
-        means = collected.summary(by_size)
+        means = by_configuration.summary(by_size)
         means = means[means["metric"] == "accuracy"].rename(columns={"model": "name"})
         rows = [VARIANT_SETTINGS[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in means["name"]]
         phase = preset.removeprefix(VERSIONS[0])
@@ -165,16 +165,16 @@ def longer(runs: Iterable[Run]) -> pd.DataFrame:
 
     Accuracies are shares (0 to 1). Empty if no run has more updates than the others.
     """
-    every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
+    every, printed = list(runs), printed_tables.table("results").set_index("model")["accuracy"]
     rows = []
     for preset in both(VERSIONS[:1]):
-        by_variant = collected.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
-        means = collected.summary(by_variant)
+        by_variant = by_configuration.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
+        means = by_configuration.summary(by_variant)
         for row in means[means["metric"] == "accuracy"].to_dict("records") if len(by_variant) > 1 else ():
             config = by_variant[row["model"]][0].config
             seen = config["steps"] * config["recipe"]["batch_size"] / datasets.info(DATASET).splits["train"]
             values = {name: row[name] for name in _NUMBERS[1:]} | {"printed": printed[preset]}
-            rows.append({"model": prints.title(preset), "updates": config["steps"], "epochs": seen} | values)
+            rows.append({"model": printed_tables.title(preset), "updates": config["steps"], "epochs": seen} | values)
     return pd.DataFrame(rows, columns=["model", "updates", "epochs", *_NUMBERS[1:], "printed"])
 
 
@@ -183,14 +183,14 @@ def by_epochs(runs: Iterable[Run]) -> pd.DataFrame:
 
     Accuracies are shares (0 to 1), means over seeds. Empty if no version is installed.
     """
-    every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
+    every, printed = list(runs), printed_tables.table("results").set_index("model")["accuracy"]
     by_preset = at_equal_epochs(every)
-    means, fewer = (collected.summary(each) for each in (by_preset, configurations(every)))
+    means, fewer = (by_configuration.summary(each) for each in (by_preset, configurations(every)))
     at_updates = {row["model"]: row["value"] for row in fewer.to_dict("records") if row["metric"] == "accuracy"}
     rows = [
         {name: row[name] for name in _NUMBERS[1:]}
         | {
-            "model": prints.title(row["model"]),
+            "model": printed_tables.title(row["model"]),
             "updates": by_preset[row["model"]][0].config["steps"],
             "at_updates": at_updates.get(row["model"], np.nan),
             "printed": printed[row["model"]],

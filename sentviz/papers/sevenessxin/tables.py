@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
-from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
@@ -30,7 +30,7 @@ SETTINGS = {  # columns of table I -> titles
 
 def budget() -> str:
     """Describe the updates and tweets that our runs and the paper's were trained with."""
-    recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
+    recipe = Recipe.read(f"sevenessxin_{printed_tables.DATASET}")
     return (
         f"Each of our versions has {recipe.updates:,} updates, whatever its batch size: V3 sees half as many tweets as V1, V4 twice as"
         " many. Our versions learn from 110,944 tweets, V5 from 100,000 of them (90%); the paper's V5 has a sixteenth. The paper's V1 has"
@@ -41,7 +41,7 @@ def budget() -> str:
 
 def settings(runs: Sequence[Run]) -> Table:
     """Table I: what is printed of each version, and the hidden width that its flag comes to in the published code."""
-    frame = prints.table("versions")
+    frame = printed_tables.table("versions")
     frame["ffn_width"] = [find_preset(model).shape["ffn_width"] for model in frame["model"]]
     words = (
         "The settings that the paper reports. The feed-forward flag is halved by integer division before the model is made, so 2 and 3"
@@ -49,14 +49,14 @@ def settings(runs: Sequence[Run]) -> Table:
         " tokens, so maximum lengths of 128, 148 and 256 make no difference: at equal updates V6 gives the same predictions as V2, and V10"
         f" differs only in its batch. {budget()}"
     )
-    frame = frame.assign(model=frame["model"].map(prints.title))
+    frame = frame.assign(model=frame["model"].map(printed_tables.title))
     columns = [Column(name, title, "{:,g}" if pd.api.types.is_float_dtype(frame[name]) else "") for name, title in SETTINGS.items()]
     return Table("versions", "Settings of the ten versions", frame, words, columns)
 
 
 def results(runs: Sequence[Run]) -> Table:
     """Table II: metric, model, printed, value, low, high (shares), n, seeds."""
-    metrics = prints.METRICS | {"validation_f1": "validation F1"}
+    metrics = printed_tables.METRICS | {"validation_f1": "validation F1"}
     frame = pd.concat([beside(runs, name).assign(metric=title) for name, title in metrics.items()], ignore_index=True)
     words = (
         "Test accuracy, and precision, recall and F1 of the positive class, with 95% intervals over test rows and, with several seeds, over"
@@ -77,7 +77,7 @@ def phases(runs: Sequence[Run]) -> Table:
     words = "Accuracy with RoPE and QK-norm minus accuracy with sinusoids on the same test rows."
     words += f" {SEEDS_IN_WORDS} p after Holm is over versions."
     if frame.empty:
-        raise InputError(f"No version is installed in both phases: `{prints.train()}` trains them.")
+        raise InputError(f"No version is installed in both phases: `{printed_tables.train()}` trains them.")
     columns = (
         Column("row", "version"),
         Column("verdict", words=VERDICTS),
@@ -98,7 +98,7 @@ def more_updates(runs: Sequence[Run]) -> Table:
     )
     frame = longer(runs)
     if frame.empty:
-        raise InputError(f"No run with more updates is installed: `{prints.train('sevenessxin-updates')}` trains them.")
+        raise InputError(f"No run with more updates is installed: `{printed_tables.train('sevenessxin-updates')}` trains them.")
     columns = (
         Column("model"),
         Column("updates"),
@@ -115,8 +115,8 @@ def equal_epochs(runs: Sequence[Run]) -> Table:
     """The versions at equal epochs: as `sentviz.papers.sevenessxin.study.by_epochs`."""
     frame = by_epochs(runs)
     if frame.empty:
-        raise InputError(f"No run of equal epochs is installed: `{prints.train('sevenessxin-versions-epochs')}` trains them.")
-    recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
+        raise InputError(f"No run of equal epochs is installed: `{printed_tables.train('sevenessxin-versions-epochs')}` trains them.")
+    recipe = Recipe.read(f"sevenessxin_{printed_tables.DATASET}")
     words = (
         f"Test accuracy after {recipe.epochs} epochs of our tweets, with 95% intervals over test rows and, with several seeds, over seeds."
         " Versions with smaller batches make more updates. V2 is V6 here, since no tweet is longer than the shorter limit. The next column"
@@ -170,7 +170,7 @@ def neutral() -> Table:
 
 def leak_costs() -> Table:
     """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `experiments.sevenessxin.leak` returns it."""
-    titles = {measured.WEEKS: "classes of other weeks", prints.DATASET: "all weeks"}
+    titles = {measured.WEEKS: "classes of other weeks", printed_tables.DATASET: "all weeks"}
     words = (
         "Accuracy (shares, 95% Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, on equally"
         " many rows each. The leak is how much better a probe is on its own weeks than on all weeks. Its cost is what the probe loses on"
@@ -204,8 +204,8 @@ def leak_words() -> Table:
 
 def log(runs: Sequence[Run]) -> Table:
     """Return the numbers of table II that differ from the public training log: model, metric, printed, logged, difference."""
-    printed, logged = (prints.table(name).set_index("model") for name in ("results", "log"))
-    pairs = {name: (name, title) for name, title in prints.METRICS.items()}
+    printed, logged = (printed_tables.table(name).set_index("model") for name in ("results", "log"))
+    pairs = {name: (name, title) for name, title in printed_tables.METRICS.items()}
     pairs["validation_f1"] = ("best_validation_f1", "validation F1, best epoch")
     parts = []
     for column, (theirs, title) in pairs.items():
@@ -213,7 +213,7 @@ def log(runs: Sequence[Run]) -> Table:
         both = both[both[column].round(4) != both["logged"].round(4)].rename(columns={column: "printed"})
         parts.append(both.assign(metric=title))
     frame = pd.concat(parts).reset_index()
-    frame = frame.assign(model=frame["model"].map(prints.title), difference=frame["printed"] - frame["logged"])
+    frame = frame.assign(model=frame["model"].map(printed_tables.title), difference=frame["printed"] - frame["logged"])
     words = (
         "Numbers of table II that differ from the log of the same trainings, in the public repository GuenfoudiIhabe/7ess-Xin. The reported"
         " validation F1 is mostly that of the last epoch. The log also says vocabularies of 20,000 (V5) and 35,000 (V6 to V10), where the"

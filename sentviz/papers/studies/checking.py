@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.collected import configurations
+from sentviz.papers.studies.by_configuration import configurations
 from sentviz.papers.studies.timing import threads
 from sentviz.runs.registry import studies
 from sentviz.runs.store import Run

@@ -15,8 +15,8 @@ from sentviz.export.files import render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.io.files import replacing
 from sentviz.io.lazy import go
+from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.claims import answers_of
-from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table
 from sentviz.papers.studies.items import listed, makers
 from sentviz.runs.registry import find_paper

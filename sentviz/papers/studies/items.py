@@ -7,13 +7,13 @@ from contextlib import suppress
 
 from sentviz.analysis.claim import decided_in_words
 from sentviz.errors import InputError
-from sentviz.figures.beside import measured_beside_printed
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import file_safe
+from sentviz.figures.measured_vs_printed import measured_beside_printed
 from sentviz.gallery import sourced
 from sentviz.io.lazy import pd
+from sentviz.papers.studies.by_configuration import configurations, points, summary
 from sentviz.papers.studies.claims import claims_of, judged, ledger
-from sentviz.papers.studies.collected import configurations, points, summary
 from sentviz.papers.studies.item_types import Column, Maker, PaperItem, Table, TableMaker, figure_maker
 from sentviz.runs.items import STATE_WORDS, Added, Item
 from sentviz.runs.registry import Paper, printed

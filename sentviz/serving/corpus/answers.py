@@ -19,7 +19,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.io.lazy import pa, pd, pq, torch
 from sentviz.runs.calibration import softmax
-from sentviz.runs.evidence import Chance
+from sentviz.runs.headline_evidence import Chance
 from sentviz.serving.corpus.inputs import rows_of
 from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
 from sentviz.serving.corpus.reasons import chance_for, reasons

@@ -10,7 +10,7 @@ from sentviz.analysis.explain.leave_out import words
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.io.lazy import pa, pd
-from sentviz.runs.evidence import Chance
+from sentviz.runs.headline_evidence import Chance
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ COLUMNS = ("reason", *(f"{what}_{place}" for place in range(1, WORDS + 1) for wh
 def chance_for(model: Model, run: Run) -> Chance:
     """Return what chance gives a run, or a model of the user, which has no stored measurement."""
     from sentviz.analysis.explain.headline import chance_in, chance_of
-    from sentviz.models.opened import OpenModel
+    from sentviz.models.in_memory import OpenModel
 
     return chance_in(model) if isinstance(run, OpenModel) else chance_of(model, run)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
 
 
-@figure("example-accuracy", "Accuracies of the example", Study, "beside:measured_beside_printed")
+@figure("example-accuracy", "Accuracies of the example", Study, "measured_vs_printed:measured_beside_printed")
 def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw the accuracies of both models, measured and printed.
 
@@ -21,8 +21,8 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: there is no run.
     """
     from example_paper.tables import DATASET, MODELS, TRAIN, accuracies
-    from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.studies.collected import configurations, points
+    from sentviz.figures.measured_vs_printed import measured_beside_printed
+    from sentviz.papers.studies.by_configuration import configurations, points
 
     by_model = configurations(of.runs, DATASET, MODELS)
     if not by_model:

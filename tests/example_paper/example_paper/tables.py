@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from sentviz.errors import InputError
-from sentviz.papers.studies.collected import configurations, summary
+from sentviz.papers.studies.by_configuration import configurations, summary
 from sentviz.papers.studies.item_types import Column, Table, TableMaker
 from sentviz.runs.store import Run
 

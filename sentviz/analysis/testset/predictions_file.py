@@ -16,9 +16,9 @@ from sentviz.data import predictions as columns_of
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
 from sentviz.data.labels import AS_FOUND, Assigned, LabelsError, Reading, assigned, by_name, check_complete, in_order, order_of, same_scale
-from sentviz.data.mine import read
 from sentviz.data.predictions import NO_MODEL, Predictions, recognise
 from sentviz.data.upload import labelled
+from sentviz.data.user_datasets import read
 from sentviz.errors import InputError
 from sentviz.io.files import sha256
 from sentviz.io.lazy import pd

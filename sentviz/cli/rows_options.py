@@ -51,7 +51,7 @@ class Given:
             if self.classes:
                 raise click.UsageError("--classes names the classes of --model; a RUN has its own.")
             return find(self.run)
-        from sentviz.models.opened import OpenModel
+        from sentviz.models.in_memory import OpenModel
 
         return OpenModel.of(own_model(self.model, self.classes))
 
@@ -61,7 +61,7 @@ class Given:
         Args:
             needed: whether labels are needed; if not, rows whose labels are not known to be classes are taken without them.
         """
-        from sentviz.data.given import rows_of
+        from sentviz.data.rows_argument import rows_of
 
         if not self.data:
             raise click.UsageError("A model of yours has no rows: name a data set or a file with --data.")

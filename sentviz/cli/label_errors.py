@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
-from sentviz.cli.judged import CUT
+from sentviz.cli.print_rows import CUT
 from sentviz.data.labels import Reading
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.text import visible
@@ -23,7 +23,7 @@ def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, rea
     Raises:
         SentvizError: there are no such rows.
     """
-    from sentviz.analysis.testset.brought import is_table, sources
+    from sentviz.analysis.testset.predictions_file import is_table, sources
     from sentviz.data import datasets
     from sentviz.runs.store import find
 
@@ -44,7 +44,7 @@ def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, rea
 def _predicted(run: Run, data: str, split: str, text: str, label: str, reading: Reading) -> Rows:
     """Return a run's predictions for a table, or for a split of a data set."""
     from sentviz.cli.terminal import progress_bar
-    from sentviz.data.given import is_file, rows_of
+    from sentviz.data.rows_argument import is_file, rows_of
     from sentviz.models.loading import load
 
     rows, remarks = rows_of(data, split, run.labels, run.name, text=text, label=label, reading=reading)

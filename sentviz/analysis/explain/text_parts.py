@@ -1,8 +1,8 @@
 """Cut a text into parts that are left out together: words, phrases, clauses or sentences.
 
-Words are those of `spaced_words`: "well-made" is one word. Phrases are the units of `sentviz.analysis.explain.units`. A sentence ends after
-. ! ? or … and before a line break, but not after an abbreviation. A clause ends at a sentence's end, after , ; : and dashes, and before a
-conjunction such as "but". A mark belongs to the part before it.
+Words are those of `spaced_words`: "well-made" is one word. Phrases are the units of `sentviz.analysis.explain.word_groups`. A sentence ends
+after . ! ? or … and before a line break, but not after an abbreviation. A clause ends at a sentence's end, after , ; : and dashes, and
+before a conjunction such as "but". A mark belongs to the part before it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.leave_out import leaving_out
-from sentviz.analysis.explain.units import Span, find_units, number_units, spaced_words
+from sentviz.analysis.explain.word_groups import Span, find_units, number_units, spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace

@@ -15,9 +15,9 @@ from sentviz.data.dataset_info import MINE
 from sentviz.data.datasets import Split
 from sentviz.data.formats import KINDS
 from sentviz.data.labels import AS_FOUND, LabelsError, Reading, by_name, canonical, check_complete, order_of
-from sentviz.data.mine import add_data, from_file, place, read
 from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
+from sentviz.data.user_datasets import add_data, from_file, place, read
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import plain_csv

@@ -12,7 +12,7 @@ from sentviz.analysis.evaluation import holm
 from sentviz.analysis.learned import not_learned
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.collected import Configurations
+from sentviz.papers.studies.by_configuration import Configurations
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
 from sentviz.runs.store import Run

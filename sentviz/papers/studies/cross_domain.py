@@ -1,9 +1,9 @@
 """Accuracy of every run with weights on other data than its own: the demo set, official tests, other domains.
 
-`python -m sentviz.papers.studies.standing` evaluates the runs that are not in the table yet; the shipped table is `measured/standing.csv`.
-A prediction counts as negative or positive by the more probable side of the classes, so that runs with three or five classes can be
-compared with runs with two. Two baselines ignore the order of words: VADER (Hutto & Gilbert 2014), and TF-IDF with logistic regression,
-trained on the same rows as the project's own models.
+`python -m sentviz.papers.studies.cross_domain` evaluates the runs that are not in the table yet; the shipped table is
+`measured/standing.csv`. A prediction counts as negative or positive by the more probable side of the classes, so that runs with three or
+five classes can be compared with runs with two. Two baselines ignore the order of words: VADER (Hutto & Gilbert 2014), and TF-IDF with
+logistic regression, trained on the same rows as the project's own models.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def stored_accuracies(file: Path = FILE) -> pd.DataFrame:
     try:
         return pd.read_csv(file, dtype={"digest": str, "n": int, "right": int})[COLUMNS]
     except (OSError, KeyError, ValueError) as error:
-        raise RunError(f"{file.name} is missing or damaged: `python -m sentviz.papers.studies.standing` measures it anew.") from error
+        raise RunError(f"{file.name} is missing or damaged: `python -m sentviz.papers.studies.cross_domain` measures it anew.") from error
 
 
 def current(table: pd.DataFrame, available: Mapping[str, Run]) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from sentviz.gallery.subjects import Answers, Runs, Sentence
 from sentviz.io.lazy import pd
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated
-from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.study import configurations, rates
 from sentviz.runs.registry import find_paper
@@ -141,14 +141,14 @@ def choose_version(runs: Sequence[Run], key: str, *, weights: bool = False) -> R
         weights: whether the run must have weights. If no run fits, a note says so and None is returned.
     """
     able = {name: seeds[0] for name, seeds in configurations(runs).items() if seeds[0].has_weights or not weights}
-    by_title = {prints.title(name): run for name, run in able.items()}
+    by_title = {printed_tables.title(name): run for name, run in able.items()}
     if not by_title:
         st.info(
-            f"No version of 7ess-Xin{' with weights' if weights else ''} is installed. `{prints.train()}` trains them.",
+            f"No version of 7ess-Xin{' with weights' if weights else ''} is installed. `{printed_tables.train()}` trains them.",
             icon=":material/inventory_2:",
         )
         return None
-    names, best = list(by_title), prints.title(BEST)
+    names, best = list(by_title), printed_tables.title(BEST)
     return by_title[st.selectbox("Version", names, names.index(best) if best in by_title else 0, key=key, width=260)]
 
 
@@ -157,13 +157,13 @@ def schema(runs: Sequence[Run], _: str) -> None:
     st.markdown("##### Figure 1: the encoder")
     run = choose_version(runs, "sevenessxin-schema-of")
     if run is not None:
-        show_study_figure(find_paper("sevenessxin"), "version-schema", prints.DATASET, runs, version=run.configuration)
+        show_study_figure(find_paper("sevenessxin"), "version-schema", printed_tables.DATASET, runs, version=run.configuration)
 
 
 def matrix(runs: Sequence[Run], _: str) -> None:
     """Show figure 5: the confusion matrix, each class's recall next to the printed one, and what the printed recalls imply."""
     run = choose_version(runs, "sevenessxin-matrix-of")
-    low, high = prints.FIGURE_5["negative"], prints.FIGURE_5["positive"]
+    low, high = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
     left, right = halves("sevenessxin-matrix")
     with left:
         if run is not None:
@@ -199,7 +199,7 @@ def importance(runs: Sequence[Run], _: str) -> None:
     run = choose_version(runs, "sevenessxin-importance-of", weights=True)
     if run is None:
         return
-    for column, (kind, example) in zip(halves("sevenessxin-importance"), prints.SENTENCES.items(), strict=True):
+    for column, (kind, example) in zip(halves("sevenessxin-importance"), printed_tables.SENTENCES.items(), strict=True):
         with column:
             text = st.text_input(kind.capitalize(), example, key=f"sevenessxin-{kind}")
             try:
@@ -220,7 +220,7 @@ def padding(runs: Sequence[Run], _: str) -> None:
     run = choose_version(runs, "sevenessxin-padding-of", weights=True)
     if run is None:
         return
-    text = st.text_input("Sentence", prints.SENTENCES["contrast"], key="sevenessxin-padding-text")
+    text = st.text_input("Sentence", printed_tables.SENTENCES["contrast"], key="sevenessxin-padding-text")
     try:
         masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
     except SentvizError as error:
