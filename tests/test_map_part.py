@@ -29,7 +29,7 @@ if "focus" not in st.session_state:
     st.session_state["focus"] = Focus(run="toy/ndt-unit-2", head=query.get("head", "mean"), component=query.get("component", "effective"))
 run = cache.run("toy/ndt-unit-2")
 model = cache.model(run)
-map_part.longmap.EXACT_UNITS = int(query.get("exact", "1500"))
+map_part.coarse_map.EXACT_UNITS = int(query.get("exact", "1500"))
 text, held = query.get("text", "what a warm, clever song we saw! a dull soup. I say"), "maps" not in query
 map_part.show(model.trace(text, maps=held, projections=not held), run)
 """

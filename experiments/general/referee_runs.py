@@ -1,5 +1,4 @@
-"""Compare the explanations of runs with exact values on the test split, and store what `sentviz.analysis.explain.exact_comparison`
-measures.
+"""Compare every explanation of shipped runs with exact values, and store what the comparison measures.
 
 `python -m experiments general referee_runs RUN ...` stores the table `referee` in the folder of `sentviz.analysis.explain.stored`; each run
 is stored when it is finished. The table holds numbers and no texts.

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from sentviz.data.lexicon import WHOLE_WORDS
 from sentviz.errors import InputError, nearest
 from sentviz.runs.configs import CONFIGS, EncoderConfig, ModelConfig
 from sentviz.runs.registry import Preset, papers
@@ -155,6 +154,8 @@ def variant_changes(variant: str, model: str, lexicon: str = "") -> dict[str, An
     if variant in VARIANT_SETTINGS:
         return dict(VARIANT_SETTINGS[variant])
     if variant == "whole-words":
+        from sentviz.data.lexicon import WHOLE_WORDS  # imports numpy, which a list of presets does not need
+
         if not lexicon:
             raise InputError(f"The recipe names no lexicon, so {model} has no variant {variant}.")
         return {"lexicon": lexicon + WHOLE_WORDS}

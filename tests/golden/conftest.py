@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from sentviz.runs import store
 from tests.golden.make import RUNS
 from tests.injected import use_injected_data, write_lexicon
 
 
-@pytest.fixture(scope="module")
-def small_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The runs of this folder are found first, and the made-up set is the only data set."""
+@pytest.fixture(scope="session")
+def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that has nothing but a lexicon."""
     data = tmp_path_factory.mktemp("data")
     write_lexicon(data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SENTVIZ_DATA", str(data))
-        patch.setenv("SENTVIZ_RUNS", str(RUNS))
-        use_injected_data(patch)
-        yield
+    return data
+
+
+@pytest.fixture
+def small_world(lexicon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the three runs of this folder, the made-up set and a lexicon."""
+    monkeypatch.setenv("SENTVIZ_DATA", str(lexicon))
+    monkeypatch.setattr(store, "roots", lambda folders=(): [RUNS])
+    use_injected_data(monkeypatch)

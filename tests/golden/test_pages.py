@@ -131,7 +131,7 @@ def test_a_page_shows_what_is_stored_and_its_link_leads_back(name: str, small_wo
     page, query = VIEWS[name]
     app = opened(page, **{"run": NDT} | query)
     sane(app)
-    focus, notes = Focus.parse(app.query_params, (NDT, FUSED, HARDMAX), SCORES, NDT)
+    focus, notes = Focus.parse(app.query_params, (NDT, FUSED, HARDMAX), SCORES, FUSED)
     assert focus == app.session_state["focus"] and not notes
     compare_outline(name, list(outline(app.main)), request.config.getoption("--bless"))
 
