@@ -116,7 +116,8 @@ def test_every_shipped_run_is_read_by_a_version_without_a_setting(read_anew: Non
     """All runs open and state the same values if a setting that all shipped encoders agree on is removed."""
     before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
     shapes = [run.shape for run in before.values() if isinstance(run.shape, EncoderConfig)]
-    stored_values = {item.name: {getattr(shape, item.name) for shape in shapes} for item in fields(EncoderConfig) if "tuple" not in str(item.type)}
+    names = [item.name for item in fields(EncoderConfig) if "tuple" not in str(item.type)]
+    stored_values = {name: {getattr(shape, name) for shape in shapes} for name in names}
     name, (value,) = next((name, values) for name, values in stored_values.items() if len(values) == 1)
     _opened.cache_clear()
     monkeypatch.setitem(CONFIGS, "encoder", shrunk(EncoderConfig, name, value))

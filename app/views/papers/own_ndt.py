@@ -167,7 +167,8 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
             table = Table(f"controls-{dataset}", "Lambdas from controlled starts", counted, "", [Column(name) for name in numbers])
             show_table(table, "ndt-controls-table")
     st.caption(
-        f"`sentviz study ndt-controls --dataset {dataset}` trains them, `ndt-settings` those with other rates and decays. Runs of the same seed are next to each other. Accuracies have 95%"
+        f"`sentviz study ndt-controls --dataset {dataset}` trains them, `ndt-settings` those with other rates and decays. Runs of"
+        " the same seed are next to each other. Accuracies have 95%"
         " intervals over test rows, without chance in training."
     )
 
