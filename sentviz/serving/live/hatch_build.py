@@ -9,11 +9,12 @@ import runpy
 import tarfile
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-from sentviz.serving.live.pinned import Package
+if TYPE_CHECKING:
+    from sentviz.serving.live.pinned import Package
 
 ROOT = Path(__file__).parents[3]
 
