@@ -20,8 +20,9 @@ def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def small_world(lexicon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing but the three runs of this folder, the made-up set and a lexicon."""
+def small_world(lexicon: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the three runs of this folder, the made-up set and a lexicon; nothing is cached on disk."""
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_DATA", str(lexicon))
     monkeypatch.setattr(store, "roots", lambda folders=(): [RUNS])
     use_injected_data(monkeypatch)

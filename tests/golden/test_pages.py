@@ -85,7 +85,7 @@ def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
     yield from parts("confusion", view=("curves", "calibration"), versus=(FUSED,), over=("demo",), row=("test-3",))
     yield from parts("confusion", slice=("cell=1,0", "cell=1,1", "words=3-5", "lasso=nonsense"))
     yield from parts("words", words=("count",), stops=("keep",), slice=("cell=1,1",))
-    yield from parts("embeddings", dims=("3",), over=("demo",), slice=("cell=1,1",))
+    yield from parts("embeddings", dims=("3",), slice=("cell=1,1",))
     yield from parts("scalars", scale=("change",))
     yield from parts("curves", axis=("step",), seeds=("bands",))
     yield from parts("compare", versus=(FUSED,), row=("test-3",))
