@@ -21,7 +21,7 @@ from sentviz.figures.tsne_panels import tsne_panels
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
 from sentviz.papers.ndt import PAPER, panels, printed_tables, tables
-from sentviz.papers.ndt.study import DATASETS, reported_best
+from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
 from sentviz.papers.studies import tsne
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
@@ -229,3 +229,14 @@ def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pyte
     states = {item["id"]: item["state"] for item in manifest["files"]}
     assert states["figure-1"] == states["figure-3"] == "no run here"
     assert states["table-11"] == states["claims"] == "written"
+
+
+@pytest.mark.slow
+def test_settings_of_one_ndt_stand_beside_what_the_paper_prints_for_it(tmp_path: Path) -> None:
+    """Each setting is a column, the study's own first; the paper's values of the model are in each, and other models in none."""
+    runs = [made_run(tmp_path, "sst2", panels.SETTINGS_OF, variant=variant) for variant in ("no-decay", "", "equal")]
+    frame, marks = panels.lambda_frames([*runs, made_run(tmp_path, "sst2", "ndt-unit-2")], "sst2", settings=True)
+    assert list(frame["constraint"].unique()) == ["as in the study", "equal starts", "no weight decay"]
+    printed = marks.pivot(index=["layer", "component"], columns="constraint", values="value")
+    assert printed.loc[(1, 1)].tolist() == [0.5294] * 3 and printed.loc[(0, 2)].tolist() == [0.3014] * 3
+    assert panels.SETTING_TITLES.keys() == {"", *CONTROLS}

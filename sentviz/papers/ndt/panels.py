@@ -12,11 +12,20 @@ from sentviz.io.lazy import pd
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best, settings_of
 from sentviz.papers.studies.means import predictions
-from sentviz.runs.naming import CHANGES
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
 SETTINGS_OF = "ndt-free-3"  # the NDT that was trained with other starts, rates and decays
+SETTING_TITLES = {  # head of a column, by variant
+    "": "as in the study",
+    "equal": "equal starts",
+    "swapped": "opposite signs",
+    "frozen": "frozen",
+    "high": "starts at 0.4",
+    "slow-lambda": "λ learns slowly",
+    "1e-4": "all rates 0.0001",
+    "no-decay": "no weight decay",
+}
 MOST_POINTS = 250  # largest number of points of a ROC curve
 
 
@@ -137,7 +146,7 @@ def lambda_frames(runs: Iterable[Run], dataset: str, *, settings: bool = False) 
     parts, marks = [], []
     by_model = configurations(runs, dataset, settings_of(SETTINGS_OF)) if settings else configurations(runs, dataset)
     for model, seeds in sorted(by_model.items(), key=lambda item: item[0] == "diff"):
-        if (column := _setting(model) if settings else _constraint(seeds)) is None:
+        if (column := SETTING_TITLES[model.removeprefix(SETTINGS_OF).strip("-")] if settings else _constraint(seeds)) is None:
             continue
         components = seeds[0].capabilities.components
         of_runs = [_history(run, run.digest) for run in seeds]
@@ -165,11 +174,6 @@ def lambda_frames(runs: Iterable[Run], dataset: str, *, settings: bool = False) 
     if not parts:
         return pd.DataFrame(columns=columns), pd.DataFrame(columns=of_print)
     return pd.concat(parts, ignore_index=True)[columns], pd.concat(marks, ignore_index=True)[of_print]
-
-
-def _setting(configuration: str) -> str:
-    """Return what a setting of `SETTINGS_OF` changes, for the head of a column."""
-    return CHANGES[variant] if (variant := configuration.removeprefix(SETTINGS_OF).strip("-")) else "as in the study"
 
 
 def _constraint(seeds: Sequence[Run]) -> str | None:
