@@ -115,9 +115,10 @@ PAPER = Paper(
                         " differ, the cause is training or changed states in lower layers, not σ in that row."
                     ),
                     TextBlock(
-                        "Section 6 is about a [CLS] that the classifier reads. It does in the small encoder from scratch, and in the runs"
-                        " `e5-from-cls` of multilingual E5 on NSMC. The classifiers of the other runs on E5 and of MiniLM read the mean of"
-                        " all tokens, so claims on [CLS] are not judged on them."
+                        "Section 6 is about a [CLS] that the classifier reads, as in the small encoder from scratch. The classifiers of"
+                        " multilingual E5 and MiniLM read the mean of all tokens, so claims on [CLS] are not judged on them."
+                        " `sentviz train fused_nsmc_e5 --model e5-from-cls` trains E5 with a classifier that reads [CLS]. Its runs then stand"
+                        " in the place of the others, here and in the claims on [CLS]."
                     ),
                     FigureBlock("cls-lines"),
                     OwnBlock("fused-sentence"),
