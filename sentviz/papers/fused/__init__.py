@@ -117,8 +117,8 @@ PAPER = Paper(
                     TextBlock(
                         "Section 6 is about a [CLS] that the classifier reads, as in the small encoder from scratch. The classifiers of"
                         " multilingual E5 and MiniLM read the mean of all tokens, so claims on [CLS] are not judged on them."
-                        " `sentviz train fused_nsmc_e5 --model e5-from-cls` trains E5 with a classifier that reads [CLS]. Its runs then stand"
-                        " in the place of the others, here and in the claims on [CLS]."
+                        " `sentviz train fused_nsmc_e5 --model e5-from-cls` trains E5 with a classifier that reads [CLS]. Its runs then"
+                        " stand in the place of the others, here and in the claims on [CLS]."
                     ),
                     FigureBlock("cls-lines"),
                     OwnBlock("fused-sentence"),
