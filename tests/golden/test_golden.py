@@ -40,7 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "agreement": {"versus": ("toy/hardmax-d2",)},
 }
 OPTIONS |= {"comparison": OPTIONS["agreement"], "weak-slices": {"over": "demo"}}
-SECONDS = ("tsne-panels", "separation")  # studies that compute for many seconds
+SECONDS = ("claims-board", "patch-epochs", "referee-board", "roc-panels", "separation", "tsne-panels")  # Each takes seconds.
 
 
 def stored_value(value: Any) -> Any:
