@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sentviz.papers.ndt import PAPER
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from tests.test_app import SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -32,11 +33,7 @@ def test_the_board_stands_first_and_answers_in_sentences_when_asked() -> None:
     app.session_state["ndt-answers"] = True
     app.run()
     page_text = words(app).replace("\\", "")
-    assert (
-        "SST-2, on the official sentences: NDT" in page_text
-        and "n = 10,234" in page_text
-        and "variance between seeds is pooled" in page_text
-    )
+    assert "SST-2, on the official sentences: NDT" in page_text and "n = 10,234" in page_text and SEEDS_IN_WORDS in page_text
 
 
 @pytest.mark.exhaustive

@@ -36,7 +36,7 @@ def measured(name: str, digest: str) -> pd.DataFrame:
 
 
 def has_cls(run: Run) -> bool:
-    return bool(run.config["tokenizer"].get("cls"))
+    return bool(run.config.get("tokenizer", {}).get("cls"))
 
 
 known = {name: run for name, run in cache.runs().items() if FILE in run.files}

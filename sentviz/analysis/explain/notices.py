@@ -30,7 +30,7 @@ def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
     example = next((example for example in EXAMPLES if (example.text, example.pair) == (trace.text, trace.text_pair)), None)
     if example and example.reading in trace.labels and example.reading != trace.label:
         messages.append(("wrong", f"The model gets this wrong: a person reads it as {example.reading}."))
-    start = run.config["tokenizer"].get("truncation_side") == "left"
+    start = run.config.get("tokenizer", {}).get("truncation_side") == "left"
     if cut := unread_note(len(trace.tokens), trace.dropped, trace.text, trace.text_pair, start=start):
         messages.append(("cut", cut))
     text = " ".join(filter(None, (trace.text, trace.text_pair)))
