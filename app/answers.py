@@ -18,7 +18,7 @@ from sentviz.analysis.explain import SCORES, available, explained, supported, us
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.faithfulness import Verdict, against_chance, faithfulness
 from sentviz.analysis.explain.headline import chance_of
-from sentviz.analysis.maps.silenced import silenced
+from sentviz.analysis.maps.layers import silenced
 from sentviz.data import datasets, demo
 from sentviz.data.behaviour import find_case
 from sentviz.errors import DataMissingError, InputError, SentvizError

@@ -28,7 +28,7 @@ from app.fields import LONGEST, as_sent
 from app.focus import FIELDS, Focus
 from app.server.queue import turns
 from sentviz.analysis.explain import SCORES, answer, available, explained
-from sentviz.analysis.maps.silenced import silenced
+from sentviz.analysis.maps.layers import silenced
 from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.errors import InputError, RunError
 from sentviz.models.budget import Budget, Spent

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 import sentviz
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain.stored import read_measured
+from sentviz.analysis.testset import baselines
 from sentviz.analysis.testset import behaviour as card_module
-from sentviz.analysis.testset import behaviour_baselines
 from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure, stored_card, tfidf_name, why_not_tested
 from sentviz.analysis.testset.behaviour_report import as_json, as_markdown, read_requirement
 from sentviz.cli import main
@@ -197,10 +197,8 @@ def test_a_stored_card_is_the_same_card() -> None:
 
 def test_the_knu_lexicon_takes_the_longest_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.DataFrame({"term": ["좋", "좋지 않", "나쁘"], "polarity": [2, -1, -2]})
-    monkeypatch.setattr(behaviour_baselines.datasets, "load_file", lambda *names: table)
-    assert behaviour_baselines._knu(["좋네요", "좋지 않네요", "안좋네요", "좋고 나쁘다"]) == pytest.approx(
-        [2 / 19**0.5, -1 / 16**0.5, 0, 0]
-    )
+    monkeypatch.setattr(baselines.datasets, "load_file", lambda *names: table)
+    assert baselines._knu(["좋네요", "좋지 않네요", "안좋네요", "좋고 나쁘다"]) == pytest.approx([2 / 19**0.5, -1 / 16**0.5, 0, 0])
 
 
 @pytest.mark.exhaustive

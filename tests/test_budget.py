@@ -22,7 +22,7 @@ from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.faithfulness import against_chance
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.permutation import permutation_shap
-from sentviz.analysis.maps.silenced import silenced
+from sentviz.analysis.maps.layers import silenced
 from sentviz.errors import Stopped
 from sentviz.models import batches
 from sentviz.models import model as models

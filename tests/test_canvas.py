@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.components.browser import places
-from sentviz.analysis.maps.silenced import silenced
+from sentviz.analysis.maps.layers import silenced
 from sentviz.browser.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
 from sentviz.errors import InputError
 from sentviz.io.glossary import glossary

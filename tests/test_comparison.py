@@ -18,10 +18,9 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import t
 
-from sentviz.analysis.testset.compare import compare, with_seeds
+from sentviz.analysis.testset.compare import compare, timed, with_seeds
 from sentviz.analysis.testset.comparison import Comparison, compare_rows
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
-from sentviz.analysis.testset.speed import timed
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser

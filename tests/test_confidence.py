@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sentviz.analysis.testset.confidence import calibration_line, leaning, on_test_rows
+from sentviz.analysis.calibration import calibration_line, leaning, on_test_rows
 from sentviz.cli import main
 from sentviz.runs.store import Run, find
 from tests.shipped import ROOT

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sentviz.analysis.causal.direction_words import along, correlations
+from sentviz.analysis.causal.direction_tables import along, correlations
 from sentviz.analysis.causal.directions import EVERY, WAYS, Directions, directions, leace, too_few_for_leace
 from sentviz.analysis.causal.probes import _classes, _measured, _random_classes, _scopes, probe
 from sentviz.analysis.causal.states import Texts, halves, moved_sides, places, poles, states
@@ -326,7 +326,7 @@ def test_a_probe_reads_what_is_there_and_its_control_does_not() -> None:
 
 def test_words_lie_along_the_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words read alone lie on their side, and the rank correlation with a lexicon is Spearman's; unknown words are left out."""
-    import sentviz.analysis.causal.direction_words as module
+    import sentviz.analysis.causal.direction_tables as module
 
     polarity = {word: value for words, value in ((GOOD, 2.0), (BAD, -2.0)) for word in words} | {"song": 0.5, "soup": -0.5}
     monkeypatch.setattr(module, "polarities", lambda: polarity)

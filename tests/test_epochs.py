@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from safetensors.torch import load_file
 
 from sentviz.analysis.embeddings.projection import align
-from sentviz.analysis.epochs.measured import Measured, files, measure, sample
-from sentviz.analysis.epochs.series import KINDS, epoch_series, events, examples, pictures
+from sentviz.analysis.epochs import KINDS, Measured, epoch_series, events, examples, files, measure, pictures, sample
 from sentviz.analysis.maps.heads import over_split
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError

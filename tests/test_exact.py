@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.analysis.explain.exact import MAX_PLAYERS, Exact, cost, exact, interaction_index, most_players, shapley_values, subsets
-from sentviz.analysis.explain.text_parts import fitting, joined, parts
-from sentviz.analysis.explain.value_function import ABSENT, Game, filler
+from sentviz.analysis.explain.value_function import ABSENT, Game, filler, fitting, joined, parts
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError

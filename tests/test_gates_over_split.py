@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from sentviz.analysis.maps.gates import CONTRASTS, FILE, NAMES, Groups, over_split, table, verdict
-from sentviz.analysis.maps.tokenwise import gates_of
+from sentviz.analysis.maps.gates import CONTRASTS, FILE, NAMES, Groups, gates_of, over_split, table, verdict
 from sentviz.analysis.maps.wordclasses import WordClasses, own_lists
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger

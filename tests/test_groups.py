@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.analysis.testset.facets import bands, facets, masks
 from sentviz.analysis.testset.predictions_file import predictions
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.analysis.testset.slices import Slice
-from sentviz.analysis.testset.subset import MOST, Subset
+from sentviz.analysis.testset.subset import MOST, Subset, bands, facets, masks
 from sentviz.data import demo
 from sentviz.data.own_columns import MOST_COLUMNS, own_columns
 from sentviz.errors import InputError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain.exact import exact
-from sentviz.analysis.explain.text_parts import Cut
+from sentviz.analysis.explain.value_function import Cut
 from sentviz.errors import InputError
 from sentviz.figures.interactions import interaction_arcs
 from sentviz.gallery import draw

@@ -12,8 +12,16 @@ import pytest
 from experiments.general import planted as experiment
 from sentviz import gallery
 from sentviz.analysis.evaluation import wilson
-from sentviz.analysis.testset import planted
-from sentviz.analysis.testset.label_errors import NEAREST, describe, label_errors, suspected_pairs
+from sentviz.analysis.testset.label_errors import (
+    NEAREST,
+    describe,
+    describe_check,
+    flipped,
+    label_errors,
+    planted,
+    summarised,
+    suspected_pairs,
+)
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.gallery.subjects import Answers
@@ -86,9 +94,9 @@ def test_the_labels_of_the_nearest_rows_are_counted() -> None:
 
 def test_flipped_labels_are_another_class() -> None:
     labels = np.random.default_rng(0).integers(0, 3, 1_000)
-    new, is_flipped = planted.flipped(labels, 3, 0.05, seed=4)
+    new, is_flipped = flipped(labels, 3, 0.05, seed=4)
     assert is_flipped.sum() == 50 and ((new != labels) == is_flipped).all() and new.min() >= 0 and new.max() <= 2
-    assert (planted.flipped(labels, 3, 0.05, seed=4)[0] == new).all() and (planted.flipped(labels, 3, 0.05, seed=5)[0] != new).any()
+    assert (flipped(labels, 3, 0.05, seed=4)[0] == new).all() and (flipped(labels, 3, 0.05, seed=5)[0] != new).any()
 
 
 def test_precision_is_that_of_a_loop() -> None:
@@ -96,19 +104,19 @@ def test_precision_is_that_of_a_loop() -> None:
     rows, _ = judged(400, wrong=0, classes=2, seed=2)
     rng = np.random.default_rng(3)
     shares = 0.6 * rows.probabilities + 0.4 * rng.dirichlet([1, 1], len(rows))
-    frame = planted.planted(rows.labels, shares, share=0.1, first=30, seeds=range(3))
+    frame = planted(rows.labels, shares, share=0.1, first=30, seeds=range(3))
     values = []
     for seed in range(3):
-        new_labels, is_flipped = planted.flipped(rows.labels, 2, 0.1, seed)
+        new_labels, is_flipped = flipped(rows.labels, 2, 0.1, seed)
         ranked = sorted(range(len(rows)), key=lambda i: (shares[i, new_labels[i]], i))
         values.append(sum(bool(is_flipped[i]) for i in ranked[:30]) / 30)
     assert frame.loc[frame["method"] == "probability", "precision"].tolist() == values
-    table = planted.summarised(frame).set_index("method")
+    table = summarised(frame).set_index("method")
     spread = 4.302653 * np.std(values, ddof=1) / np.sqrt(3)
     assert table.loc["probability", "value"] == pytest.approx(np.mean(values))
     assert table.loc["probability", "low"] == pytest.approx(np.mean(values) - spread, abs=1e-5)
     assert table.loc["chance", "value"] == 0.1 and table.loc["cleanlab", "value"] > 0.5
-    assert "against 10% by chance" in planted.describe(table.reset_index())
+    assert "against 10% by chance" in describe_check(table.reset_index())
 
 
 @SHIPPED
@@ -119,7 +127,7 @@ def test_shipped_precision_is_measured_again() -> None:
     for name in experiment.RUNS:
         assert (shipped.loc[shipped["run"] == name, "digest"] == find(name).digest).all()
     rows = stored(find("sst2/ndt-unit-2"))
-    again = planted.summarised(planted.planted(rows.labels, rows.probabilities))
+    again = summarised(planted(rows.labels, rows.probabilities))
     part = shipped[(shipped["run"] == "sst2/ndt-unit-2") & (shipped["rows"] == "test split")]
     for column in ("value", "low", "high", "flagged", "found"):
         assert again[column].to_numpy(float) == pytest.approx(part[column].to_numpy(float), abs=1e-5, rel=1e-4, nan_ok=True)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from sentviz.analysis.claim import Claim, Effect, Finding, judge_on_learned
-from sentviz.analysis.evaluation import wilson
-from sentviz.analysis.learned import not_learned_in_words, why_not_learned
+from sentviz.analysis.evaluation import not_learned_in_words, why_not_learned, wilson
 from sentviz.papers.hardmax.study import PUBLIC
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.findings import changed_by

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sentviz.analysis.claim import Effect, Finding, Kind, decided_in_words, level_in_words, over_board
-from sentviz.analysis.levels import equivalent, false_discovery, p_of_interval, p_of_margin
+from sentviz.analysis.claim import (
+    Effect,
+    Finding,
+    Kind,
+    decided_in_words,
+    equivalent,
+    false_discovery,
+    level_in_words,
+    over_board,
+    p_of_interval,
+    p_of_margin,
+)
 from sentviz.errors import InputError
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import stored_findings

@@ -21,9 +21,9 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from app.views.papers.sections import OWN
-from sentviz.analysis import learned
+from sentviz.analysis import evaluation
 from sentviz.analysis.claim import Finding
-from sentviz.analysis.learned import not_learned
+from sentviz.analysis.evaluation import not_learned
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure
@@ -221,7 +221,7 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path,
     small = train(plan("example", "sst2", models=["example-small"])[0], tmp_path / "runs", progress=False)
     row = judged([trained, small], ["example"]).iloc[0]
     assert row["verdict"] == "open" and not_learned([trained, small]).keys() <= set(re.findall(r"sst2/[\w-]+", row["evidence"]))
-    monkeypatch.setattr(learned, "why_not_learned", lambda run: "")
+    monkeypatch.setattr(evaluation, "why_not_learned", lambda run: "")
     row = judged([trained, small], ["example"]).iloc[0]
     low, high = (run.metrics()["test"]["accuracy"]["value"] for run in (small, trained))
     assert row["claim"] == "A wide model is better on SST-2" and row["verdict"] == ("holds" if high > low else "fails")

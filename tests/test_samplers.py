@@ -12,12 +12,10 @@ import torch
 
 from sentviz.analysis.explain import SCORES, Target, available, completeness, ends, explained, margins, score, shap_lime, uncertainty, usual
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
-from sentviz.analysis.explain.gradient_shap import gradient_shap
-from sentviz.analysis.explain.gradients import gradient_x_input, integrate
+from sentviz.analysis.explain.gradients import gradient_shap, gradient_x_input, integrate, noisy, smooth_gradient
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap, sampled_values
 from sentviz.analysis.explain.shap_lime import kernel_shap, lime
-from sentviz.analysis.explain.smoothgrad import noisy, smooth_gradient
-from sentviz.analysis.explain.text_parts import part_removal
+from sentviz.analysis.explain.value_function import part_removal
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace

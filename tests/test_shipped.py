@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.analysis.epochs.series import epoch_series, examples
+from sentviz.analysis.epochs import epoch_series, examples
 from sentviz.data.examples import EXAMPLES
 from sentviz.errors import DataMissingError, InputError
 from sentviz.gallery import FIGURES, make

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain import log_odds
-from sentviz.analysis.maps.silenced import silenced
+from sentviz.analysis.maps.layers import silenced
 from sentviz.models.model import Model
 from sentviz.runs.intervention import UNCHANGED
 from sentviz.runs.target import Target

@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from sentviz.analysis.epochs.measured import Measured
-from sentviz.analysis.epochs.series import EpochSeries, epoch_series, events, examples
+from sentviz.analysis.epochs import EpochSeries, Measured, epoch_series, events, examples
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.browser.film.gif import film_gif
 from sentviz.errors import InputError

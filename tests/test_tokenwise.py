@@ -17,7 +17,7 @@ from sentviz.analysis.explain.faithfulness import faithfulness
 from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import cell
-from sentviz.analysis.maps.tokenwise import forced, gates, signals
+from sentviz.analysis.maps.gates import forced, gates, signals
 from sentviz.cli import main
 from sentviz.data.tags import ENGLISH, Tagger, describe_tagger
 from sentviz.errors import InputError, RunError

@@ -10,10 +10,9 @@ import streamlit as st
 
 from app import cache, visit
 from app.text import md
-from sentviz.analysis.testset.facets import facets
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
-from sentviz.analysis.testset.subset import Subset
+from sentviz.analysis.testset.subset import Subset, facets
 from sentviz.errors import InputError, SentvizError
 
 SAMPLE = 5_000  # rows of a data set from which slices are proposed; of a visitor's own file, all rows

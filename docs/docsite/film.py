@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.analysis.epochs.series import epoch_series, examples
+from sentviz.analysis.epochs import epoch_series, examples
 from sentviz.browser.film import Film
 from sentviz.browser.film.gif import film_gif
 from sentviz.runs.store import find

@@ -8,7 +8,7 @@ from functools import cache
 from plotly.offline import get_plotlyjs
 
 from docsite.gallery import examples
-from sentviz.analysis.maps.silenced import silenced
+from sentviz.analysis.maps.layers import silenced
 from sentviz.browser import canvas
 from sentviz.browser.canvas import canvas_html, scene_of
 from sentviz.browser.particles import animation_html, scene_of_review

@@ -1,4 +1,4 @@
-"""Measure on shipped runs how many of the most suspicious labels were flipped on purpose: `sentviz.analysis.testset.planted`.
+"""Measure on shipped runs how many of the most suspicious labels were flipped on purpose: `sentviz.analysis.testset.label_errors`.
 
 The table holds numbers and no texts.
 """
@@ -13,8 +13,8 @@ import pandas as pd
 
 from experiments.writing import write
 from sentviz.analysis.embeddings.cache import stored_sample
-from sentviz.analysis.testset import planted as library
-from sentviz.analysis.testset.planted import planted, summarised
+from sentviz.analysis.testset import label_errors as library
+from sentviz.analysis.testset.label_errors import planted, summarised
 from sentviz.analysis.testset.rows import stored
 from sentviz.io.spreadsheet import read_csv
 from sentviz.runs.store import find

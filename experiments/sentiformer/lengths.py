@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.sentiformer.carriers import interval
 from experiments.writing import write
-from sentviz.analysis.learned import not_learned
+from sentviz.analysis.evaluation import not_learned
 from sentviz.data import datasets
 from sentviz.papers.sentiformer.measured import LEADS, LONG_MINUS_SHORT, QUARTERS
 from sentviz.papers.sentiformer.presets import BASELINES

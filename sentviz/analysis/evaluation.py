@@ -1,8 +1,11 @@
-"""Evaluation of a model on a split: probabilities, pooled vectors, and metrics with bootstrap intervals."""
+"""Evaluation of a model on a split: probabilities, pooled vectors, and metrics with bootstrap intervals.
+
+Runs that did not learn (`not_learned`) are not more often right than always predicting the most frequent class, so they settle no claim.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.datasets import Split
-from sentviz.errors import InputError
+from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import pd
 from sentviz.runs.calibration import softmax
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model, Progress
@@ -243,3 +247,44 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
         largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
     return adjusted
+
+
+def why_not_learned(run: Run) -> str:
+    """Return the numbers that show that a run did not learn; "" if it learned, or if its metrics cannot be read.
+
+    A run learned if the 95 % Wilson interval of its accuracy lies above the share of the most frequent class of the same rows. These are
+    the validation rows, or the test rows if the run stores no confusion matrix of the validation rows.
+    """
+    try:
+        metrics = run.metrics()
+    except RunError:
+        return ""
+    split = "validation" if "confusion" in metrics.get("validation", {}) else "test"
+    if split not in metrics:  # a model without test rows
+        return ""
+    counts = np.array(metrics[split]["confusion"])
+    right, n, most = np.trace(counts), counts.sum(), counts.sum(axis=1).max()
+    low, high = map(float, wilson(right, n))
+    if low > most / n:
+        return ""
+    return f"{run.name} {right / n:.1%} [{low:.1%}, {high:.1%}] on {split} (most frequent class {most / n:.1%})"
+
+
+def not_learned(runs: Iterable[Run]) -> dict[str, str]:
+    """Return `why_not_learned` of the runs that did not learn, by name."""
+    return {run.name: why for run in runs if (why := why_not_learned(run))}
+
+
+def not_learned_in_words(runs: Iterable[Run]) -> str:
+    """Return which runs did not learn, with their learning rates and numbers; "" if all learned."""
+    every = list(runs)
+    failed = not_learned(every)
+    rates = {run.config["recipe"].get("learning_rate") for run in every if run.name in failed} - {None}
+    trained = f" at learning rate {' or '.join(f'{rate:g}' for rate in sorted(rates))}" if rates else ""
+    return f"the run{'s' * (len(failed) > 1)} did not learn{trained}: {', '.join(failed.values())}" if failed else ""
+
+
+def not_learned_sentence(runs: Iterable[Run]) -> str:
+    """Return `not_learned_in_words` as a sentence."""
+    words = not_learned_in_words(runs)
+    return words and f"{words[0].upper()}{words[1:]}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.causal import agreement
 from sentviz.analysis.causal.direction_tables import FILE as DIRECTIONS
-from sentviz.analysis.epochs.measured import files, names
+from sentviz.analysis.epochs import files, names
 from sentviz.analysis.explain.exact_comparison_table import FILE as REFEREE
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
 from sentviz.analysis.maps import gates, heads, specialise

@@ -322,7 +322,7 @@ def _print_typical(counts: Counts, labels: Sequence[str], title: str) -> None:
 @command
 def epochs(run: str, sample: int, split: str, seed: int) -> None:
     """Predict the same texts, and the run's example, with the weights that RUN has of each epoch. Stores the results with the run."""
-    from sentviz.analysis.epochs.series import KINDS, epoch_series, events
+    from sentviz.analysis.epochs import KINDS, epoch_series, events
     from sentviz.analysis.evaluation import wilson
     from sentviz.analysis.measurements import measure
     from sentviz.runs.store import find

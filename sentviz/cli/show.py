@@ -322,7 +322,7 @@ def report(run: str, sentence: str, pair: str | None, change: str, out: Path, pi
     from sentviz.analysis.explain import explained, supported, usual
     from sentviz.analysis.explain.headline import chance_of
     from sentviz.analysis.maps.arithmetic import cell
-    from sentviz.analysis.maps.silenced import silenced
+    from sentviz.analysis.maps.layers import silenced
     from sentviz.browser.canvas import canvas_html, scene_of
     from sentviz.export.report import report_html
     from sentviz.figures import probability_bars

@@ -198,7 +198,7 @@ def _recipe(source: str, **changes: Any) -> Recipe:
 @command
 def calibrate(run: str, intercept: bool) -> None:
     """Fit the calibration of RUN on its validation rows again, evaluate RUN again, and store both. Measured tables of RUN are removed."""
-    from sentviz.analysis.testset.confidence import calibration_line
+    from sentviz.analysis.calibration import calibration_line
     from sentviz.runs.store import find
     from sentviz.training.finishing import calibrate as fit_again
 

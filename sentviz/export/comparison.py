@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
+from sentviz.analysis.testset.compare import ROWS
 from sentviz.analysis.testset.comparison import Comparison, in_points, rows_in_words
-from sentviz.analysis.testset.speed import ROWS
 from sentviz.browser.page import page
 from sentviz.errors import InputError
 from sentviz.export.chromium import SHEET_MARGIN

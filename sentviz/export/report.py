@@ -13,10 +13,10 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from sentviz.analysis.calibration import calibration_line
 from sentviz.analysis.explain import SCORES, available, headline
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import CellArithmetic
-from sentviz.analysis.testset.confidence import calibration_line
 from sentviz.browser.page import page
 from sentviz.errors import SentvizError
 from sentviz.export.embedded_record import embed_record

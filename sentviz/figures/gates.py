@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sentviz.analysis.maps.tokenwise import forced, gates
+from sentviz.analysis.maps.gates import forced, gates
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.maps import Floats

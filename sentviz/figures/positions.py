@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sentviz.analysis.maps.tokenwise import Signals
+from sentviz.analysis.maps.gates import Signals
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, token_label
@@ -20,7 +20,7 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: T
     """Draw the length of each part of the position signal at every token, of their sum, and of the word vector for comparison.
 
     Args:
-        parts: signals of the same text, from `sentviz.analysis.maps.tokenwise.signals`.
+        parts: signals of the same text, from `sentviz.analysis.maps.gates.signals`.
         tagger: sentence for the caption that names the tagger.
     Frame:
         place (counted from 0), token, tag, part (sinusoid, recency, tag, sum, word), length (Euclidean norm).

@@ -81,7 +81,7 @@ def _probes(of: Runs, *, theme: Theme = "light") -> Figure:
 
 @figure("direction-words", "The words along the direction of the classes", Runs, "directions:word_ends", WEIGHTS, REPLACES)
 def _words(of: Runs, *, depth: int = -1, most: int = 15, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.causal.direction_words import along, correlations
+    from sentviz.analysis.causal.direction_tables import along, correlations
     from sentviz.figures.directions import word_ends
 
     class_directions = found_of(of)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.epochs.series import EpochSeries, asked_of, epoch_series, events, examples, missing
+from sentviz.analysis.epochs import EpochSeries, asked_of, epoch_series, events, examples, missing
 from sentviz.analysis.evaluation import wilson
 from sentviz.errors import InputError, RunError
 from sentviz.figures.colours import Theme
@@ -91,7 +91,7 @@ def _confusion(of: Epochs, *, theme: Theme = "light") -> Figure:
 
 @figure("epoch-points", "The rows as points after each epoch", Epochs, "epochs:epoch_points", MEASURED)
 def _points(of: Epochs, *, how: str = "joint", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.epochs.series import PICTURES, pictures
+    from sentviz.analysis.epochs import PICTURES, pictures
     from sentviz.figures.epochs import epoch_points
 
     seen = of.series

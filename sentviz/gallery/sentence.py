@@ -15,8 +15,8 @@ from sentviz.analysis.explain.notices import calibration_note
 from sentviz.analysis.explain.scores import find_score
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.compare import map_difference
+from sentviz.analysis.maps.gates import signals
 from sentviz.analysis.maps.layers import head_patterns, verdict_by_layer
-from sentviz.analysis.maps.tokenwise import signals
 from sentviz.data.cleaning import uncovered
 from sentviz.data.tags import describe_tagger
 from sentviz.errors import InputError

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sentviz.analysis.calibration import on_test_rows
 from sentviz.analysis.testset.behaviour import stored_card, why_not_tested
-from sentviz.analysis.testset.confidence import on_test_rows
 from sentviz.data import datasets, demo
 from sentviz.data.behaviour import digest
 from sentviz.data.dataset_info import DatasetInfo

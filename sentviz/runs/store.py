@@ -12,7 +12,7 @@ metrics.json           each metric with its interval and n
 If the recipe keeps epochs: epochs/<number>.safetensors, the weights after an epoch, counted from 1, matrices in 8 bits.
 After a measurement (`sentviz.runs.writing.attach`); of a shipped run in the user's library, measured/<digest of the run>:
 epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch
-                       (sentviz.analysis.epochs.measured)
+                       (sentviz.analysis.epochs)
 faithfulness.parquet   explanations compared with random ones (sentviz.analysis.explain.faithfulness)
 referee.parquet        explanations compared with exact values on short texts (sentviz.analysis.explain.exact_comparison)
 directions.parquet     directions between the sides, taken away, and probes (sentviz.analysis.causal.direction_tables)

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sentviz.analysis.calibration import calibration_report, fit_calibration
-from sentviz.analysis.epochs.measured import files
+from sentviz.analysis.epochs import files
 from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, metrics
 from sentviz.analysis.explain import explained
 from sentviz.data import datasets

@@ -8,7 +8,7 @@ import torch
 
 from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.permutation import permutation_shap
-from sentviz.analysis.explain.text_parts import part_removal
+from sentviz.analysis.explain.value_function import part_removal
 from sentviz.models.loading import load
 from tests.benchmarks.timing import ratios, say
 

@@ -19,10 +19,9 @@ from app.server import queue
 from app.text import intro, md, name_runs, with_code
 from app.views.testset import comparison_rows
 from sentviz import gallery
-from sentviz.analysis.testset.compare import with_seeds
+from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
 from sentviz.analysis.testset.comparison import MOST, Comparison, compare_rows, in_points
 from sentviz.analysis.testset.rows import OVER, Rows
-from sentviz.analysis.testset.speed import ROWS, timed
 from sentviz.data.labels import ReadingError
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser

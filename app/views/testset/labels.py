@@ -18,7 +18,7 @@ from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.testset import label_errors as errors
-from sentviz.analysis.testset import planted, repeats
+from sentviz.analysis.testset import repeats
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, SentvizError
 from sentviz.gallery.subjects import Answers
@@ -59,7 +59,7 @@ def judged(of: Rows, step: Callable[[], object]) -> tuple[Rows, Any]:
         places, vectors = stored_sample(run, len(of))
         judged_rows = errors.label_errors(of, vectors, places)
     step()
-    return judged_rows, planted.check(of)
+    return judged_rows, errors.check(of)
 
 
 def show_labels() -> None:
@@ -78,7 +78,7 @@ def show_labels() -> None:
         if len(suspects):
             show_figure("label-errors", Answers.of(judged_rows))
     with right:
-        st.markdown(md(planted.describe(check)))
+        st.markdown(md(errors.describe_check(check)))
         st.caption(
             "Confident learning flags a row if the model gives another class more than that class's usual probability. The list begins"
             " with the labels of the lowest probability. Rows that are only hard for the model are flagged too."

@@ -12,8 +12,8 @@ from app import visit
 from app.blocks.figure import show_figure
 from app.text import halves, md
 from app.views.testset import matrix_part
+from sentviz.analysis.calibration import calibration_line, leaning
 from sentviz.analysis.testset import operating
-from sentviz.analysis.testset.confidence import calibration_line, leaning
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.gallery.subjects import Answers

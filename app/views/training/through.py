@@ -12,7 +12,7 @@ from app.blocks.sentence import head_title, place, sentence_box
 from app.components import browser
 from app.text import intro, md
 from app.views.training.through_part import chosen_run, figures, film_of, load_epochs, sentence, texts_of
-from sentviz.analysis.epochs.series import PICTURES
+from sentviz.analysis.epochs import PICTURES
 from sentviz.browser.film import through_data, through_html
 from sentviz.browser.film.gif import film_gif
 from sentviz.errors import SentvizError

@@ -15,7 +15,7 @@ from app.blocks.run_choice import in_groups, most_similar, picker_row, quiet_not
 from app.blocks.sentence import place
 from app.focus import Focus
 from app.text import md, name_runs
-from sentviz.analysis.epochs.series import EpochSeries, asked_of, epoch_series, examples, missing
+from sentviz.analysis.epochs import EpochSeries, asked_of, epoch_series, examples, missing
 from sentviz.analysis.explain.notices import written_in
 from sentviz.browser.film import Film
 from sentviz.data import datasets

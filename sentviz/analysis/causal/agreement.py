@@ -22,9 +22,8 @@ from sentviz.analysis.causal.states import Texts, states
 from sentviz.analysis.explain import SCORES, available, explained
 from sentviz.analysis.explain.exact_comparison import word_scores
 from sentviz.analysis.explain.exact_comparison_table import FROM_SUBSETS, PATCHED
-from sentviz.analysis.explain.expectation import expected_ranks
 from sentviz.analysis.explain.faithfulness import MIN_WORDS, summary
-from sentviz.analysis.explain.judge import Agreement
+from sentviz.analysis.explain.judge import Agreement, expected_ranks
 from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.data.texts import Word

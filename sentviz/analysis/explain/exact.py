@@ -7,8 +7,8 @@
 
 S is a set of s of the n players, f(S) the value of the text with only these (`sentviz.analysis.explain.value_function`): log-odds or
 probability of the trace's target. The values sum to f(text) - f(empty text). Players are words; a longer text is cut into at most
-MAX_PLAYERS phrases, clauses or sentences (`sentviz.analysis.explain.text_parts`). A text of more than SHORT tokens has fewer players, so
-that the 2^n texts have at most MAX_TOKENS tokens.
+MAX_PLAYERS phrases, clauses or sentences (`parts` there). A text of more than SHORT tokens has fewer players, so that the 2^n texts have at
+most MAX_TOKENS tokens.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain.text_parts import Cut, fitting, joined, numbered, parts, spread
-from sentviz.analysis.explain.value_function import Absent, Doubles, Game, Measure
+from sentviz.analysis.explain.value_function import Absent, Cut, Doubles, Game, Measure, fitting, joined, numbered, parts, spread
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError

@@ -30,15 +30,13 @@ from sentviz.analysis.explain import SCORES, available, explained, score
 from sentviz.analysis.explain.curves import area, deletion, insertion, limits, mean_fall, probabilities
 from sentviz.analysis.explain.exact import Exact, exact, shapley_values, subsets
 from sentviz.analysis.explain.exact_comparison_table import NEGATED, OTHERS
-from sentviz.analysis.explain.expectation import expected_curves, expected_first, expected_ranks, expected_signs
 from sentviz.analysis.explain.faithfulness import PERCENTS, summary
-from sentviz.analysis.explain.judge import Agreement
+from sentviz.analysis.explain.judge import Agreement, expected_curves, expected_first, expected_ranks, expected_signs
 from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.explain.permutation import sampled_values
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.analysis.explain.shap_lime import kernel_values, lime_weights
-from sentviz.analysis.explain.text_parts import numbered
-from sentviz.analysis.explain.value_function import Doubles, Valued
+from sentviz.analysis.explain.value_function import Doubles, Valued, numbered
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
@@ -165,7 +163,7 @@ def of_text(table: Doubles, scores: Mapping[str, Doubles], seed: int) -> tuple[p
         table: (2^n,) log-odds of each subset of the words. scores: method -> (n,), with "removal".
         seed: seed of the drawn orders.
     Frame:
-        method, metric, value, random (the exact expectation, `sentviz.analysis.explain.expectation`). The exact values are a method, too.
+        method, metric, value, random (the exact expectation, `sentviz.analysis.explain.judge`). The exact values are a method, too.
     """
     chances, values = probabilities(table), shapley_values(table)
     ends, n = limits(chances), len(values)

@@ -8,6 +8,20 @@ baseline b, every word has the zero embedding, which is that of [PAD] unless the
 score 0. The integral is a Gauss-Legendre sum. The scores should sum to f(x) - f(b). If they do not, the path is cut into parts: the scores
 of a part should sum to the rise of f along it, so the parts with the largest gaps are halved until the scores are complete. A model that
 normalises its embeddings changes most near the baseline, in jumps.
+
+SmoothGrad: gradient x input, with the gradient averaged over noisy copies of the embeddings (Smilkov et al. 2017, arXiv 1706.03825).
+
+    x_j . mean over copies of df/dx_j at x + noise,     noise ~ N(0, sigma^2)
+
+sigma is NOISE times the range of the text's embedding entries, as in the paper. The embeddings of special tokens get no noise.
+
+Gradient SHAP: expected gradients over random baselines (Erion et al. 2021, arXiv 1906.10670).
+
+    mean over samples of (x_j - b_j) . df/dx_j at b + a (x - b),     b ~ N(0, sigma^2),  a uniform in [0, 1]
+
+The baseline of integrated gradients is b = 0. Here baselines are random around 0; sigma is the standard deviation of the text's embedding
+entries. One place a is drawn in each of `samples` equal parts of [0, 1]. The scores sum to f(text) minus the mean of f(b), up to the
+sampling error. Special tokens are unchanged, so they score 0.
 """
 
 from __future__ import annotations
@@ -32,6 +46,8 @@ FIRST_STEPS, MAX_STEPS = 32, 256  # steps of the first try, which takes the path
 PART_STEPS = 4  # steps of each part of the second try
 EDGES = [0.0, *(0.5 ** np.arange(6.0, -1.0, -1.0)).tolist()]  # ends of these parts, which are shorter near the baseline
 GAP_SHARE, MIN_GAP = 0.01, 0.01  # allowed gap: this share of the rise, or these log-odds if that is more
+SMOOTH_SAMPLES, NOISE = 32, 0.1
+SHAP_SAMPLES, SHAP_SPREAD = 64, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +199,57 @@ def line(model: Model, trace: Trace) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.inference_mode(False), torch.no_grad():
         text = model.network.rows(model.inputs(encoded).ids[0])
         return text, text * torch.from_numpy(~encoded.specials)[:, None]
+
+
+def smooth_gradient(model: Model, trace: Trace, *, samples: int = SMOOTH_SAMPLES, noise: float = NOISE, seed: int = 0) -> Floats:
+    """Return the scores of the tokens, (m,) log-odds; 0 for special tokens.
+
+    Args:
+        samples: number of noisy copies. noise: standard deviation as a share of the range of the embedding entries.
+        seed: seed of the noise.
+    """
+    if samples < 1 or noise < 0:
+        raise InputError(f"SmoothGrad needs at least one sample and noise of 0 or more, not {samples} and {noise:g}.")
+    _, path = line(model, trace)
+    words = path[~trace.specials].numpy()
+    spread = noise * float(np.ptp(words)) if words.size else 0.0
+    total: npt.NDArray[np.float64] = np.zeros(len(trace.tokens))
+    for added in noisy(samples, path.shape, spread, seed):
+        for _, slopes, path in along(model, trace, np.ones(len(added)), added):
+            total += (slopes * path).sum(dim=(0, 2)).double().numpy()
+    return np.asarray(total / samples, dtype=np.float32)
+
+
+def noisy(samples: int, shape: tuple[int, ...], spread: float, seed: int, at_once: int = 8) -> list[npt.NDArray[np.float32]]:
+    """Return normal noise (samples, *shape) in parts of `at_once` samples, with standard deviation `spread`."""
+    rng = np.random.default_rng(seed)
+    sizes = [min(at_once, samples - start) for start in range(0, samples, at_once)]
+    return [spread * rng.standard_normal((size, *shape), dtype=np.float32) for size in sizes]
+
+
+def gradient_shap(model: Model, trace: Trace, *, samples: int = SHAP_SAMPLES, spread: float = SHAP_SPREAD, seed: int = 0) -> Floats:
+    """Return the scores of the tokens, (m,) log-odds; 0 for special tokens.
+
+    Args:
+        samples: number of baselines, one place on the line from each. spread: sigma in standard deviations of the embedding entries.
+        seed: seed of the baselines and places.
+    """
+    if samples < 1 or spread < 0:
+        raise InputError(f"Gradient SHAP needs at least one sample and a spread of 0 or more, not {samples} and {spread:g}.")
+    _, path = line(model, trace)
+    words = ~trace.specials
+    sigma = spread * float(path[words].std()) if words.any() else 0.0
+    rng = np.random.default_rng(seed)
+    places = rng.permutation((np.arange(samples) + rng.random(samples)) / samples)
+    total: npt.NDArray[np.float64] = np.zeros(len(trace.tokens))
+    start = 0
+    for baselines in noisy(samples, path.shape, sigma, seed + 1):
+        baselines *= words[:, None]
+        some = places[start : start + len(baselines)]
+        start += len(baselines)
+        at, added = 0, (1 - some[:, None, None]).astype(np.float32) * baselines  # b + a (x - b) = a x + (1 - a) b
+        for odds, slopes, path in along(model, trace, some, added):
+            steps = path - torch.from_numpy(baselines[at : at + len(odds)])
+            total += (slopes * steps).sum(dim=(0, 2)).double().numpy()
+            at += len(odds)
+    return np.asarray(total / samples, dtype=np.float32)

@@ -2,6 +2,16 @@
 
 Three questions. Do the words that it names first decide the prediction, more than words in random order (`against_chance`)? For texts with
 few enough words: does it agree with exact Shapley values (`sentviz.analysis.explain.exact`)? Does it agree with word removal?
+
+What an explanation drawn at random reaches on average is the exact expectation over all orders of a text's words.
+Random scores are independent and symmetric around 0, so that every order of the words, and of their sizes, is equally likely:
+
+    ranks, size        0: a rank correlation with a random order has mean 0
+    signs              1/2
+    first              k / n, where k of the n words share the strongest exact value
+    reached, comprehensiveness, sufficiency, deletion, insertion
+                       are linear in the curves, whose point for j present words is the mean over all subsets of j words
+    error              not defined: the length of random scores has no meaning
 """
 
 from __future__ import annotations
@@ -30,6 +40,7 @@ Doubles = npt.NDArray[np.float64]
 
 SHUFFLES = 2_000  # random orders of the scores for the tail of the rank correlation
 ZERO = 1e-9  # share of the largest exact value below which a value has no sign
+EQUAL = 1e-6  # share of the strongest exact value by which another may be smaller and count as strongest, as in `Agreement`
 
 
 @dataclass(frozen=True)
@@ -199,3 +210,31 @@ def _tail(scores: Doubles, reference: Doubles, seed: int) -> float:
 def _by_player(values: Exact, by_word: Mapping[tuple[int, ...], float]) -> Doubles:
     """Return the sum of the word scores of each player."""
     return np.array([sum(score for indices, score in by_word.items() if set(indices) <= set(player.indices)) for player in values.players])
+
+
+def expected_curves(chances: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the deletion and the insertion curve of a random order, (n + 1,) each.
+
+    Args:
+        chances: (2^n,) probability for each subset of the words.
+    """
+    sizes = np.array([place.bit_count() for place in range(len(chances))])
+    insertion = np.bincount(sizes, chances) / np.bincount(sizes)
+    return insertion[::-1], insertion
+
+
+def expected_ranks(values: Doubles) -> float:
+    """Return the mean rank correlation of random scores with values (n,): 0; NaN for fewer than three or for equal values."""
+    return 0.0 if len(values) > 2 and np.ptp(values) > 0 else float("nan")
+
+
+def expected_signs(values: Doubles) -> float:
+    """Return the mean share of right signs: 1/2; NaN if no value has a sign."""
+    size = np.abs(values)
+    return 0.5 if (size > ZERO * size.max(initial=0.0)).any() else float("nan")
+
+
+def expected_first(values: Doubles) -> float:
+    """Return the probability that a random word is one of the strongest."""
+    size = np.abs(values)
+    return float(np.mean(size >= size.max() * (1 - EQUAL)))

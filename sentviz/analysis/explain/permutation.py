@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import MAX_TOKENS, shapley_values, subsets
-from sentviz.analysis.explain.text_parts import fitting, numbered, spread
-from sentviz.analysis.explain.value_function import Absent, Doubles, Game, Valued
+from sentviz.analysis.explain.value_function import Absent, Doubles, Game, Valued, fitting, numbered, spread
 from sentviz.analysis.seeds import half_width
 from sentviz.data.texts import Word
 from sentviz.errors import InputError

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.permutation import SAMPLES, longest
-from sentviz.analysis.explain.text_parts import fitting, numbered, spread
-from sentviz.analysis.explain.value_function import Doubles, Game, Valued
+from sentviz.analysis.explain.value_function import Doubles, Game, Valued, fitting, numbered, spread
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain.stored import read_measured, rows_of
-from sentviz.analysis.testset.behaviour_baselines import Judge, lexicon_judge, tfidf_judge
+from sentviz.analysis.testset.baselines import Judge, lexicon_judge, tfidf_judge
 from sentviz.data import behaviour, datasets
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
 from sentviz.data.labels import sides

@@ -17,8 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sentviz.analysis.evaluation import confusion, from_confusion, wilson
-from sentviz.analysis.learned import not_learned_sentence
+from sentviz.analysis.evaluation import confusion, from_confusion, not_learned_sentence, wilson
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
 from sentviz.analysis.testset.operating import agreement, expected_error
 from sentviz.analysis.testset.rows import OVER, Rows, unread
@@ -119,7 +118,7 @@ class Comparison:
         noise: chance in training, pooled over the candidates with several trainings; None if there is none.
         left_out: labelled rows that at least one source did not predict.
         unlabelled: rows without a label.
-        speeds: rows per second by name of a candidate, from `sentviz.analysis.testset.speed`; empty if not measured.
+        speeds: rows per second by name of a candidate, from `sentviz.analysis.testset.compare`; empty if not measured.
     """
 
     candidates: tuple[Candidate, ...]

@@ -1,7 +1,7 @@
 """Search for slices on which a model is weaker than on the other rows.
 
 Rows are divided into two halves at random; rows with equal texts are in the same half. Candidates are the slices of
-`sentviz.analysis.testset.facets`, every word that is in enough rows (stop words such as *my* too), clusters of the texts, and pairs of
+`sentviz.analysis.testset.subset`, every word that is in enough rows (stop words such as *my* too), clusters of the texts, and pairs of
 these. The first half ranks the candidates and chooses at most ten. Only these are tested on the second half, which had no part in the
 choice.
 
@@ -28,11 +28,10 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import holm, wilson
 from sentviz.analysis.testset.clusters import divided, usual_number
-from sentviz.analysis.testset.facets import masks
 from sentviz.analysis.testset.predictions_file import is_table, sources
 from sentviz.analysis.testset.rows import Rows, stored, with_texts
 from sentviz.analysis.testset.slices import Slice
-from sentviz.analysis.testset.subset import Subset
+from sentviz.analysis.testset.subset import Subset, masks
 from sentviz.analysis.testset.word_counts import frequent_words
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, sparse, stats

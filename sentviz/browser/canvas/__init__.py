@@ -135,7 +135,7 @@ def scene_of(
         has: capabilities of the model.
         score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal". With "" the words
             have no colours.
-        heads: (L, H) fall of the target's log-odds if a head is silenced, from `sentviz.analysis.maps.silenced`.
+        heads: (L, H) fall of the target's log-odds if a head is silenced, from `sentviz.analysis.maps.layers`.
         before: trace of the same text without manual changes, if there are some.
         chosen: map to show large. pinned: token that stays highlighted.
     """

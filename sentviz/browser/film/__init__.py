@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.epochs.series import KINDS, PICTURES, EpochSeries, events, pictures
+from sentviz.analysis.epochs import KINDS, PICTURES, EpochSeries, events, pictures
 from sentviz.browser.packing import marked, packed, palettes, short
 from sentviz.browser.page import standalone
 from sentviz.figures.colours import Theme

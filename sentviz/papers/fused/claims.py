@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, equivalent, not_testable, p_of_margin, strictest_finding
 from sentviz.analysis.evaluation import holm
-from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.maps.heads import FILE
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.io.lazy import pd, stats

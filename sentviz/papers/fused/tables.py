@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sentviz.analysis.learned import not_learned_sentence
+from sentviz.analysis.evaluation import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd

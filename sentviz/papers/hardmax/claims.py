@@ -9,8 +9,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, strictest_finding
-from sentviz.analysis.levels import LEVEL, p_of_interval
+from sentviz.analysis.claim import (
+    LEVEL,
+    Effect,
+    Finding,
+    Reference,
+    Row,
+    Verdict,
+    board,
+    decide,
+    not_testable,
+    p_of_interval,
+    strictest_finding,
+)
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import SentvizError

@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
+from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
 from sentviz.analysis.evaluation import Floats
-from sentviz.analysis.levels import LEVEL
 from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctness
 from sentviz.io.lazy import stats
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS

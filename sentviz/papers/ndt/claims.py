@@ -8,8 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
-from sentviz.analysis.levels import equivalent, p_of_margin
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, equivalent, not_testable, p_of_margin, strictest_finding
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.io.lazy import pd, stats
 from sentviz.papers.ndt import auc, our_claims, outcome_claims, printed_claims, specialisation

@@ -15,8 +15,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
-from sentviz.analysis.levels import LEVEL
+from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.analysis.claim import Answer, Verdict
-from sentviz.analysis.learned import not_learned_sentence
+from sentviz.analysis.evaluation import not_learned_sentence
 from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (

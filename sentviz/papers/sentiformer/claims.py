@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, equivalent, not_testable, p_of_margin, settled
 from sentviz.analysis.evaluation import wilson
-from sentviz.analysis.levels import equivalent, p_of_margin
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.io.lazy import pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sentviz.analysis.learned import not_learned_sentence
+from sentviz.analysis.evaluation import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, p_of_interval, settled
 from sentviz.analysis.evaluation import Floats, wilson
-from sentviz.analysis.levels import p_of_interval
 from sentviz.io.lazy import torch
 from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights

@@ -5,8 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled, strictest_finding
-from sentviz.analysis.levels import LEVEL, equivalent, p_of_margin
+from sentviz.analysis.claim import (
+    LEVEL,
+    Answer,
+    Effect,
+    Finding,
+    Reference,
+    Row,
+    Verdict,
+    board,
+    decide,
+    equivalent,
+    not_testable,
+    p_of_margin,
+    settled,
+    strictest_finding,
+)
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise
 from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin import measured, printed_tables

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from sentviz.analysis.claim import VERDICT_WORDS, Claim, Finding, not_testable, over_board
-from sentviz.analysis.levels import LEVEL
+from sentviz.analysis.claim import LEVEL, VERDICT_WORDS, Claim, Finding, not_testable, over_board
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.runs.registry import Paper, find_paper, papers

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sentviz.analysis.claim import Effect, Verdict
-from sentviz.analysis.evaluation import holm
-from sentviz.analysis.learned import not_learned
+from sentviz.analysis.evaluation import holm, not_learned
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.by_configuration import Configurations
@@ -38,7 +37,7 @@ class Comparison:
     high: float
     p: float
     test: Literal["over seeds", "McNemar"]
-    learned: bool = True  # False if a run did not learn (`sentviz.analysis.learned`)
+    learned: bool = True  # False if a run did not learn (`sentviz.analysis.evaluation`)
     spread: Spread | None = None  # used spread over seeds; None for McNemar's test
     unequal: bool = False  # the pooled spread is used although the configurations' spreads differ
 

@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding, decided_in_words, level_in_words, over_board
-from sentviz.analysis.levels import LEVEL
+from sentviz.analysis.claim import LEVEL, VERDICT_WORDS, Claim, Effect, Finding, decided_in_words, level_in_words, over_board
 from sentviz.errors import InputError
 from sentviz.figures.figure import number
 from sentviz.figures.verdicts import effect_in_words

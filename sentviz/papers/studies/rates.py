@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Verdict
-from sentviz.analysis.learned import not_learned
+from sentviz.analysis.evaluation import not_learned
 from sentviz.papers.studies.by_configuration import configurations
 from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_training
 from sentviz.runs.store import Run

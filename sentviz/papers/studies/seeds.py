@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sentviz.analysis.learned import why_not_learned
+from sentviz.analysis.evaluation import why_not_learned
 from sentviz.analysis.seeds import SeedComparison, SeedNoise, compare_correctness, pooled_noise
 from sentviz.errors import InputError
 from sentviz.papers.studies.stats import aligned
