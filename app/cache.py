@@ -28,7 +28,7 @@ from sentviz.data.lexicon import Lexicon
 from sentviz.data.predictions import NO_MODEL, Predictions
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.io.paths import APP_CLASSES, APP_MODEL
+from sentviz.io.files import APP_CLASSES, APP_MODEL
 from sentviz.runs import store
 from sentviz.runs.catalog import StudyRuns, language, reads_pairs
 from sentviz.runs.catalog import best_run as best

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.cli.attention_arithmetic import run_apart
+from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.errors import SentvizError, Stopped
 from sentviz.models.folder import is_model_folder, look_at

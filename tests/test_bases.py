@@ -32,8 +32,7 @@ from sentviz.models.pretrained.base import add_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
-from sentviz.models.quantized_weights import CodedEmbedding, code
-from sentviz.models.weights import unpack
+from sentviz.models.weights import CodedEmbedding, code, unpack
 from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig

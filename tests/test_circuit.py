@@ -12,7 +12,7 @@ from sentviz.analysis.causal.average import averages, places, ratio
 from sentviz.analysis.causal.circuit import circuit, losses_of_pair
 from sentviz.analysis.causal.patching import patch
 from sentviz.cli import main
-from sentviz.data.minimal_pairs import PAIRS, minimal_pairs
+from sentviz.data.behaviour import PAIRS, minimal_pairs
 from sentviz.errors import InputError
 from sentviz.gallery import draw
 from sentviz.models.model import Model

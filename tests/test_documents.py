@@ -50,7 +50,7 @@ INSIDE = {
     ),
     **dict.fromkeys(
         [
-            *("sentviz/cli/attention_arithmetic.py", "sentviz/data/upload.py", "sentviz/data/table.py", "sentviz/serving/live/page.py"),
+            *("sentviz/cli/process.py", "sentviz/data/upload.py", "sentviz/data/table.py", "sentviz/serving/live/page.py"),
             *("sentviz/export/report.py", "sentviz/export/notebook.py", "sentviz/export/embedded_record.py"),
         ],
         "texts between two parts of this program",

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sentviz.errors import InputError
-from sentviz.models.quantized_weights import Coded, CodedEmbedding, code, exact
+from sentviz.models.weights import Coded, CodedEmbedding, code, exact
 
 
 @pytest.mark.parametrize("bits", [4, 8])

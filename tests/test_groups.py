@@ -16,7 +16,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import MOST, Subset, bands, facets, masks
 from sentviz.data import demo
-from sentviz.data.own_columns import MOST_COLUMNS, own_columns
+from sentviz.data.columns import MOST_COLUMNS, own_columns
 from sentviz.errors import InputError
 
 TEXTS = ("It isn't warm.", "warm, but late?", "very warm :)", "정말 좋지 않다", "Добрый день", "so so so so so so warm")

@@ -21,7 +21,7 @@ from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run, find
-from sentviz.serving.live import packages, page, pinned
+from sentviz.serving.live import page, pinned
 from tests.conftest import ROOT
 
 LIVE = ROOT / "sentviz" / "browser" / "live"
@@ -69,7 +69,7 @@ def odd_texts(n: int) -> list[str]:
 def package(of: pinned.Package) -> dict[str, bytes]:
     """Return a package's files, or skip the test."""
     try:
-        return dict(packages.files(of))
+        return dict(page.files(of))
     except DataMissingError as error:
         pytest.skip(f"the npm registry cannot be reached: {str(error)[:100]}")
 
@@ -177,14 +177,14 @@ def test_an_unreachable_registry_is_one_sentence(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
     monkeypatch.setattr("sentviz.data.fetch.download.PAUSE", 0.0)
     with pytest.raises(DataMissingError, match=r"A live page needs @huggingface/tokenizers 0\.2\.0 from http://127\.0\.0\.1:9/"):
-        packages.files(pinned.TOKENIZERS)
+        page.files(pinned.TOKENIZERS)
 
 
 def test_a_module_becomes_a_script() -> None:
     code = "const a = 1, b = 2;export{a as first,b};\n//# sourceMappingURL=x.map"
-    assert packages.as_script(code, "it") == "globalThis.it = (() => {\nconst a = 1, b = 2;\nreturn { first: a, b: b }\n})()"
+    assert page.as_script(code, "it") == "globalThis.it = (() => {\nconst a = 1, b = 2;\nreturn { first: a, b: b }\n})()"
     with pytest.raises(ValueError, match="exports"):
-        packages.as_script("const a = 1", "it")
+        page.as_script("const a = 1", "it")
 
 
 @pytest.fixture(scope="module")

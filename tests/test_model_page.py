@@ -14,7 +14,7 @@ from click.testing import CliRunner
 pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 from sentviz.cli import main
-from sentviz.io.paths import APP_CLASSES, APP_MODEL
+from sentviz.io.files import APP_CLASSES, APP_MODEL
 from sentviz.runs.store import find
 from tests.docs import DOCS
 from tests.foreign.models import saved, theirs

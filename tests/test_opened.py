@@ -12,7 +12,7 @@ import sentviz
 from sentviz.errors import InputError
 from sentviz.export.record import Record
 from sentviz.gallery import draw
-from sentviz.io.paths import APP_CLASSES, APP_MODEL
+from sentviz.io.files import APP_CLASSES, APP_MODEL
 from tests.test_app import opened, page_text
 from tests.test_blackbox import LABELS, WEIGHTS, counting
 

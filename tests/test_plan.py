@@ -19,7 +19,7 @@ from sentviz.data.datasets import MIDDLE
 from sentviz.errors import InputError
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.recipe import SELECTIONS, Recipe
-from sentviz.training.teaching import targets
+from sentviz.training.trainer import targets
 from tests.makers import toy_trainer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]  # trains, or reads the whole shelf

@@ -226,7 +226,7 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
 
 def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, tmp_path: Path) -> None:
     """The class that Ray calls works without Ray."""
-    from sentviz.serving.corpus.on_ray import _Actor
+    from sentviz.serving.corpus.engines import _Actor
 
     source = survey("a.csv", files / "a.csv", rows=20)
     job = ScoringJob(run, (source,), OutputOptions(), tmp_path / "out")

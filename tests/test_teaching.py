@@ -17,7 +17,7 @@ from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.store import Run
 from sentviz.training import recipe as recipes
-from sentviz.training import teaching, train
+from sentviz.training import train, trainer
 from sentviz.training.recipe import Recipe
 from tests.makers import toy_recipe, use_toy_data
 
@@ -27,7 +27,7 @@ def teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a trained run that `find` finds by name; probabilities are stored in a folder of their own."""
     use_toy_data(monkeypatch)
     run = train(toy_recipe("vanilla", epochs=1), tmp_path / "runs", progress=False)
-    for module in (recipes, teaching):
+    for module in (recipes, trainer):
         monkeypatch.setattr(module, "find", lambda name: store.find(name, [tmp_path / "runs"]))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     return run
@@ -51,21 +51,21 @@ def test_targets_are_shares_of_label_and_teacher(teacher: Run) -> None:
     wanted = 0.5 * torch.softmax(logits, dim=1)
     for row, label in enumerate(frame["label"]):
         wanted[row] += torch.tensor([0.25, 0.25] if label == MIDDLE else [0.5 * (label == 0), 0.5 * (label == 1)])
-    assert torch.allclose(teaching.targets(split, recipe).double(), wanted, atol=0.01)  # the teacher's products are in bfloat16
-    alone = teaching.targets(split, replace(recipe, teacher_share=0.0))
+    assert torch.allclose(trainer.targets(split, recipe).double(), wanted, atol=0.01)  # the teacher's products are in bfloat16
+    alone = trainer.targets(split, replace(recipe, teacher_share=0.0))
     assert alone[2].tolist() == [0.5, 0.5] and (alone[0].argmax() == frame["label"][0])
 
 
 def test_a_teacher_answers_once(teacher: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stored parts are read back; only a missing part is computed again."""
-    monkeypatch.setattr(teaching, "CHUNK", 10)
+    monkeypatch.setattr(trainer, "CHUNK", 10)
     split = datasets.load_split("toy", "train")
-    first = teaching.answers(teacher, split, 16)
-    files = sorted((teaching.home() / "teachers").rglob("*.npy"))
+    first = trainer.answers(teacher, split, 16)
+    files = sorted((trainer.home() / "teachers").rglob("*.npy"))
     assert len(files) == -(-len(split) // 10) and np.allclose(first.sum(axis=1), 1)
     files[0].unlink()
     before = {file: file.stat().st_mtime_ns for file in files[1:]}
-    assert np.allclose(teaching.answers(teacher, split, 16), first, atol=1e-6)
+    assert np.allclose(trainer.answers(teacher, split, 16), first, atol=1e-6)
     assert files[0].is_file() and {file: file.stat().st_mtime_ns for file in files[1:]} == before
 
 
@@ -79,7 +79,7 @@ def test_a_student_is_trained_and_names_its_teacher(teacher: Run, tmp_path: Path
 def test_a_teacher_of_other_classes_is_refused(teacher: Run) -> None:
     split = replace(datasets.load_split("toy", "train"), labels=("no", "yes"))
     with pytest.raises(InputError, match="toy/vanilla cannot teach toy: its classes are negative, positive"):
-        teaching.targets(split, taught())
+        trainer.targets(split, taught())
 
 
 def test_a_share_is_less_than_one() -> None:

@@ -24,7 +24,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from sentviz.io.paths import home
+from sentviz.io.files import home
 from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from tests.docs import ROOT
 from tests.fresh import leave
@@ -37,7 +37,7 @@ EXTRAS = {canonicalize_name(Requirement(requirement).name) for many in PROJECT["
 LARGEST = 65e6  # bytes of the wheel
 PAGE = """
 import sys
-from sentviz.io.paths import place
+from sentviz.io.files import place
 from sentviz.runs.store import SHIPPED, runs
 sys.path.insert(0, str(place("app").parent))
 from streamlit.testing.v1 import AppTest
@@ -50,7 +50,7 @@ assert not app.exception and not app.error, app.exception
 """
 WALK = """
 import socket, sys
-from sentviz.io.paths import place
+from sentviz.io.files import place
 from sentviz.runs.store import runs
 sys.path.insert(0, str(place("app").parent))
 from streamlit.testing.v1 import AppTest

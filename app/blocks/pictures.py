@@ -23,8 +23,8 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
 from sentviz.figures.scatter import measured
+from sentviz.io.files import home
 from sentviz.io.lazy import pd
-from sentviz.io.paths import home
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
 

@@ -22,8 +22,8 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.models.loading import load
 from sentviz.papers.studies.findings import Picture, article
 from sentviz.runs.store import find
-from sentviz.serving.live import packages, pinned
-from sentviz.serving.live.page import content, document
+from sentviz.serving.live import pinned
+from sentviz.serving.live.page import content, document, files
 
 RUN, HARDMAX = "english/ndt-unit-2", "imdb/hardmax-d2"  # runs with the stored examples shown
 SCRIPT = "plotly.min.js"  # one for all figures
@@ -48,7 +48,7 @@ def computing() -> tuple[dict[str, str], str]:
     """Return the pages that compute by name, for light and for dark pages, or no page and the reason."""
     run = find(RUN)
     try:
-        runtime, tokenizers = (packages.files(package) for package in (pinned.RUNTIME, pinned.TOKENIZERS))
+        runtime, tokenizers = (files(package) for package in (pinned.RUNTIME, pinned.TOKENIZERS))
         models = [content(run, run.example().text, int8=False)]
     except (DataMissingError, RunError) as error:
         return {}, str(error)

@@ -28,8 +28,8 @@ from sentviz.analysis.causal.patching import Floats
 from sentviz.analysis.causal.states import moved_sides
 from sentviz.analysis.evaluation import bounds, mean_draws
 from sentviz.analysis.explain.stored import measure_named
+from sentviz.data.behaviour import minimal_pairs
 from sentviz.data.datasets import rows_of_recipe
-from sentviz.data.minimal_pairs import minimal_pairs
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.catalog import language

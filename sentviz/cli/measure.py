@@ -147,7 +147,7 @@ def labels(run: str, data: str, split: str, top: int, text: str, label: str, cla
 
     RUN is a run, or a table with predictions of another program: FILE, or FILE:MODEL. Label errors need the extra `labels` (cleanlab).
     """
-    from sentviz.cli.label_errors import print_suspects, rows_to_judge
+    from sentviz.cli.print_rows import print_suspects, rows_to_judge
 
     print_suspects(rows_to_judge(run, data, split, text=text, label=label, reading=reading), top, out)
 

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from sentviz.cli.terminal import command, main, progress_bar
-from sentviz.data.minimal_pairs import PAIRS
+from sentviz.data.behaviour import PAIRS
 from sentviz.figures.text import visible
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _print_average(run: str, model: Model, minimal: str, count: int, with_circui
     from sentviz.analysis.causal.average import averages
     from sentviz.analysis.causal.circuit import circuit
     from sentviz.analysis.causal.patching import TITLES
-    from sentviz.data.minimal_pairs import minimal_pairs
+    from sentviz.data.behaviour import minimal_pairs
     from sentviz.runs.catalog import language
     from sentviz.runs.store import find
 

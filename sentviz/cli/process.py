@@ -37,7 +37,7 @@ def run_apart(arguments: Sequence[str], hear: Callable[[Report], object], check:
         SentvizError: the command failed; the sentence is its own.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "sentviz.cli.attention_arithmetic", *arguments],
+        [sys.executable, "-m", "sentviz.cli.process", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -127,7 +127,7 @@ def own_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def own_model(name: str, classes: str) -> Model:
     """Open a model's folder, or an object by its name, `package.module:object`, whose module is imported, also from the current folder."""
-    from sentviz.io.paths import is_path
+    from sentviz.io.files import is_path
     from sentviz.models.folder import is_model_folder, look_at
     from sentviz.models.loading import load
 

@@ -1,4 +1,4 @@
-"""Commands that predict large files and show the predictions as points."""
+"""Commands that predict large files, show the predictions as points, and write the reason for the prediction of each row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 from sentviz.cli.rows_options import Given, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.io.lazy import np
+
+ROWS = 16  # rows of a part: a stopped command loses the work on one part
 
 
 @main.command()
@@ -71,7 +73,7 @@ def score(
     """
 
     from sentviz.data.labels import LeftOutError, Reading, check_complete, in_words
-    from sentviz.serving.corpus import one_file
+    from sentviz.serving.corpus import output
     from sentviz.serving.corpus.engines import score_sources
     from sentviz.serving.corpus.inputs import survey_files
     from sentviz.serving.corpus.output import OutputOptions, ScoringJob, label_counts
@@ -79,7 +81,7 @@ def score(
 
     if address and engine != "ray":
         raise click.UsageError("--address names a Ray cluster: add --engine ray.")
-    is_file = one_file.fits(out)
+    is_file = output.fits(out)
     if is_file and (vectors or attention or words):
         raise click.UsageError("--vectors, --attention and --words need a folder: choose a name without .csv.")
     run, files = ("", files) if model_name else (files[0], files[1:])
@@ -91,7 +93,7 @@ def score(
     files = tuple(str(path) for name in files for path in files_of(name))
     sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
     if is_file:
-        one_file.check(sources, out)
+        output.check(sources, out)
     options = OutputOptions(vectors, attention, words, labels)
     remarks = [remark for source in sources for remark in source.format.remarks]
     if label:
@@ -110,7 +112,7 @@ def score(
         scored = score_sources(
             scorer,
             sources,
-            one_file.parts_of(out) if is_file else out,
+            output.parts_of(out) if is_file else out,
             options=options,
             engine=engine,
             workers=workers,
@@ -121,7 +123,7 @@ def score(
     new = counts.rows - first
     cut = sum(int((scored.part(place, ["truncated"])["truncated"].to_numpy() > 0).sum()) for place in range(len(scored.parts)))
     if is_file:
-        one_file.write(scored, sources, out)
+        output.write(scored, sources, out)
     click.echo(f"{counts.rows:,} rows in {out}" if is_file else f"{counts.rows:,} rows in {len(scored.parts):,} parts of {out}")
     click.echo(f"{new:,} of them new, in {seconds:,.1f} s ({new / seconds:,.0f} rows per second)")
     if counts.unread:
@@ -156,8 +158,7 @@ def files_of(name: str) -> list[str | Path]:
 def points(out: Path, port: int) -> None:
     """Show the rows of OUT, which `sentviz score --vectors` wrote, as points in a browser. A view shows a sample of its points."""
     from sentviz.serving.corpus.output import Scored
-    from sentviz.serving.corpus.plane import plane
-    from sentviz.serving.corpus.view import server
+    from sentviz.serving.corpus.plane import plane, server
 
     scored = Scored(out)
     with progress_bar("Parts") as report_progress:
@@ -165,3 +166,36 @@ def points(out: Path, port: int) -> None:
     with server(places, scored, port) as serving:
         click.echo(f"{len(places):,} points at http://127.0.0.1:{serving.server_port}. Press Ctrl-C to stop.")
         serving.serve_forever()
+
+
+def explain_file(inputs: Given, out: Path | None, pair: str) -> None:
+    """Write the columns of a file, the predictions, the reasons and the words with the largest values; continue where a command stopped.
+
+    Args:
+        inputs: run or model, file and column of the texts. pair: column of the second texts; "" = none.
+    Raises:
+        UsageError: no output, or one that is not a CSV file. SentvizError: as for `sentviz score`.
+    """
+    from sentviz.serving.corpus import output
+    from sentviz.serving.corpus.engines import score_sources
+    from sentviz.serving.corpus.inputs import survey_files
+    from sentviz.serving.corpus.output import OutputOptions
+    from sentviz.serving.corpus.summary import totals
+
+    if out is None or not output.fits(out):
+        raise click.UsageError("--data writes one CSV file: name it with -o, for example -o reasons.csv.")
+    answers = inputs.answers()
+    sources = survey_files(files_of(inputs.data), text=inputs.text, pair=pair, rows=ROWS)
+    output.check(sources, out)
+    for remark in (remark for source in sources for remark in source.format.remarks):
+        click.echo(f"! {remark}", err=True)
+    with progress_bar("Rows") as progress:
+        scored = score_sources(answers, sources, output.parts_of(out), options=OutputOptions(reasons=True), progress=progress)
+    counts = totals(scored)
+    cut = sum(int((scored.part(place, ["truncated"])["truncated"].to_numpy() > 0).sum()) for place in range(len(scored.parts)))
+    output.write(scored, sources, out)
+    click.echo(f"{counts.rows:,} rows with their reasons in {out}")
+    if counts.unread:
+        click.echo(f"{counts.unread:,} rows could not be read; their remarks say why.")
+    if cut:
+        click.echo(f"{cut:,} rows are longer than the model reads; their remarks say by how much.")

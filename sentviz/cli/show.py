@@ -88,8 +88,8 @@ def explain(
     the largest values. To continue a stopped command, run it again.
     """
     if data:
-        from sentviz.cli.reasons import explain_file
         from sentviz.cli.rows_options import Given
+        from sentviz.cli.score import explain_file
         from sentviz.runs.target import Target
 
         if sentence is not None or edit or change or target != Target() or score != "removal" or absent != "deleted":

@@ -3,6 +3,10 @@
 Ribeiro et al. 2020 (CheckList) have three kinds of tests: minimum functionality (the class is known), invariance (an edit must not change
 the predicted class) and directional expectation (an edit must not move the probability in one direction). `behaviour.toml` and
 `korean_behaviour.toml` hold our templates. They share nothing with the half of `sentviz.data.templates` that runs are trained on.
+
+Minimal pairs are two sentences that differ in one word, with names exchanged as the control. The adjective, a negation, a word of degree or
+a name is exchanged (`minimal_pairs.toml` and `korean_minimal_pairs.toml`, in the form of the behaviour card). English pairs have the same
+number of words, so their tokens align.
 """
 
 from __future__ import annotations
@@ -44,6 +48,9 @@ _FILES = {"en": "behaviour.toml", "ko": "korean_behaviour.toml"}
 _EDIT = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 _ARTICLE = re.compile(r"\b([aA]) (?=[aeiou])(?!use|uni|eu|one\b)")
 _START = re.compile(r"(?:^|(?<=[.!?] ))(?!https?:|www\.)[a-z]")
+PAIRS = ("adjective", "negation", "intensifier", "name")
+MOST_PAIRS = 200  # pairs of a kind, at most
+_PAIR_FILES = {"en": "minimal_pairs.toml", "ko": "korean_minimal_pairs.toml"}
 
 
 @dataclass(frozen=True)
@@ -287,3 +294,21 @@ def _is_texts(value: Any) -> bool:
     return (
         isinstance(value, Sequence) and not isinstance(value, str) and bool(value) and all(isinstance(each, str) and each for each in value)
     )
+
+
+def minimal_pairs(kind: str, language: str = "en", *, count: int = 40, seed: int = 0) -> list[tuple[str, str]]:
+    """Return (first, second) sentences of one kind of change; equal arguments give equal pairs, fewer if the templates give fewer."""
+    if kind not in PAIRS:
+        raise InputError(f"Minimal pairs exchange {', '.join(PAIRS)}, not {kind!r}.")
+    if language not in _PAIR_FILES:
+        raise InputError(f"There are minimal pairs in {' and '.join(LANGUAGES.values())}, not in the language {language!r}.")
+    if not 2 <= count <= MOST_PAIRS:
+        raise InputError(f"Take 2 to {MOST_PAIRS} pairs, not {count:,}.")
+    frame = cases(language, seed=seed, each=count, templates=_templates(language))
+    some = frame[frame["capability"] == kind]
+    return list(zip(some["before"], some["text"], strict=True))
+
+
+@cache
+def _templates(language: str) -> Templates:
+    return read_templates(Path(__file__).with_name(_PAIR_FILES[language]), language)

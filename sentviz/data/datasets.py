@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.cleaning import cleaned
+from sentviz.data.columns import PREFIX
 from sentviz.data.dataset_info import MINE, Cut, DatasetInfo, Part, origin, read_descriptions, read_own
-from sentviz.data.own_columns import PREFIX
 from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError, nearest
-from sentviz.io.files import sha256
+from sentviz.io.files import home, sha256
 from sentviz.io.lazy import pd
-from sentviz.io.paths import home
 
 LEFT_OUT, MIDDLE = -1, -2  # labels of rows that are left out, and of rows between the classes
 _SEED = 0

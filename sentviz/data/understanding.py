@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.columns import SPLIT_NAMES, check_columns, guess, usual
+from sentviz.data.columns import SPLIT_NAMES, check_columns, guess, own_columns, usual
 from sentviz.data.labels import canonical, in_order, meaning
-from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd

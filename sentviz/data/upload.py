@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sentviz.data.columns import check_columns
+from sentviz.data.columns import check_columns, own_columns
 from sentviz.data.labels import AS_FOUND, Reading, assigned
-from sentviz.data.own_columns import own_columns
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
 from sentviz.data.texts import is_blank

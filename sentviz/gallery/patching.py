@@ -11,7 +11,7 @@ from sentviz.analysis.causal.average import PatchAverage
 from sentviz.analysis.causal.circuit import Circuit, circuit
 from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, Progress, patch
 from sentviz.analysis.explain.headline import edit_sentence
-from sentviz.data.minimal_pairs import minimal_pairs
+from sentviz.data.behaviour import minimal_pairs
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.figures.text import subscript

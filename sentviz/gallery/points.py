@@ -15,7 +15,7 @@ from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers
 from sentviz.gallery.testset import SEED
-from sentviz.io.paths import home
+from sentviz.io.files import home
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure

@@ -1,7 +1,8 @@
 """Lock folders, replace files and folders completely or not at all, and read only regular files of a limited size.
 
 The operating system releases a lock when its process ends, so a lock never outlives a crash. `read_regular` and `open_regular` read files
-that a user or a run names, and refuse pipes, devices and files that never end.
+that a user or a run names, and refuse pipes, devices and files that never end. `home` is the user's cache for downloads and stored results,
+and `place` finds the folders next to the package.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from pathlib import Path
 from sentviz.errors import InputError, SentvizError
 
 OPENING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOCTTY", "O_NONBLOCK"))  # does not wait for a pipe's writer
+CARRIED = Path(__file__).parents[1] / "_wheel"  # exists in a wheel only: the app and some runs, which a checkout has next to the package
+APP_MODEL, APP_CLASSES = "SENTVIZ_APP_MODEL", "SENTVIZ_APP_CLASSES"  # variables by which `sentviz app --model` tells the app
 
 
 @contextmanager
@@ -274,3 +277,21 @@ def _abandoned(folder: Path) -> bool:
     """Return whether no process holds the folder any more; False if the system has no locks."""
     with _locked(_lock(folder), 0) as mine:
         return mine is True
+
+
+def home() -> Path:
+    """Return ``$SENTVIZ_HOME`` or, if it is not set, the system's folder for caches (on Linux ``~/.cache/sentviz``)."""
+    from platformdirs import user_cache_path
+
+    named = os.environ.get("SENTVIZ_HOME")
+    return Path(named) if named else user_cache_path("sentviz", appauthor=False)
+
+
+def place(name: str) -> Path:
+    """Return the path of ``app`` or ``checkpoints``, in a checkout and in a wheel."""
+    return (CARRIED if CARRIED.is_dir() else CARRIED.parents[1]) / name
+
+
+def is_path(name: str) -> bool:
+    """Return whether a name can only be a path: no run and no model of the Hugging Face hub has such a name."""
+    return name.startswith((".", "~")) or Path(name).is_absolute() or name.replace(os.sep, "/").count("/") > 1

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from sentviz.models import attention as at
 from sentviz.models.mixing import mixing
 from sentviz.models.protocol import TABLE_ROWS, Capture, Inputs, InterventionTensors, LayerActivations, Network, Scalar, capture_layer
-from sentviz.models.quantized_weights import CodedEmbedding
 from sentviz.models.terms import AttentionTerms, HeadNorm
+from sentviz.models.weights import CodedEmbedding
 from sentviz.runs.configs import EncoderConfig, HubConfig
 
 BENDS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": F.gelu}

@@ -2,7 +2,7 @@
 
 base.json                  settings of the encoder, source, licence, bits, digests of the files below
 tokenizer.json
-weights-<i>.safetensors    matrices in 8 or 4 bits (`sentviz.models.quantized_weights`), all other weights without loss; each file below 50
+weights-<i>.safetensors    matrices in 8 or 4 bits (`sentviz.models.weights`), all other weights without loss; each file below 50
 MB
 
 A base is in the folder `bases` next to the runs (`checkpoints/bases/<name>`), or in a folder that SENTVIZ_MODELS names. Its weights are

@@ -26,8 +26,7 @@ from urllib.parse import urlsplit
 from sentviz.data.fetch.download import RemoteFile, fetch
 from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
 from sentviz.io.documents import read_json
-from sentviz.io.files import disk_errors, hold, replacing, sha256, writing
-from sentviz.io.paths import home
+from sentviz.io.files import disk_errors, hold, home, replacing, sha256, writing
 from sentviz.runs.bases import CARD, Base
 from sentviz.runs.schema import DIGEST, FILE, RUN, fits, short
 from sentviz.runs.store import BASES, Run, roots

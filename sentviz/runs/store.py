@@ -39,9 +39,8 @@ from typing import Any
 from sentviz.data.datasets import is_own
 from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
-from sentviz.io.files import inside, open_regular, read_regular
+from sentviz.io.files import home, inside, is_path, open_regular, place, read_regular
 from sentviz.io.lazy import pd
-from sentviz.io.paths import home, is_path, place
 from sentviz.runs.configs import Capabilities, ModelConfig, read_config
 from sentviz.runs.renewed import config_before
 from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table

@@ -12,8 +12,7 @@ import pytest
 
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
-from sentviz.serving.corpus.plane import MAX_SAMPLE, POINT
-from sentviz.serving.corpus.view import server
+from sentviz.serving.corpus.plane import MAX_SAMPLE, POINT, server
 from tests.browser.conftest import listening
 
 WAIT = 30_000  # milliseconds

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.data.fetch.download import Stopped
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from sentviz.io.paths import home
+from sentviz.io.files import home
 from sentviz.runs import releases
 from sentviz.runs.bases import Base, bases
 from sentviz.runs.releases import ADDRESS, Packed, chosen, get, index, is_installed, pack, read_index, release

@@ -12,10 +12,10 @@ from app import cache, visit
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
-from sentviz.cli.attention_arithmetic import run_apart
+from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.errors import SentvizError
-from sentviz.io.paths import home
+from sentviz.io.files import home
 from sentviz.models.folder import ModelFolder, look_at, model_folders
 from sentviz.serving.jobs import Job, Jobs
 

@@ -10,12 +10,12 @@ import streamlit as st
 from app import cache
 from app.server.progress import time_left, wait
 from app.text import md
-from sentviz.cli.attention_arithmetic import run_apart
+from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.data.datasets import run_group
 from sentviz.errors import Stopped
+from sentviz.io.files import home
 from sentviz.io.lazy import pd
-from sentviz.io.paths import home
 from sentviz.runs.bases import bases
 from sentviz.runs.store import resume_point
 from sentviz.serving.jobs import Job, Jobs

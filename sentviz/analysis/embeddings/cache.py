@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from sentviz.analysis.embeddings.projection import Projection, Tick, project
 from sentviz.errors import RunError
-from sentviz.io.files import replacing
+from sentviz.io.files import home, replacing
 from sentviz.io.lazy import pd, torch
-from sentviz.io.paths import home
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import LETTERS, plain
-from sentviz.data.own_columns import PREFIX
+from sentviz.data.columns import PREFIX
 from sentviz.errors import InputError, nearest
 from sentviz.io.lazy import pa, pc, pd
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import datasets, demo
+from sentviz.data.columns import PREFIX
 from sentviz.data.labels import Reading, check_complete, order_of, sides
-from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import pd
 from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
@@ -90,7 +90,7 @@ class Rows:
     ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1; NaN if the source gives no probabilities),
     right (bool; without a label, it is `False`), loss (cross-entropy in nats; NaN without a label or probabilities), p0 .. p{K-1}; text,
     and text_pair for pairs, if the texts are available; tag if the rows have tags; own:NAME for further columns of the data, as
-    `sentviz.data.own_columns` makes them.
+    `sentviz.data.columns` makes them.
     """
 
     source: RowsSource

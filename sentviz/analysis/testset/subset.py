@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sentviz.analysis.testset import groups
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
-from sentviz.data.own_columns import PREFIX
+from sentviz.data.columns import PREFIX
 from sentviz.errors import InputError
 
 MOST = 12  # slices

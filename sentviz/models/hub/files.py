@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
+from sentviz.io.files import is_path
 from sentviz.io.lazy import torch
-from sentviz.io.paths import is_path
 from sentviz.models.folder import ONE_OUTPUT, PICKLES, no_weights, refusal
 from sentviz.models.hub.encoder import IMPLEMENTATION, transformers
 from sentviz.models.hub.model import LONGEST, shape

@@ -23,8 +23,7 @@ from sentviz.models.batches import device_of
 from sentviz.models.encoder import Attention, Encoder
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
-from sentviz.models.quantized_weights import Coded, CodedEmbedding
-from sentviz.models.weights import WIDE, normalize_polarities, outline, pack, quantized, read_weights
+from sentviz.models.weights import WIDE, Coded, CodedEmbedding, normalize_polarities, outline, pack, quantized, read_weights
 from sentviz.runs.bases import Base, find_base
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
+from sentviz.io.files import home, is_path, writing
 from sentviz.io.files import sha256 as file_sha256
-from sentviz.io.files import writing
 from sentviz.io.lazy import torch
-from sentviz.io.paths import home, is_path
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.runs.bases import CARD, FORMAT, Base, Card, bases
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import BASES
 
 if TYPE_CHECKING:
-    from sentviz.models.quantized_weights import Coded
+    from sentviz.models.weights import Coded
 
 MOST = 45_000_000  # maximum bytes of a file of weights
 SOURCE_FILES = ("config.json", "model.safetensors", "tokenizer.json")  # files of a pretrained encoder that are read
@@ -46,7 +45,7 @@ def weights_of(base: Base) -> Iterator[tuple[str, torch.Tensor | Coded]]:
     """
     from safetensors import SafetensorError, safe_open
 
-    from sentviz.models.quantized_weights import Coded
+    from sentviz.models.weights import Coded
 
     for file in base.card["files"]:
         if not file.endswith(".safetensors"):
@@ -157,7 +156,7 @@ def add_base(
     from safetensors.torch import save_file
 
     from sentviz.models.pretrained.checkpoint import read_checkpoint
-    from sentviz.models.quantized_weights import code, exact
+    from sentviz.models.weights import code, exact
 
     if not name or Path(name).name != name or name.startswith("."):
         raise InputError(f"A base cannot be called {name!r}. Its name must be a file name that does not begin with a dot.")

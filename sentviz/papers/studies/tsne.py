@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, interval, mean_draws
-from sentviz.io.files import replacing
+from sentviz.io.files import home, replacing
 from sentviz.io.lazy import pd
-from sentviz.io.paths import home
 from sentviz.runs.store import Run
 
 PERPLEXITY = 30

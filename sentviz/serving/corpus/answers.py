@@ -1,4 +1,7 @@
-"""Predict one range of rows in one thread, so that every backend writes the same bytes."""
+"""Predict one range of rows in one thread, so that every backend writes the same bytes.
+
+The reason for the prediction of a row is the one that the command `explain` gives for one text, beside the words with the largest values.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.explain.headline import reason, supported
+from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.heads import each_row, measures
 from sentviz.analysis.testset.rows import RowsSource, predicted_rows
 from sentviz.analysis.testset.word_counts import count_words
@@ -20,12 +25,51 @@ from sentviz.io.files import replacing
 from sentviz.io.lazy import pa, pd, pq, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.headline_evidence import Chance
+from sentviz.runs.store import Run
 from sentviz.serving.corpus.inputs import rows_of
 from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
-from sentviz.serving.corpus.reasons import chance_for, reasons
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
+
+NAMED_WORDS = 5  # words of a row that are named
+COLUMNS = ("reason", *(f"{what}_{place}" for place in range(1, NAMED_WORDS + 1) for what in ("word", "value")))
+
+
+def chance_for(model: Model, run: Run) -> Chance:
+    """Return what chance gives a run, or a model of the user, which has no stored measurement."""
+    from sentviz.analysis.explain.headline import chance_in, chance_of
+    from sentviz.models.in_memory import OpenModel
+
+    return chance_in(model) if isinstance(run, OpenModel) else chance_of(model, run)
+
+
+def reasons(model: Model, rows: pd.DataFrame, readings: Sequence[TokenizedText | None], chance: Chance) -> dict[str, Any]:
+    """Return the columns `COLUMNS` of some rows; blank for a row that the model cannot read, or has fewer words.
+
+    A value is the fall of the log-odds of the predicted class without the word; the largest ones, by size, come first.
+
+    Args:
+        rows: text and perhaps text_pair. readings: the same rows, as the model reads them.
+    """
+    pairs = rows["text_pair"].tolist() if "text_pair" in rows else [None] * len(rows)
+    explained_rows = [
+        _of_text(model, text, pair, chance) if reading is not None and len(reading) else []
+        for text, pair, reading in zip(rows["text"].tolist(), pairs, readings, strict=True)
+    ]
+    full = [row + [None] * (len(COLUMNS) - len(row)) for row in explained_rows]
+    types = {name: pa.float32() if name.startswith("value") else pa.string() for name in COLUMNS}
+    return {name: pa.array([row[k] for row in full], type=types[name]) for k, name in enumerate(COLUMNS)}
+
+
+def _of_text(model: Model, text: str, pair: str | None, chance: Chance) -> list[Any]:
+    try:
+        trace = supported(model, model.trace(text, pair, maps=False), chance)
+    except InputError as error:
+        return [str(error)]
+    values = [(word.text, float(trace.token_scores["removal"][word.indices[0]])) for word in words(trace)]
+    top = sorted(values, key=lambda each: -abs(each[1]))[:NAMED_WORDS]
+    return [reason(trace), *(cell for each in top for cell in each)]
 
 
 class Scorer:

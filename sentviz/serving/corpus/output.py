@@ -8,12 +8,13 @@ part-<file>-<range>.parquet        file, row (from 1), label (class number, only
 _words/part-<file>-<range>.parquet counts of words by label and prediction, on request
 
 A part appears when it is complete. Its metadata (`sentviz`) name the run, the file and the rows. The same run, files and options give
-the same bytes in every part.
+the same bytes in every part. A corpus can be one CSV file instead: every column of the input files, then the predictions.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,15 +27,17 @@ import numpy as np
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
-from sentviz.io.files import read_regular, replacing
+from sentviz.io.files import disk_errors, read_regular, replacing
 from sentviz.io.lazy import pa, pd, pq
+from sentviz.io.spreadsheet import as_csv
 from sentviz.runs.store import Run, version
-from sentviz.serving.corpus.inputs import Source
+from sentviz.serving.corpus.inputs import Source, all_fields
 
 INDEX, WORDS, KEY, FORMAT = "_index.json", "_words", b"sentviz", 1
 MAX_INDEX = 1 << 28  # size of the index in bytes
 
 Task = tuple[int, int]  # number of a file, and of one of its ranges
+LEFT_OUT = ("file", "label", "vector", "attention")  # columns of the parts; the input files have the label, as it was written
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class OutputOptions:
     attention: bool = False  # (L x H x measures) as in `sentviz.analysis.maps.heads`
     words: bool = False  # counts of words
     labels: str = ""  # class of each written label, as in 1=negative,2=positive; "" = found from the labels
-    reasons: bool = False  # the reason and the words with the largest values, as in `sentviz.serving.corpus.reasons`
+    reasons: bool = False  # the reason and the words with the largest values, as in `sentviz.serving.corpus.answers`
 
 
 @dataclass(frozen=True)
@@ -238,3 +241,39 @@ class Scored:
     @property
     def _labelled(self) -> bool:
         return any(file["label"] for file in self.index["files"])
+
+
+def fits(out: Path) -> bool:
+    """Return whether an output is one file, by its name: it ends with .csv and is not a folder."""
+    return out.suffix.lower() == ".csv" and not out.is_dir()
+
+
+def check(sources: Sequence[Source], out: Path) -> None:
+    """Check that an output is not one of the input files."""
+    if out.resolve() in {source.path.resolve() for source in sources}:
+        raise InputError(f"{out} is one of the files to score. Choose another name for the output.")
+
+
+def parts_of(out: Path) -> Path:
+    """Return the folder next to an output that holds its parts until all rows are scored, so that a stopped command continues."""
+    return out.with_name(f".{out.name}.parts")
+
+
+def write(scored: Scored, sources: Sequence[Source], out: Path) -> None:
+    """Write the file, and remove the folder with the parts.
+
+    A column of the input whose name is also that of a prediction keeps its name; the prediction's name is followed by the run's name.
+    """
+    pieces = [(source, piece) for source in sources for piece in source.pieces]
+    inputs: dict[str, None] = {}
+    for source, piece in pieces:
+        inputs |= dict.fromkeys(name for row in all_fields(source, piece) for name in row)
+    with disk_errors(out), replacing(out) as part, part.open("wb") as file:
+        for place, (source, piece) in enumerate(pieces):
+            predictions = scored.part(place).to_pandas().drop(columns=list(LEFT_OUT), errors="ignore")
+            predictions = predictions.rename(columns={name: f"{name} ({scored.run})" for name in predictions if name in inputs})
+            frame = pd.DataFrame(all_fields(source, piece), columns=list(inputs), dtype=object)
+            if len(sources) > 1:
+                frame.insert(0, "file" if "file" not in inputs else f"file ({scored.run})", source.name)
+            file.write(as_csv(pd.concat([frame, predictions.round(6)], axis=1), header=place == 0))
+    shutil.rmtree(scored.folder, ignore_errors=True)

@@ -2,6 +2,8 @@
 
 The page holds the ONNX graphs with maps, the tokenizers, onnxruntime-web and the linked picture. Its policy forbids all requests. The large
 parts come last, so that a file that was cut off still shows its stored sentence and says what is missing.
+
+The JavaScript packages, onnxruntime-web and Hugging Face's tokenizers, are in the wheel or are fetched once.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import gzip
 import html
 import json
 import re
+import tarfile
 import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -21,11 +24,11 @@ from sentviz.analysis.explain import SCORES, ends, explained
 from sentviz.browser import canvas, page
 from sentviz.browser.canvas import canvas_data, scene_of
 from sentviz.browser.kit import KIT, bundle
-from sentviz.data.fetch.download import Progress
-from sentviz.errors import InputError, RunError
+from sentviz.data.fetch.download import Progress, RemoteFile, fetch
+from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.figures.colours import Theme
 from sentviz.figures.maps import component_name
-from sentviz.io.files import replacing
+from sentviz.io.files import CARRIED, home, replacing
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store
@@ -33,17 +36,55 @@ from sentviz.runs.bases import find_base
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from sentviz.serving.live.fit import check
-from sentviz.serving.live.packages import as_script, files
-from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
+from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS, Package
 from sentviz.serving.onnx import export
 from sentviz.serving.onnx.session import SMALL, WHOLE
 
+_EXPORTS = re.compile(r"export\s*\{([^}]*)\}\s*;?\s*$")
+_SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 HERE = Path(page.__file__).parent / "live"
 LICENCES = Path(__file__).parent
 MOST = 4  # largest number of models of a page
 ROWS = 500  # rows of the test split on which the graph in 8 bits is compared
 WORDS = r"\w+|[^\w\s]"  # pattern of the tokenizers of words
 WORDS_OF_BYTES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # pattern of byte-level tokenizers
+
+
+def files(package: Package, progress: Progress | None = None) -> Mapping[str, bytes]:
+    """Return the files of a package by their name in the archive: those of the wheel, or of the archive in the cache, fetched once.
+
+    Raises:
+        DataMissingError: the registry cannot be reached, or sends another archive. SentvizError: the disk cannot be written.
+    """
+    carried = {name: CARRIED / path for name, path in package.files.items()}
+    if all(path.is_file() for path in carried.values()):
+        return {name: path.read_bytes() for name, path in carried.items()}
+    archive = package.archive(home())
+    remote = RemoteFile(package.url, package.size, package.sha256, token=False)
+    if not (archive.is_file() and remote.same(archive)):
+        try:
+            fetch(remote, archive, progress=progress)
+        except DataMissingError as error:
+            raise DataMissingError(f"A live page needs {package.name} {package.version} from {package.url}: {error}") from error
+    with tarfile.open(archive) as opened:
+        members = {name: opened.extractfile(name) for name in package.files}
+        return {name: member.read() for name, member in members.items() if member is not None}
+
+
+def as_script(module: str, name: str) -> str:
+    """Return a module as a script that gives its exports to the page under a name.
+
+    Raises:
+        ValueError: the module does not end with a list of its exports.
+    """
+    code = _SOURCE_MAP.sub("", module).rstrip()
+    exports = _EXPORTS.search(code)
+    if exports is None:
+        raise ValueError(f"The module of {name} does not end with its exports.")
+    pairs = (part.split(" as ") for part in exports[1].split(",") if part.strip())
+    exported = ", ".join(f"{pair[-1].strip()}: {pair[0].strip()}" for pair in pairs)
+    body = code[: exports.start()].replace("import.meta.url", "document.baseURI")
+    return f"globalThis.{name} = (() => {{\n{body}\nreturn {{ {exported} }}\n}})()"
 
 
 def live_page(
