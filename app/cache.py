@@ -14,8 +14,7 @@ import streamlit as st
 
 from app.focus import Focus
 from app.server.process import return_memory
-from app.server.progress import time_left
-from app.server.queue import turn
+from app.server.queue import time_left, turn
 from app.visit import keep_result
 from sentviz.analysis.explain import explained
 from sentviz.analysis.maps.injection import Entries, entries_of

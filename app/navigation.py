@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import header
-from app.views.papers.shared import page_of
+from app.views.papers.blocks import page_of
 from sentviz.runs.registry import papers
 
 ICON = str(Path(__file__).with_name("icon.svg"))

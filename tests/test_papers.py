@@ -46,7 +46,7 @@ from sentviz.training.recipe import Recipe, finished, recipes
 from tests.makers import use_toy_data
 
 ROOT = Path(__file__).parents[1]
-PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "blocks", "claims", "generic", "items_part", "shared")]
+PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "blocks", "claims", "generic", "items_part")]
 EXAMPLE = ROOT / "tests" / "example_paper"
 FILES = {
     "example_paper-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: example-paper\nVersion: 1.0\n",

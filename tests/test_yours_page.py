@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.views.yours import file_part, library_part, model_part, training_part
+from app.views.yours import file_part, library_part, model_part
 from app.views.yours.file_part import with_choices
 from sentviz.data import datasets
 from sentviz.data.understanding import Choices
@@ -192,13 +192,13 @@ def test_training_tells_its_progress_and_stops(monkeypatch: pytest.MonkeyPatch) 
             ticks.append((job.share, job.doing))
         hear({"compared": [{"name": "this run"}]})
 
-    monkeypatch.setattr(training_part, "run_apart", apart)
-    assert training_part._train("mine/soups", "tiny", job) == [{"name": "this run"}]
+    monkeypatch.setattr(library_part, "run_apart", apart)
+    assert library_part._train("mine/soups", "tiny", job) == [{"name": "this run"}]
     assert [share for share, _ in ticks] == [0.25, 0.5, 1.0]
     assert ticks[0][1] == "step 10 of 40" and ticks[1][1] == "step 20 of 40, about 5 s left" and ticks[2][1] == "measuring the result"
     job.stop.set()
     with pytest.raises(Stopped, match="can be continued"):
-        training_part._train("mine/soups", "tiny", job)
+        library_part._train("mine/soups", "tiny", job)
 
 
 @pytest.mark.exhaustive

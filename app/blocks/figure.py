@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import cache, visit
-from app.blocks import sheet, studio
+from app.blocks import studio
 from app.blocks.files import MIME, as_file, csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.server import queue
@@ -137,7 +137,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
             studio.open_studio(named, name, key, code)
         if st.button("Numbers", icon=":material/table:", key=f"numbers-{key}", type="tertiary", help="The figure as a table"):
             open_numbers(named, name, key)
-        add: dict[str, Any] = {"on_click": sheet.add, "args": (named,), "help": "Several figures as one file"}
+        add: dict[str, Any] = {"on_click": studio.add_to_sheet, "args": (named,), "help": "Several figures as one file"}
         st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", **add)
     if not pictures:
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")

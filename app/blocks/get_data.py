@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.server.headers import own_machine
-from app.server.progress import wait
+from app.server.queue import wait
 from app.text import md
 from sentviz.data.dataset_info import DatasetInfo, origin
 from sentviz.data.datasets import info, missing_parts, part_info

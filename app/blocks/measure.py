@@ -11,7 +11,7 @@ from app import cache, visit
 from app.blocks.get_data import offer
 from app.blocks.run_choice import fitting_run, option, picker_row
 from app.server.headers import own_machine
-from app.server.progress import wait
+from app.server.queue import wait
 from app.text import md
 from sentviz.analysis.measurements import MEASUREMENTS, measure
 from sentviz.runs.store import Run

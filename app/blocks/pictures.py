@@ -12,8 +12,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from app import answers, visit
-from app.server.progress import wait
-from app.server.queue import giving_way, is_present
+from app.server.queue import giving_way, is_present, wait
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.analysis.embeddings.neighbourhood import measures

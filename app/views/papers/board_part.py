@@ -12,7 +12,7 @@ from app import visit
 from app.blocks.figure import export_menu, show_drawn
 from app.components.claim_list import LETTERS, claim_list, picked
 from app.text import halves, md, page_theme
-from app.views.papers.shared import digests, page_of
+from app.views.papers.blocks import digests, page_of
 from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, decided_in_words, level_in_words
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme

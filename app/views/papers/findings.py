@@ -9,7 +9,7 @@ import streamlit as st
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
 from app.text import intro
-from app.views.papers.shared import digests, studied
+from app.views.papers.blocks import digests, studied
 from sentviz.gallery import code, make
 from sentviz.gallery.subjects import Study
 from sentviz.io.lazy import pd

@@ -8,9 +8,8 @@ import streamlit as st
 
 from app.text import md
 from app.views.papers import board_part, items_part
-from app.views.papers.blocks import missing_note, show_study_figure
+from app.views.papers.blocks import digests, missing_note, pick, show_study_figure, studied
 from app.views.papers.sections import show_section
-from app.views.papers.shared import digests, pick, studied
 from sentviz.analysis.claim import Finding
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd

@@ -10,8 +10,7 @@ import streamlit as st
 from app import visit
 from app.blocks.figure import show_drawn
 from app.text import md, page_theme
-from app.views.papers.blocks import show_table
-from app.views.papers.shared import digests
+from app.views.papers.blocks import digests, show_table
 from sentviz.figures import Figure, Theme, palette
 from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table

@@ -10,7 +10,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_drawn, show_figure
 from app.text import halves, md
-from app.views.papers.shared import digests
+from app.views.papers.blocks import digests
 from sentviz.analysis.maps.compare import difference
 from sentviz.errors import SentvizError
 from sentviz.figures.attention import difference_map

@@ -10,8 +10,7 @@ import streamlit as st
 from app import visit
 from app.focus import choices
 from app.text import halves, md
-from app.views.papers.blocks import missing_note, show_study_figure, show_table
-from app.views.papers.shared import digests
+from app.views.papers.blocks import digests, missing_note, show_study_figure, show_table
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.papers.ndt import PAPER, based

@@ -10,8 +10,7 @@ import streamlit as st
 from app import visit
 from app.blocks.figure import show_drawn
 from app.fields import LARGEST, whole_number
-from app.server.progress import wait
-from app.server.queue import is_present
+from app.server.queue import is_present, wait
 from app.text import halves, md
 from sentviz.errors import SentvizError
 from sentviz.figures import heatmap

@@ -10,8 +10,7 @@ import streamlit as st
 
 from app import visit
 from app.text import halves
-from app.views.papers.blocks import missing_note, show_study_figure, show_table
-from app.views.papers.shared import digests, pick
+from app.views.papers.blocks import digests, missing_note, pick, show_study_figure, show_table
 from sentviz.errors import InputError
 from sentviz.gallery.registry import find_figure
 from sentviz.io.glossary import tip

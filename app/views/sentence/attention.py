@@ -11,6 +11,7 @@ from app.blocks.sentence import (
     attends,
     class_choice,
     component_choice,
+    gate_switches,
     map_controls,
     map_figure,
     place,
@@ -18,17 +19,140 @@ from app.blocks.sentence import (
     sentence_box,
     sentence_of,
     show_missing,
+    strength,
     texts_in_focus,
 )
 from app.fields import whole_number
 from app.text import halves, intro, md
-from app.views.sentence import bertviz_part, gates_part, lexicon_part, map_part
-from app.views.sentence.judge_part import judge_scores
+from app.views.sentence import bertviz_part, lexicon_part, map_part
 from sentviz.analysis.explain import SCORES, available
-from sentviz.errors import SentvizError
+from sentviz.analysis.explain.exact import is_quick
+from sentviz.analysis.explain.judge import Judgement, judged
+from sentviz.errors import InputError, SentvizError
+from sentviz.io.documents import parse_json
 from sentviz.io.glossary import tip
+from sentviz.runs.configs import GATE
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+
+NEXT = {"": "shut", "shut": "open", "open": ""}  # state of a gate after a click, by its state before
+
+
+def show_gates(trace: Trace, run: Run) -> None:
+    """Draw gates and position signals, each if the run has them; show a note for a model with neither."""
+    has = run.capabilities
+    if not (has.gate or has.aware):
+        having = [name for name, each in cache.models().items() if each.capabilities.gate or each.capabilities.aware]
+        some = (
+            f" Runs with gates: {', '.join(having[:6])}."
+            if having
+            else " `sentviz train sst5_trees --model sentiformer` trains a run with gates."
+        )
+        st.info(
+            f"{md(run.name)} has no gates, and its positions have only one part.{md(some) if having else some}",
+            icon=":material/door_open:",
+        )
+        return
+    if has.gate:
+        strength(GATE)
+        gate_switches(trace)
+    _before(trace)
+    drawn = [draw for draw, there in ((_gates, has.gate), (_positions, has.aware)) if there]
+    for column, draw in zip(halves("gates"), drawn, strict=False):
+        with column:
+            draw(trace, run)
+
+
+def _before(trace: Trace) -> None:
+    """Show the prediction of the trained model next to the one on the page, if there are interventions."""
+    focus = visit.focus()
+    plain = focus.as_trained()
+    if plain == focus:
+        return
+    before = answers.trace(plain, scored=False)
+    moved = [
+        f"{md(label)} {old:.1%} → **{new:.1%}**"
+        for label, old, new in zip(trace.labels, before.probabilities.tolist(), trace.probabilities.tolist(), strict=True)
+    ]
+    st.markdown(f"As trained **{md(before.label)}**, as changed **{md(trace.label)}** · {', '.join(moved)}")
+
+
+def _gates(trace: Trace, run: Run) -> None:
+    layers = len(trace.layer_ids)
+
+    def take() -> None:
+        points = st.session_state["plot-gates"]["selection"]["points"]
+        if points:
+            place, now = int(points[0]["point_index"]) // layers + 1, dict(visit.focus().gates)
+            now[place] = NEXT[now.get(place, "")]
+            visit.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
+
+    show_figure("gates", sentence_of(run, trace), on_select=take)
+    st.caption(
+        "Click a token to shut its gate. Click again to open the gate, and a third time to restore the trained gate.", help=tip("gate")
+    )
+
+
+def _positions(trace: Trace, run: Run) -> None:
+    show_figure("positions", sentence_of(run, trace))
+    st.caption(
+        "These position signals are added to the embedding of each token before the first layer.",
+        help=f"{tip('aware-positions')}\n\n{tip('tag')}",
+    )
+
+
+MOST_CHARACTERS = 200_000
+ICONS = {"believe": "check_circle", "doubt": "cancel", "unclear": "help"}
+HELP = (
+    "JSON: one number for each word or token, pairs of a word and a number, or an object with tokens and scores (and offsets). Captum,"
+    " SHAP, LIME, Interpreto and InterpKit give these; in Python, `sentviz.judge(model, text, scores)` takes their results as they are."
+)
+
+
+def judge_scores(trace: Trace, run: Run) -> None:
+    """Draw the field, and what is found of the scores in it.
+
+    Args:
+        trace: trace of the sentence with the scores of word removal.
+    """
+    st.markdown("##### Judge scores of another tool", help=HELP)
+    first = [word for word in trace.text.split() if word.isalpha()][:2] or ["word"]
+    example = ", ".join(f'["{word}", {value}]' for word, value in zip(first, (0.2, -0.7), strict=False))
+    pasted = st.text_area("Scores", key="judge-scores", placeholder=f"[{example}, ...]", height=90, max_chars=MOST_CHARACTERS)
+    if not pasted.strip():
+        st.caption("Paste the scores for this sentence. They are compared with exact values, with word removal, and with random orders.")
+        return
+    try:
+        judgement = _judgement(trace, run, pasted)
+    except SentvizError as error:
+        show_missing(error, "judge")
+        return
+    st.markdown(f":material/{ICONS[judgement.verdict]}: **{md(judgement.answer)}**")
+    for line in judgement.evidence:
+        st.caption(md(line))
+    of = sentence_of(run, trace)
+    of.known["judged", pasted] = judgement
+    show_figure("judged", of, scores=pasted)
+
+
+def _judgement(trace: Trace, run: Run, pasted: str) -> Judgement:
+    """Judge pasted scores; the last result is kept for the visit."""
+    try:
+        scores = parse_json(pasted, "What was pasted")
+    except InputError as error:
+        raise InputError(f'{error} Write for example [["word", 0.2], ["other", -0.7]].') from None
+    if not is_quick(cache.model(run), trace):
+        raise InputError("The exact values of this text take long on this model. Use a shorter text, or `sentviz judge` in a terminal.")
+
+    def compute() -> Judgement:
+        with answers.reasoning(run, trace) as loaded, st.spinner("Predicting every subset of the words"):
+            return judged(loaded, trace, scores)
+
+    result: Judgement = visit.keep_result(
+        "judged-scores", (run.digest, trace.text, trace.text_pair, trace.change, trace.target, pasted), compute
+    )
+    return result
+
 
 COLUMNS = {
     "explanation": st.column_config.Column("explanation"),
@@ -148,6 +272,6 @@ match focus.look:
     case "lexicon":
         lexicon_part.show(trace, run)
     case "gates":
-        gates_part.show(trace, run)
+        show_gates(trace, run)
     case _:
         show_maps(trace, run)

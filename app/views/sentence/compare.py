@@ -10,13 +10,93 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import note_weights, pick_run, with_weights
-from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
+from app.blocks.sentence import attends, head_title, place, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
 from app.text import halves, intro, md, name_runs
-from app.views.sentence import compare_maps, why_part
+from app.views.sentence import why_part
 from sentviz.analysis.explain import SCORES, answer, available
 from sentviz.analysis.explain.notices import notices
+from sentviz.analysis.maps.compare import map_difference
 from sentviz.errors import SentvizError
+from sentviz.figures import component_name
+from sentviz.gallery.subjects import Runs
+from sentviz.gallery.training import scalar_axis
+from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
+
+
+def show_maps(first: Trace, second: Trace, run: Run, second_run: Run) -> None:
+    """Draw the maps of both models side by side, and below them the difference and lambda."""
+    st.divider()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="compare-map-of"):
+        st.markdown("##### Attention")
+        layer, head, component = _controls(first, second)
+    for column, trace, source, side in zip(halves("compare-maps"), (first, second), (run, second_run), ("first", "second"), strict=True):
+        with column:
+            st.markdown(f"**{md(source.name)}**")
+            of = sentence_of(source, trace)
+            show_figure("attention", of, f"map-{side}", layer=layer, head=head, component=component, side=400)
+    changes, lambdas = halves("compare-difference")
+    with changes:
+        _difference(first, second, run, second_run, layer, head, component)
+    with lambdas:
+        _lambdas(run, second_run)
+
+
+def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
+    """Draw the choice of layer, head and component that both models have; return them, counted from 0."""
+    focus = visit.focus()
+    layers, components = (min(first.lambdas.shape[axis], second.lambdas.shape[axis]) for axis in (0, 1))
+    heads = min(len(first.head_ids), len(second.head_ids))
+    choices = {
+        "layer": [str(i + 1) for i in range(layers)],
+        "head": ["mean", "max", *(str(i + 1) for i in range(heads))],
+        "component": ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))],
+    }
+    chosen = {name: str(getattr(focus, name)) if str(getattr(focus, name)) in options else options[0] for name, options in choices.items()}
+    st.selectbox("Layer", choices["layer"], width=90, **visit.bound("layer", chosen["layer"]))
+    st.selectbox("Head", choices["head"], width=150, format_func=head_title, **visit.bound("head", chosen["head"]))
+    if components > 1:
+        st.segmented_control(
+            "Component",
+            choices["component"],
+            format_func=lambda name: component_name(place(name)),
+            help=tip("component") + "\n\n" + tip("effective"),
+            **visit.bound("component", chosen["component"]),
+        )
+    return int(chosen["layer"]) - 1, place(chosen["head"]), place(chosen["component"])
+
+
+def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: int, head: int | str, component: int | str) -> None:
+    st.markdown(f"**Difference** · {md(second_run.name)} minus {md(run.name)}")
+    try:
+        changed = map_difference(first, second, layer, head, component)
+    except SentvizError as error:
+        st.caption(md(str(error)))
+        return
+
+    of = sentence_of(run, first)
+    of.known["versus", second_run.name] = sentence_of(second_run, second)
+    options: dict[str, Any] = {"versus": second_run.name, "layer": layer, "head": head, "component": component, "side": 400}
+    show_figure("difference", of, "map-difference", **options)
+    if changed.kind == "words":
+        st.caption("The two models cut the text into different tokens, so the maps are compared word by word.")
+    if changed.left_out:
+        pieces = ", ".join(f"“{piece}”" for piece in changed.left_out[:12])
+        st.caption(
+            "The difference does not contain the tokens that only one of the models reads:"
+            f" {md(pieces)}{' …' if len(changed.left_out) > 12 else ''}"
+        )
+
+
+def _lambdas(run: Run, second_run: Run) -> None:
+    st.markdown("**Lambda** · as each model learned it", help=tip("lambda"))
+    learned = [each for each in (run, second_run) if each.capabilities.lambdas]
+    for each in (run, second_run):
+        if each not in learned:
+            st.caption(f"{md(each.name)} has one map per head, so it has no lambda.")
+    if learned:
+        show_figure("lambda", Runs.of(*learned), "compare-lambda", x=scalar_axis(learned))
 
 
 def pick(run: Run, place: Any) -> Run:
@@ -76,8 +156,8 @@ intro(
     "Two models on one sentence: what each predicts and why, and where their attention differs.",
     "One sentence does not say which model is better; Compare models does, with all rows and seeds.",
 )
-place = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs")
-second = pick(run, place)
+row = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs")
+second = pick(run, row)
 name_runs(run.name, second.name)
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
@@ -117,7 +197,7 @@ if run.labels == second.labels:
     )
 
 if attends(run) and attends(second):
-    compare_maps.show(traces[0], traces[1], run, second)
+    show_maps(traces[0], traces[1], run, second)
 if not why_part.waiting():
     for slot, each in zip(places, (run, second), strict=True):
         why_part.show_reason(slot, replace(plain, run=each.name))

@@ -11,8 +11,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.sentence import sentence_of, show_missing
-from app.server.progress import wait
-from app.server.queue import giving_way, is_present, turn
+from app.server.queue import giving_way, is_present, turn, wait
 from app.text import md
 from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.value_function import ABSENT, Absent

@@ -13,8 +13,7 @@ from app.blocks.files import csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import series_of, several
 from app.blocks.slice_choice import note_unsliced
-from app.server.progress import wait
-from app.server.queue import giving_way
+from app.server.queue import giving_way, wait
 from app.text import halves, intro, md
 from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card, why_not_tested
 from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown, percent

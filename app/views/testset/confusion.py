@@ -1,18 +1,257 @@
-"""The mistakes of a run: confused classes, the effect of a threshold, and the calibration of its probabilities."""
+"""The mistakes of a run: confused classes, the effect of a threshold, the calibration of its probabilities, and weak slices."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from app import visit
+from app.blocks.figure import show_figure
 from app.blocks.my_file import unlabelled
-from app.blocks.rows import choose_rows, list_rows, rows_of_second_run
-from app.text import intro, md
-from app.views.testset import matrix_part, operating_part, weak_part
-from app.views.testset.phenomena_part import phenomena
+from app.blocks.rows import choose_rows, every_row, list_rows, rows_of_second_run
+from app.blocks.slice_choice import open_slice
+from app.server.queue import turn
+from app.text import halves, intro, md
+from app.views.testset import matrix_part
+from sentviz.analysis.calibration import calibration_line, leaning
+from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.operating import accuracy
+from sentviz.analysis.testset.rows import EVERY, Rows, accuracy_by_phenomenon
+from sentviz.analysis.testset.slices import Slice
+from sentviz.analysis.testset.weak import WeakSlices, line, numbers, weak_slices
+from sentviz.errors import SentvizError
+from sentviz.figures.phenomena import MOST
+from sentviz.gallery.subjects import Answers, Runs
+from sentviz.gallery.testset import STEPS
+from sentviz.io.glossary import tip
+from sentviz.io.lazy import pd
+
+FIRST = 3  # slices that are named above the matrix
+KEY = "phenomena"
+KEPT = 8  # stored results for a visitor's own file
+
+
+def curves(runs: Sequence[Rows]) -> None:
+    """Draw ROC and precision-recall of every class with all runs; for two classes also the metrics by threshold."""
+    of = Answers.of(*runs, statistic=_kept)
+    left, right = halves("curves")
+    with left:
+        show_figure("roc", of)
+    with right:
+        show_figure("precision-recall", of, "pr")
+    if len(runs[0].classes) == 2 and all(rows.source.gives == "probabilities" for rows in runs):
+        _threshold(runs)
+
+
+def _threshold(runs: Sequence[Rows]) -> None:
+    tables = {rows.source.name: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
+    left, right = halves("threshold")
+    with left:
+        show_figure("threshold", Answers.of(*runs))
+        for run, table in tables.items():
+            accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
+            st.markdown(
+                f"{md(run)}: accuracy {accuracy[len(places) // 2]:.1%} at threshold 0.50. The highest accuracy on these rows is"
+                f" {accuracy.max():.1%} at {places[accuracy.argmax()]:.2f}."
+            )
+        _band(runs[0].classes[1])
+    with right:
+        matrix_part.matrix(runs[0])
+
+
+def _band(name: str) -> None:
+    """Draw a slider for a band of the second class's probability, which becomes the slice of rows."""
+    part = matrix_part.part()
+    band = part.band[1:] if part is not None and part.kind == "p" and part.band[0] == 1 else (0.0, 1.0)
+
+    def take() -> None:
+        low, high = st.session_state["band"]
+        visit.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
+
+    st.session_state["band"] = band
+    st.slider(f"Show the rows below whose probability of “{md(name)}” is between", 0.0, 1.0, step=0.01, key="band", on_change=take)
+
+
+def calibration(runs: Sequence[Rows]) -> None:
+    """Draw confidence against accuracy with and without the source's temperature, and the calibration error of both."""
+    tables = []
+    for place, rows in enumerate(runs):
+        name, factor = rows.source.name, rows.source.calibration
+        errors = _kept(operating.calibration, rows.calibrated(1.0), 1.0 if factor is None else factor)
+        if factor is None:
+            errors = errors[errors["state"] == "as it is"]
+        st.markdown(_sentence(md(name), factor, errors), help=tip("calibration"))
+        if (run := rows.source.run) is not None and run.has_rows:
+            st.markdown(md(calibration_line(run)))
+        for column, by in zip(halves(f"reliability-{place}"), STEPS, strict=True):
+            with column:
+                show_figure("reliability", Answers.of(rows), f"reliability-{place}-{by}", by=by)
+        tables.append(errors.assign(run=name, state=errors["state"].replace("calibrated", f"logits / {factor or 1:.2f}")))
+    table = pd.concat(tables)
+    percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}
+    small = {
+        name: st.column_config.NumberColumn(label, format="%.4f") for name, label in {"value": "ECE", "low": "low", "high": "high"}.items()
+    }
+    chance = {"chance": st.column_config.NumberColumn("if calibrated", format="%.4f")}
+    columns = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
+    st.dataframe(columns, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
+    st.caption(
+        f"Expected calibration error over {operating.BINS} steps: the distance between confidence and accuracy, weighted by rows, with"
+        " its 95%"
+        " bootstrap interval. The error is above 0 even for a perfectly calibrated run: *if calibrated* is its error on as many rows."
+    )
+
+
+def _sentence(run: str, factor: float | None, errors: pd.DataFrame) -> str:
+    before, *after = errors[errors["by"] == "width"].to_dict("records")
+    text = (
+        f"{run} has a mean confidence of {before['confidence']:.1%} and is right on {before['accuracy']:.1%} of the rows: it is"
+        f" {leaning(before['confidence'], before['accuracy'])}."
+    )
+    values = [f"{error['value']:.3f} [{error['low']:.3f}, {error['high']:.3f}]" for error in (before, *after)]
+    if factor is None:
+        return f"{text} The calibration error is {values[0]}; these predictions have no fitted temperature."
+    moved = f"change the calibration error from {values[0]} to {values[1]}"
+    then = leaning(after[0]["confidence"], after[0]["accuracy"])
+    return f"{text} Its logits divided by {factor:.2f}, a temperature fitted on validation rows, {moved}; it is then {then}."
+
+
+def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:
+    """Return a statistic of labels, probabilities and an option, computed once for all visitors; of a visitor's own rows once per visit."""
+    content = hashlib.blake2b(rows.probabilities.tobytes() + rows.labels.tobytes(), digest_size=12).hexdigest()
+    if rows.over != "mine":
+        return _shared(statistic.__name__, content, option, rows, statistic)
+    key = (statistic.__name__, content, option)
+    return visit.keep_result("operating", key, lambda: statistic(rows.labels, rows.probabilities, option), most=KEPT)
+
+
+@st.cache_data(max_entries=48, show_spinner="Resampling the rows")
+def _shared(name: str, content: str, option: Any, _rows: Rows, _statistic: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    return _statistic(_rows.labels, _rows.probabilities, option)
+
+
+def _searched(rows: Rows) -> WeakSlices:
+    """Return the weak slices of all rows, searched once for all visitors; of a visitor's own rows once per visit."""
+    if rows.over != "mine":
+        return _weakest(rows.digest, rows)
+
+    def search() -> WeakSlices:
+        with st.spinner("Searching for weak slices"), turn(long=True) as step:
+            return weak_slices(rows, step=step)
+
+    return visit.keep_result("weak-slices", rows.digest, search, most=4)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Searching for weak slices")
+def _weakest(digest: str, _rows: Rows) -> WeakSlices:
+    return weak_slices(_rows)
+
+
+def _button(row: dict[Any, Any], key: str, **how: Any) -> None:
+    st.button(
+        f"{md(row['says'])} · {row['accuracy']:.0%}",
+        key=key,
+        icon=":material/trending_down:",
+        help=md(f"{line(row)}. Show its rows and open its first mistake."),
+        on_click=open_slice,
+        args=(row["slice"],),
+        **how,
+    )
+
+
+def first_ones() -> None:
+    """Name the weakest slices of a visitor's own file in one line; nothing if none was found or the rows cannot be searched."""
+    try:
+        weaker = _searched(every_row()).weaker
+    except SentvizError:
+        return
+    if weaker.empty:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="weakest"):
+        st.markdown("**Weakest:**", width="content")
+        for place, row in enumerate(weaker.head(FIRST).to_dict("records")):
+            _button(row, f"weakest-{place}")
+        more: dict[str, Any] = {"on_click": visit.go, "kwargs": {"view": "slices"}}
+        st.button("Intervals", icon=":material/bar_chart:", type="tertiary", key="weakest-all", **more)
+
+
+def show_weakest() -> None:
+    """Draw the slices that were tested with their intervals, and those that were found with the way to their mistakes."""
+    rows = every_row()
+    try:
+        weak = _searched(rows)
+    except SentvizError as error:
+        st.info(md(str(error)), icon=":material/troubleshoot:")
+        return
+    left, right = halves("weak-slices")
+    of = Answers.of(rows)
+    of.weak = weak
+    weaker = weak.weaker.to_dict("records")
+
+    def take() -> None:
+        points = st.session_state["plot-weak-slices"]["selection"]["points"]
+        if points:
+            open_slice(weak.frame["slice"].iloc[round(points[0]["y"])])
+
+    with left:
+        show_figure("weak-slices", of, selected=visit.focus().among or None, on_select=take)
+    with right:
+        st.markdown("##### Where it is weakest", help=tip("weak-slice"))
+        for place, row in enumerate(weaker):
+            _button(row, f"weak-{place}", type="secondary")
+            st.caption(md(numbers(row)))
+        if not weaker:
+            st.markdown("No slice is significantly weaker than the other rows.")
+        st.caption(
+            f"{weak.candidates:,} slices were searched on one half of the rows. {len(weak.frame)} of them were tested on the other"
+            f" {weak.halves[1]:,} rows, which had no part in the choice. A slice says where the model is wrong, not why: read its mistakes."
+        )
+
+
+def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
+    """Draw the accuracy of the first six runs by phenomenon; for rows of the demo set."""
+    runs = list(rows_by_run)[:MOST]
+    try:
+        sources = [rows_by_run[name].source.require_run("accuracies by phenomenon") for name in runs]
+        frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
+    except SentvizError as error:
+        st.caption(md(str(error)))
+        return
+    try:
+        part = Slice.parse(visit.focus().slice)
+    except SentvizError:
+        part = None
+    chosen = part.value if part is not None and part.kind == "tag" else ""
+    chance = 1 / max(len(rows_by_run[name].classes) for name in runs)
+    names = [name for name in dict.fromkeys(frame["phenomenon"]) if name != EVERY]
+
+    def take() -> None:
+        points = st.session_state[f"plot-{KEY}"]["selection"]["points"]
+        if not points:
+            return
+        name = points[0]["customdata"][3]
+        visit.go(slice=str(Slice("tag", name)) if name != EVERY else "")
+
+    def pick() -> None:
+        name = st.session_state["phenomenon"]
+        visit.go(slice=str(Slice("tag", name)) if name else "")
+
+    of = Runs.of(*sources)
+    of.demo_rows = {name: rows_by_run[name] for name in runs}
+    show_figure("phenomena", of, selected=chosen, on_select=take)  # "" marks nothing, and the figure follows the threshold of the page
+    st.session_state["phenomenon"] = chosen if chosen in names else None
+    st.pills(
+        "Phenomenon", names, key="phenomenon", on_change=pick, help="Show only the rows of this phenomenon. A click on a dot does the same."
+    )
+    if len(rows_by_run) > MOST:
+        st.caption(f"The first {MOST} of {len(rows_by_run)} runs are drawn.")
+    if chance < 0.5:
+        st.caption("These runs have classes that do not occur in the demo set. A “neutral” prediction counts as wrong.")
+
 
 focus = visit.focus()
 intro(
@@ -47,7 +286,7 @@ st.markdown(
     f" {matrix_part.mistake(rows)}{left_out}"
 )
 if rows.over == "mine" and view == "matrix":
-    weak_part.first_ones()
+    first_ones()
 if rows.source.gives != "probabilities":
     st.caption(
         "The file has no probabilities, so there are no curves and no calibration."
@@ -56,11 +295,11 @@ if rows.source.gives != "probabilities":
     )
 match view:
     case "curves":
-        operating_part.curves(runs)
+        curves(runs)
     case "calibration":
-        operating_part.calibration(runs)
+        calibration(runs)
     case "slices":
-        weak_part.show()
+        show_weakest()
     case _:
         matrix_part.show(runs)
         if rows.over == "demo":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from app import visit
@@ -12,8 +14,8 @@ from app.blocks.figure import export_menu, show_drawn
 from app.blocks.rows import choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.blocks.slice_choice import choose_slice
 from app.components import browser
+from app.server.queue import turn
 from app.text import halves, intro, md, page_theme
-from app.views.testset import selection_part
 from sentviz.analysis.embeddings.projection import (
     METHODS,
     NEIGHBOURS,
@@ -24,16 +26,92 @@ from sentviz.analysis.embeddings.projection import (
     parsed_method,
     simplified,
 )
+from sentviz.analysis.testset import selection as lib
+from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
+from sentviz.analysis.testset.word_counts import Counts, stop_words
 from sentviz.browser.points import points_data, points_html
 from sentviz.errors import SentvizError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
+from sentviz.figures.word_clouds import word_bars
 from sentviz.gallery import call, sourced
 from sentviz.gallery.points import about_picture, layer_names
 from sentviz.gallery.subjects import Answers
 from sentviz.io.glossary import tip
+from sentviz.io.lazy import pd
+
+DIFFERENT = 500_000  # words of the drawn rows
+CUT = 160  # characters of a text in the table of nearest rows
+
+
+def show_selection(rows: Rows, chosen: npt.NDArray[np.bool_], vectors: npt.NDArray[Any], key: str, layer: str) -> None:
+    """Show what the selected points hold.
+
+    Args:
+        rows: of all points, (n,). chosen: (n,). vectors: (n, d) of the layer shown. key: digest of the rows. layer: its name.
+    """
+    st.markdown("##### What the selection holds")
+    try:
+        st.markdown(md(lib.describe_errors(rows, chosen)))
+    except SentvizError as error:
+        st.caption(md(str(error)))
+        return
+    left, right = halves("selection", 1.0, 1.4)
+    with left:
+        try:
+            words = lib.typical(_counts(rows, chosen, key), stop_words())
+            if words.empty:
+                st.caption("No word is typical of these rows. There are too few rows, or their words are as frequent in all rows.")
+            else:
+                show_drawn(
+                    lambda theme: sourced(
+                        word_bars(
+                            words, title=f"Typical words of {int(chosen.sum()):,} rows", about="Against all other points.", theme=theme
+                        ),
+                        rows.source,
+                        rows=rows,
+                    ),
+                    "selection-words",
+                )
+                st.page_link("views/testset/words.py", label="Word clouds of the selection", icon=":material/cloud:")
+        except SentvizError as error:
+            st.caption(md(str(error)))
+    with right:
+        nearest(rows, chosen, vectors, layer)
+
+
+def nearest(rows: Rows, chosen: npt.NDArray[np.bool_], vectors: npt.NDArray[Any], layer: str) -> None:
+    """Draw the rows nearest to the selection, by their vectors."""
+    is_single = int(chosen.sum()) == 1
+    st.markdown(f"**Nearest rows{'' if is_single else ' outside the selection'}**")
+    places, away = lib.nearest_to(vectors, chosen)
+    part, names = rows.frame.iloc[places], [*rows.classes, "–"]
+    columns = {"distance": away} | ({"text": part["text"].str.slice(0, CUT).to_numpy()} if "text" in part else {})
+    columns |= {"label": [names[k] for k in part["label"]], "predicted": [names[k] for k in part["predicted"]], "id": part["id"].to_numpy()}
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        height="content",
+        column_config={
+            "distance": st.column_config.NumberColumn(format="%.2f", width=80),
+            "text": st.column_config.TextColumn(width="large"),
+        },
+    )
+    whose = "the row's vector" if is_single else "the mean vector of the selected rows"
+    st.caption(f"By euclidean distance to {whose} ({layer}), not by the distance in the picture.")
+
+
+def _counts(rows: Rows, chosen: npt.NDArray[np.bool_], key: str) -> Counts:
+    """Return the words of both sides, counted once per visit and selection."""
+
+    def count() -> Counts:
+        with st.spinner("Counting words"), turn(long=True) as step:
+            return lib.selection_words(rows, chosen, most=DIFFERENT, step=step)
+
+    return visit.keep_result("selection-words", (key, chosen.tobytes()), count)
+
 
 intro(
     "Each row is one point: the vector that the classifier reads, projected so that similar rows stay near each other.",
@@ -224,7 +302,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
             else "Drag to turn the picture. Outlines can be drawn only in two dimensions."
         )
     if chosen is not None:
-        selection_part.show(of.rows, chosen, projection.vectors, of.key, LAYERS[at])
+        show_selection(of.rows, chosen, projection.vectors, of.key, LAYERS[at])
 
 
 def every(of: pictures.VectorSource) -> str:
@@ -251,7 +329,7 @@ def neighbours(name: str) -> None:
         return
     is_row = (of.rows.frame["id"] == name).to_numpy(bool)
     if is_row.any():
-        selection_part.nearest(of.rows, is_row, drawable[at].vectors, LAYERS[at])
+        nearest(of.rows, is_row, drawable[at].vectors, LAYERS[at])
     else:
         st.caption("This row is not among the points, so its nearest rows are not known. Choose “all rows” above.")
 

@@ -2,23 +2,187 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from app import visit
+from app import answers, cache, visit
+from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
+from app.blocks.run_choice import in_groups, most_similar, picker_row, quiet_note
 from app.blocks.sentence import head_title, place, sentence_box
 from app.components import browser
-from app.text import intro, md
-from app.views.training.through_part import chosen_run, figures, film_of, load_epochs, sentence, texts_of
-from sentviz.analysis.epochs import PICTURES
-from sentviz.browser.film import through_data, through_html
+from app.focus import Focus
+from app.text import intro, md, name_runs
+from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples, missing
+from sentviz.analysis.explain.notices import written_in
+from sentviz.browser.film import Film, through_data, through_html
 from sentviz.browser.film.gif import film_gif
+from sentviz.data import datasets
 from sentviz.errors import SentvizError
 from sentviz.figures.figure import file_safe
 from sentviz.figures.maps import component_name
+from sentviz.gallery.epochs import Epochs
 from sentviz.io.glossary import tip
+from sentviz.runs.catalog import language, reads_pairs
+from sentviz.runs.naming import plain_name
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
+
+Traces = tuple[dict[int, Trace], tuple[str, ...]]
+KEPT = 4  # stored sentences of a visit
+FIGURES = {
+    "epoch-maps": "Maps",
+    "epoch-answers": "Answer",
+    "epoch-confusion": "Confusion",
+    "epoch-points": "Points",
+    "epoch-heads": "Heads",
+    "epoch-rows": "Rows",
+}
+
+
+def chosen_run() -> tuple[Run, Focus]:
+    """Draw the choice of runs with saved epochs; return the chosen run, and the focus that it can show.
+
+    If the run in focus has no measured epochs, the most similar run that has some is chosen, with a quiet note. The page stops if there is
+    no such run.
+    """
+    focus = visit.focus()
+    run = cache.run(focus.run)
+    able = {name: each for name, each in cache.runs().items() if each.measured}
+    why = missing(run)
+    if not able:
+        if run.epochs:
+            lacking(run, "epochs")
+        else:
+            st.info(_plain(why), icon=":material/movie:")
+        st.stop()
+    fitting = run if run.measured else most_similar(run, list(able.values()))
+
+    def take() -> None:
+        visit.go(run=st.session_state["through-run"] or visit.focus().run)
+
+    with picker_row():
+        st.session_state["through-run"] = fitting.name
+        titles = {name: plain_name(cache.runs()[name]).replace(", with epochs", "") for name in in_groups(able)}
+        st.pills("Runs with saved epochs", list(titles), format_func=titles.__getitem__, key="through-run", on_change=take)
+        if fitting is not run and visit.has_chosen_run():
+            quiet_note(f"{fitting.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
+    if fitting is run:
+        return run, focus
+    if run.epochs:
+        with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
+            lacking(run, "epochs")
+    name_runs(fitting.name)
+    can_read = reads_pairs(fitting) == reads_pairs(run) and written_in(focus.text) in ("", language(fitting))
+    text, pair = (focus.text, focus.pair) if can_read else ("", "")
+    return fitting, replace(focus, run=fitting.name, row="", text=text, pair=pair).fit(fitting.capabilities)[0]
+
+
+def _plain(message: str) -> str:
+    """Return a message with commands in backticks as markdown."""
+    return "`".join(part if k % 2 else md(part) for k, part in enumerate(message.split("`")))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _course(name: str, digest: str) -> EpochSeries:
+    return epoch_series(cache.runs()[name])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _examples(name: str, digest: str) -> Traces:
+    return examples(cache.runs()[name])
+
+
+def load_epochs(run: Run) -> EpochSeries:
+    """Return the measurements after each epoch.
+
+    Raises:
+        RunError: no measurement can be read.
+    """
+    return _course(run.name, run.digest)
+
+
+def sentence(run: Run, focus: Focus) -> Traces:
+    """Return the traces of the sentence in focus by epoch, and problems of other epochs. Only the example is stored with the run.
+
+    Raises:
+        SentvizError: the text is not available or cannot be read.
+    """
+    if not (focus.text or focus.row):
+        return _examples(run.name, run.digest)
+    text, pair = answers.texts(focus)
+
+    def ask() -> Traces:
+        with st.spinner("Running the model of each epoch"):
+            return asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
+
+    traces, problems = visit.keep_result("through-traces", (run.digest, text, pair), ask, most=KEPT)
+    return (traces, problems) if traces else (_examples(run.name, run.digest)[0], problems)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _model(name: str, digest: str, epoch: int) -> Any:
+    from sentviz.models.loading import load
+
+    return load(cache.runs()[name], epoch=epoch)
+
+
+def film_of(run: Run, seen: EpochSeries, traces: Mapping[int, Trace], focus: Focus, travel: str) -> Film:
+    """Return everything that the slider moves; traces only of measured epochs."""
+    return Film(
+        title=f"{run.name} through training",
+        seen=seen,
+        traces={epoch: trace for epoch, trace in traces.items() if epoch in seen.epochs},
+        history=run.history(),
+        scalars=run.capabilities.scalars,
+        layer=focus.layer - 1,
+        head=place(focus.head),
+        component=place(focus.component),
+        how=travel,
+    )
+
+
+def texts_of(run: Run, split: str) -> dict[str, str]:
+    """Return the texts of a split by id; an empty dictionary if the data set is not on this machine."""
+    try:
+        return _texts(run.config["data"]["name"], split)
+    except SentvizError:
+        return {}
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading the data set")
+def _texts(name: str, split: str) -> dict[str, str]:
+    frame = datasets.load_split(name, split).frame
+    both = frame["text"] + " ⏐ " + frame["text_pair"] if "text_pair" in frame else frame["text"]
+    return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))
+
+
+def figures(run: Run, film: Film, focus: Focus) -> None:
+    """Draw the choice of a figure of the epochs, and the figure."""
+    able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
+    able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]
+    name = st.segmented_control(
+        "Figure", able, default=able[0], format_func=lambda name: FIGURES[name], label_visibility="collapsed", key="through-figure"
+    )
+    if name is None:
+        return
+    options: dict[str, Any] = {}
+    if name == "epoch-maps":
+        options = {"layer": film.layer, "head": film.head, "component": film.component}
+    if name == "epoch-points":
+        options = {"how": film.how}
+    if name == "epoch-heads":
+        measures = list(dict.fromkeys(film.seen.heads["measure"]))
+        options = {"measure": st.selectbox("Measure", measures, key="through-measure", width=200)}
+    own = bool(focus.text) and name in ("epoch-maps", "epoch-answers")
+    of = Epochs(run, text=focus.text if own else None, pair=(focus.pair or None) if own else None)
+    of.series, of.traces = film.seen, dict(film.traces)
+    show_figure(name, of, **options)
+
 
 KEY = "through"
 AXES = " or ".join(PICTURES.values())

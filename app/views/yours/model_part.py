@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.server.headers import own_machine
-from app.server.progress import wait
+from app.server.queue import wait
 from app.text import md
 from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
