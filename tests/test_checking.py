@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
-from sentviz.papers.studies.checking import Checked, beside, checked, drawn
-from sentviz.papers.studies.runner import light
+from sentviz.papers.studies.runner import Checked, beside, checked, drawn, light
 from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
@@ -64,6 +63,6 @@ def test_a_run_trained_again_gives_its_answers(tmp_path: Path, monkeypatch: pyte
         (copy, 0, f"{comparison.n:,} of {comparison.n:,} predictions equal"),
         (wrong, 1, "1 of these runs give different predictions"),
     ):
-        monkeypatch.setattr("sentviz.papers.studies.checking.drawn", lambda *_, planted=planted, **__: [planted])
+        monkeypatch.setattr("sentviz.papers.studies.runner.drawn", lambda *_, planted=planted, **__: [planted])
         result = CliRunner().invoke(main, ["study", "ndt", "--dataset", "sst2", "--check", "1"])
         assert result.exit_code == code and message in result.output

@@ -14,7 +14,7 @@ from sentviz.papers.hardmax.study import PUBLIC
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.findings import changed_by
 from sentviz.papers.studies.rates import late_fall, remark, still_learning, with_rates
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds

@@ -13,10 +13,9 @@ from scipy.stats import beta
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding
 from sentviz.papers.ndt import claims
 from sentviz.papers.ndt.claims import CLAIMS
-from sentviz.papers.ndt.direction import direction_in_words
 from sentviz.papers.ndt.study import NDTS
-from sentviz.papers.ndt.tables import lambdas
-from sentviz.papers.studies.seeds import compare_over_seeds
+from sentviz.papers.ndt.tables import direction_in_words, lambdas
+from sentviz.papers.studies.stats import compare_over_seeds
 from sentviz.runs.store import Run
 from tests.shipped import often
 from tests.studies import made_run, made_seeds

@@ -20,9 +20,8 @@ from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
-from sentviz.papers.ndt import PAPER, panels, printed_tables, tables
+from sentviz.papers.ndt import PAPER, figures, panels, printed_tables, tables
 from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
-from sentviz.papers.studies import tsne
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
 from sentviz.runs.items import DRAWN
@@ -147,19 +146,19 @@ def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.Monkey
         calls.append(seed)
         return np.asarray(vectors[:, :2], dtype=np.float32)
 
-    monkeypatch.setattr(tsne, "_tsne", places)
+    monkeypatch.setattr(figures, "_tsne", places)
     run = made_run(tmp_path, "sst2", "ndt-unit-2", vectors=True)
-    assert not tsne.cached(run)
-    first, second = tsne.picture(run), tsne.picture(run)
+    assert not figures.cached(run)
+    first, second = figures.picture(run), figures.picture(run)
     assert calls == [0]
-    assert tsne.cached(run)
+    assert figures.cached(run)
     np.testing.assert_array_equal(first.places, second.places)
     labels = np.arange(0, 200, 2) % 2
     np.testing.assert_array_equal(first.labels, labels)
     assert first.original["low"] <= first.original["value"] <= first.original["high"] or np.isnan(first.original["value"])
     (path,) = (tmp_path / "home" / "pictures").glob("*.npy")
     path.write_bytes(b"half a file")
-    tsne.picture(run)
+    figures.picture(run)
     assert calls == [0, 0]
 
 
@@ -172,11 +171,11 @@ def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.M
 
     stored = load_file(run.path("embeddings.safetensors"))
     labels = np.arange(200)[stored["rows"]] % 3
-    picture = tsne.picture(run)
+    picture = figures.picture(run)
     assert picture.places.shape == (100, 2)
     assert picture.original["value"] == pytest.approx(silhouette_samples(stored["pooled"].astype(float), labels).mean(), abs=1e-5)
     assert picture.drawn["value"] == pytest.approx(silhouette_samples(picture.places, labels).mean(), abs=1e-5)
-    figure = tsne_panels(tsne.frame({"Twitter": picture}))
+    figure = tsne_panels(figures.frame({"Twitter": picture}))
     assert "Twitter 100 test rows" in figure.caption
     assert "seed 0" in figure.caption
     symbols = {trace.marker.symbol for trace in figure.plot.data}

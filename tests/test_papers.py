@@ -28,11 +28,10 @@ from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure
 from sentviz.gallery import FIGURES
-from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
+from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.export_paper import export_paper
-from sentviz.papers.studies.item_types import VERDICTS, Column, Table
-from sentviz.papers.studies.items import make_table, makers
+from sentviz.papers.studies.items import VERDICTS, Column, Table, make_table, makers
 from sentviz.papers.studies.runner import collect, plan, source, training
 from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
@@ -309,7 +308,7 @@ def test_the_first_column_of_a_table_has_room_for_its_longest_text() -> None:
         import pandas as pd
 
         from app.views.papers.blocks import show_table
-        from sentviz.papers.studies.item_types import Column, Table
+        from sentviz.papers.studies.items import Column, Table
 
         short = [f"V{i}" for i in range(1, 10)]
         for key, longest, width in (("long", "V10 (longer input)", None), ("longer", 90 * "w", None), ("own", "V10 (longer input)", 90)):

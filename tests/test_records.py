@@ -17,7 +17,7 @@ from sentviz.export.embedded_record import RECORD_FORMATS, extract_record
 from sentviz.export.verify import verify
 from sentviz.gallery import draw
 from sentviz.papers.studies.export_paper import _write
-from sentviz.papers.studies.item_types import Table
+from sentviz.papers.studies.items import Table
 from tests.shipped import often
 
 RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."

@@ -14,7 +14,7 @@ from scipy.stats import bartlett, t
 
 from sentviz.analysis.seeds import SeedNoise, compare_correctness, equal_spread, pooled_noise, standard_error
 from sentviz.errors import InputError
-from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
+from sentviz.papers.studies.stats import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
 from tests.shipped import often
 from tests.studies import answering

@@ -16,7 +16,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
 from sentviz.papers.studies.compare_configurations import Comparison, in_points, minus, mixed, seeded
 from sentviz.papers.studies.means import combined, means, predictions
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from tests.studies import N, made_run, made_seeds
 
 

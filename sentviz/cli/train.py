@@ -320,7 +320,7 @@ def _check(study: str, dataset: str, count: int, draw: int, models: tuple[str, .
     """Train stored runs again in a temporary folder and compare their predictions. Raises ClickException if any differ."""
     import tempfile
 
-    from sentviz.papers.studies.checking import checked, drawn
+    from sentviz.papers.studies.runner import checked, drawn
     from sentviz.runs.catalog import study_runs
 
     differ = 0

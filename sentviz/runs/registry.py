@@ -103,7 +103,7 @@ class Paper:
     additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> other settings of its shape
     studies: Mapping[str, Study] = field(default_factory=dict)
     claims: str = ""  # a sequence of Claim
-    tables: str = ""  # a mapping from names to functions of (runs, data set) that return a Table (sentviz.papers.studies.item_types)
+    tables: str = ""  # a mapping from names to functions of (runs, data set) that return a Table (sentviz.papers.studies.items)
     makers: str = ""  # a mapping from items that are not tables or figures of a study to a Maker, which returns [] if no run fits
     answers: str = ""  # a function from runs to sentences that answer the paper's question
     figures: str = ""  # a module that registers figures (sentviz.gallery.registry)

@@ -31,7 +31,7 @@ TESTS = {  # module -> the tests that should fall with it
     "sentviz/papers/sevenessxin/claims.py": ("test_sevenessxin_claims",),
     "sentviz/papers/studies/compare_configurations.py": ("test_study_means", "test_ndt_claims"),
     "sentviz/analysis/seeds.py": ("test_seeds", "test_study_means", "test_comparison"),
-    "sentviz/papers/studies/seeds.py": ("test_seeds", "test_study_means", "test_ndt_claims"),
+    "sentviz/papers/studies/stats.py": ("test_seeds", "test_study_means", "test_ndt_claims"),
 }
 LEFT_OUT = ("core/ReplaceBinaryOperator_BitOr_.*",)  # unions of types, which are never run
 CONFIG = """[cosmic-ray]

@@ -15,8 +15,7 @@ import pandas as pd
 from sentviz.papers.fused import study as fused
 from sentviz.papers.ndt import latency
 from sentviz.papers.ndt.study import DATASETS
-from sentviz.papers.studies.item_types import Table
-from sentviz.papers.studies.items import makers
+from sentviz.papers.studies.items import Table, makers
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
 

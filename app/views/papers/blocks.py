@@ -21,7 +21,7 @@ from sentviz.gallery import code, make
 from sentviz.gallery.registry import FigureSpec, find_figure
 from sentviz.gallery.subjects import Study
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.item_types import Column, Table
+from sentviz.papers.studies.items import Column, Table
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
 

@@ -13,9 +13,8 @@ from app.views.papers.sections import show_section
 from sentviz.analysis.claim import Finding
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.claims import answers_of
-from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, of_paper
 from sentviz.papers.studies.openings import opening_of
 from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers

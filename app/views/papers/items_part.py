@@ -12,9 +12,8 @@ from app.blocks.figure import show_drawn
 from app.text import md, page_theme
 from app.views.papers.blocks import digests, show_table
 from sentviz.figures import Figure, Theme, palette
-from sentviz.papers.studies.by_configuration import of_paper
-from sentviz.papers.studies.item_types import PaperItem, Table
-from sentviz.papers.studies.items import CLAIMS, LIST, listed, makers, measured_items
+from sentviz.papers.studies.compare_configurations import of_paper
+from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, Table, listed, makers, measured_items
 from sentviz.runs.items import Kind, plural
 from sentviz.runs.registry import LAST, Paper, find_paper
 from sentviz.runs.store import Run

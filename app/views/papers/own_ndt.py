@@ -20,8 +20,8 @@ from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controll
 from sentviz.papers.ndt.tables import comparisons
 from sentviz.papers.ndt.tables import results as results_table
 from sentviz.papers.studies.compare_configurations import mixed
-from sentviz.papers.studies.item_types import VERDICTS, Column, Table
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.items import VERDICTS, Column, Table
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
 TITLES = {

@@ -14,8 +14,7 @@ from app.views.papers.blocks import digests, missing_note, pick, show_study_figu
 from sentviz.errors import InputError
 from sentviz.gallery.registry import find_figure
 from sentviz.io.glossary import tip
-from sentviz.papers.studies.item_types import Table
-from sentviz.papers.studies.items import make_table
+from sentviz.papers.studies.items import Table, make_table
 from sentviz.runs.registry import Paper, find_paper
 from sentviz.runs.sections import Block, Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 from sentviz.runs.store import Run

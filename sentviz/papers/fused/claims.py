@@ -28,10 +28,10 @@ from sentviz.papers.fused.study import (
     XIA,
     configurations,
 )
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import compared, in_points, minus, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ def judge_whole_words(dataset: str, runs: Sequence[Run]) -> Finding:
 
     The evidence has the difference from the same setting with the usual polarities, too.
     """
-    by_model = by_configuration.configurations(runs, dataset, (BASE, CHOSEN, WHOLE_WORDS))
+    by_model = compare_configurations.configurations(runs, dataset, (BASE, CHOSEN, WHOLE_WORDS))
     if len(by_model) < 3:
         return not_testable(f"the runs are not installed: `sentviz study fused-whole-words --dataset {dataset}` trains them")
     noise = seed_noise(by_model.values())

@@ -31,7 +31,7 @@ from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-    from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.papers.studies.items import Maker, PaperItem
 
 
 def _sets() -> Sequence[str]:

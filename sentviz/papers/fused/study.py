@@ -19,7 +19,7 @@ from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.heads import FILE
 from sentviz.io.lazy import pd
 from sentviz.papers.fused.presets import MODELS
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
 from sentviz.runs.store import Run
 
@@ -183,7 +183,7 @@ def configurations(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) ->
     A setting has one name for all encoders: "cls-xia" is the key of the runs `cls-xia`, `e5-xia` and `minilm-xia`.
     """
     names = {encoder + setting.removeprefix(BASE): setting for setting in MODELS}
-    return {names[name]: seeds for name, seeds in by_configuration.configurations(runs, dataset, tuple(names)).items()}
+    return {names[name]: seeds for name, seeds in compare_configurations.configurations(runs, dataset, tuple(names)).items()}
 
 
 def reads_mean(runs: Iterable[Run], dataset: str, encoder: str) -> str:

@@ -12,9 +12,9 @@ from sentviz.io.lazy import pd
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
+from sentviz.papers.studies.items import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
 
@@ -34,7 +34,7 @@ def accuracies(runs: Sequence[Run]) -> Table:
     ours = [(dataset, encoder) for dataset in DATASETS for encoder in fused.encoders(runs, dataset)]
     based = any(encoder != SCRATCH for _, encoder in ours)
     for dataset, encoder in ours:
-        measured = by_configuration.summary(configurations(runs, dataset, encoder))
+        measured = compare_configurations.summary(configurations(runs, dataset, encoder))
         part = measured[measured["metric"] == "accuracy"].set_index("model").reindex(frame.index)
         key = _column(dataset, encoder)
         names = {"value": key, **{name: f"{key}_{name}" for name in ("low", "high", "n", "seeds")}}

@@ -32,7 +32,7 @@ from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, WANTE
 from sentviz.papers.studies.compare_configurations import corrected, in_percent, in_points, mixed, p_of_all, seeded
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.rates import with_rates
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
 SIMULATED = 60  # random runs

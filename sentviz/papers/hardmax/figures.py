@@ -17,7 +17,7 @@ from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-    from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.papers.studies.items import Maker, PaperItem
 
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "measured_vs_printed:measured_beside_printed")

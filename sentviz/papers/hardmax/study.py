@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.analysis.testset.leaders import FILE
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.by_configuration import configurations
+from sentviz.papers.studies.compare_configurations import configurations
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run

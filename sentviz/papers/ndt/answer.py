@@ -9,7 +9,7 @@ from typing import Literal
 from sentviz.io.lazy import pd
 from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
 from sentviz.papers.studies.compare_configurations import Comparison, compared, mixed
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
 BASES = {CONTROL: "vanilla-matched", "diff": "DT", "vanilla": "vanilla"}

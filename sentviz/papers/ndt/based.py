@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, compared
-from sentviz.papers.studies.item_types import VERDICTS, Column, Table
+from sentviz.papers.studies.items import VERDICTS, Column, Table
 from sentviz.runs.store import Run
 
 BASE, DATASET = "minilm", "sst2"
@@ -25,7 +25,7 @@ SPLITS = {"test": "the re-split", "official_test": "the official sentences"}
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Return the runs on MiniLM by configuration, the plain adapter first, seeds in order."""
-    by_model = by_configuration.configurations(runs, DATASET, tuple(TITLES))
+    by_model = compare_configurations.configurations(runs, DATASET, tuple(TITLES))
     if not by_model:
         raise InputError(
             "No run of NDT on MiniLM is installed: `sentviz train ndt_sst2_minilm --model minilm-ndt-free-2` trains one; the others are the"
@@ -44,7 +44,7 @@ def accuracies(runs: Sequence[Run]) -> Table:
     parts = []
     for split, rows in SPLITS.items():
         tested = {model: able for model, seeds in by_model.items() if (able := [run for run in seeds if split in run.metrics()])}
-        measured = by_configuration.summary(tested, split).query("metric == 'accuracy'").drop(columns="metric")
+        measured = compare_configurations.summary(tested, split).query("metric == 'accuracy'").drop(columns="metric")
         pairs = compared(tested, BASE, split).rename(columns={"low": "difference_low", "high": "difference_high"})
         pairs = pairs[["model", "difference", "difference_low", "difference_high", "adjusted", "verdict"]]
         if len(measured):

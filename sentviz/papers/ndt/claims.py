@@ -16,7 +16,7 @@ from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, best_on_validation, configurations, controlled_lambdas, tested
 from sentviz.papers.studies.compare_configurations import corrected, minus, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
-from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
+from sentviz.papers.studies.stats import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
 
 MISSING = not_testable("the runs are not installed")

@@ -9,10 +9,9 @@ from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.papers.ndt import based
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import tested
-from sentviz.papers.studies.by_configuration import configurations
-from sentviz.papers.studies.compare_configurations import Comparison, corrected, mixed, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import Comparison, configurations, corrected, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
 FROZEN = "-frozen"  # ending of a configuration whose lambdas stay at their start

@@ -20,7 +20,7 @@ from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_base
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats
 from sentviz.papers.ndt.study import DATASETS, configurations
-from sentviz.papers.studies.item_types import Column, Table
+from sentviz.papers.studies.items import Column, Table
 from sentviz.runs.store import Run
 
 WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits

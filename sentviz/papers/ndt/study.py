@@ -8,7 +8,7 @@ from math import isfinite
 from sentviz.io.lazy import pd
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
 from sentviz.runs.store import Run
 
@@ -55,7 +55,7 @@ def printed_name(dataset: str) -> str:
 
 def configurations(runs: Iterable[Run], dataset: str, models: Sequence[str] = tuple(PRESETS)) -> dict[str, list[Run]]:
     """The study's runs of a data set by configuration, by default those of the paper, in their order, seeds in order."""
-    return by_configuration.configurations(runs, dataset, models)
+    return compare_configurations.configurations(runs, dataset, models)
 
 
 def settings_of(model: str) -> list[str]:
@@ -90,7 +90,7 @@ def reported_best(dataset: str) -> str:
 
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
     """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.papers.studies.means`)."""
-    return by_configuration.summary(configurations(runs, dataset), split)
+    return compare_configurations.summary(configurations(runs, dataset), split)
 
 
 def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
@@ -114,7 +114,7 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
 
 def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
     """Every run by itself: model, seed, value."""
-    return by_configuration.points(configurations(runs, dataset), metric, split)
+    return compare_configurations.points(configurations(runs, dataset), metric, split)
 
 
 def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.papers.ndt import latency, printed_tables, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
-from sentviz.papers.ndt.direction import direction_in_words
 from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
-from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.item_types import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, minus
+from sentviz.papers.studies.items import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
+DEEP = 2  # layer, counted from 1, in which the paper says that lambda grows
+UNBOUNDED = ("nonneg", "free")
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
 COLUMNS = {  # metrics of tables I, III, V, VII and IX -> title, and the difference (points for accuracy) that gets the full colour
     "accuracy": ("Accuracy", 3.0),
@@ -36,6 +39,27 @@ LEAK = Stored(
     "python -m experiments ndt leak",
     ("rows", "length", "stands", "model"),
 )
+
+
+def direction_in_words(frame: pd.DataFrame, title: str) -> str:
+    """Return in which direction the lambdas of layer 2 move here, and where the paper's lie; "" if the paper reports none.
+
+    Args:
+        frame: model, layer (counted from 1), start, change, printed; one row per lambda, NaN where nothing is reported.
+        title: the data set's.
+    """
+    rows = frame[frame["model"].str.startswith("ndt-") & (frame["layer"] == DEEP) & frame["printed"].notna()]
+    free = rows[rows["model"].str.contains("|".join(UNBOUNDED))]
+    if free.empty:
+        return ""
+    same = int((np.sign(rows["change"]) == np.sign(rows["printed"] - rows["start"])).sum())
+    ours, theirs = float(free["change"].mean()), float((free["printed"] - free["start"]).mean())
+    against = "opposite directions" if ours * theirs < 0 else "the same direction"
+    return minus(
+        f"Direction on {title}: under [0,∞) and (−∞,∞) training changes λ in layer {DEEP} by {ours:+.2f} on average here, and the paper's"
+        f" end values are {theirs:+.2f} from our start values: {against}. Of all {len(rows)} λ of NDTs in layer {DEEP}, {same} move to the"
+        " paper's side of the start."
+    )
 
 
 def _require_runs(runs: Sequence[Run], *datasets: str) -> None:

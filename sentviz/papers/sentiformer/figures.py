@@ -16,7 +16,7 @@ from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.printed_tables import SARCASTIC
 from sentviz.papers.sentiformer.study import DATASETS, READINGS
-from sentviz.papers.studies.by_configuration import points
+from sentviz.papers.studies.compare_configurations import points
 from sentviz.papers.studies.rates import chosen
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import without_training
@@ -24,7 +24,7 @@ from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-    from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.papers.studies.items import Maker, PaperItem
 
 
 def _sets() -> Sequence[str]:
@@ -161,7 +161,7 @@ def _example(runs: Sequence[Run]) -> list[PaperItem]:
 def _proposition(runs: Sequence[Run]) -> list[PaperItem]:
     """Return the stored shares of right predictions by model and length, over all seeds and positions; nothing if none are stored."""
     from sentviz.papers.sentiformer.separation import MEASURED
-    from sentviz.papers.studies.item_types import Column, Table
+    from sentviz.papers.studies.items import Column, Table
 
     frame = MEASURED.read()
     if frame.empty:

@@ -12,11 +12,11 @@ from sentviz.analysis.maps.gates import FILE
 from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, only_tried_for, remark, still_learning, tried
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
@@ -43,7 +43,7 @@ READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that th
 
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
     """Return the study's runs of a data set by preset, in the order of `MODELS`, seeds in order."""
-    return by_configuration.configurations(runs, dataset, list(MODELS))
+    return compare_configurations.configurations(runs, dataset, list(MODELS))
 
 
 def with_weights(runs: Iterable[Run]) -> list[Run]:
@@ -58,7 +58,7 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     Models that the paper does not print come last. Accuracies are shares (0..1); NaN is unknown.
     """
     reported = printed_tables.accuracies(dataset)
-    measured = by_configuration.summary(configurations(runs, dataset))
+    measured = compare_configurations.summary(configurations(runs, dataset))
     accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
     order = [*reported["model"], *(title for title in (RATES | LONGER | PRETRAINED).values() if title in set(accuracy["model"]))]
     frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")

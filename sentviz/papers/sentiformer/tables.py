@@ -24,7 +24,7 @@ from sentviz.papers.sentiformer.study import (
     not_trained,
 )
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
+from sentviz.papers.studies.items import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen
 from sentviz.runs.presets import without_training

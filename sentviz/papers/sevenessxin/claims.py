@@ -28,10 +28,10 @@ from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
-from sentviz.papers.studies import by_configuration
+from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import Comparison, corrected, in_percent, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
 
@@ -332,7 +332,7 @@ def judge_padding(*_: object) -> Finding:
 def judge_training_with_padding(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether V1 trained with padding read, as published, differs by less than a point from V1 trained masked, over seeds."""
     masked, read = VERSIONS[0], f"{VERSIONS[0]}-{UNMASKED}"
-    by_model = by_configuration.configurations(runs, printed_tables.DATASET, (masked, read))
+    by_model = compare_configurations.configurations(runs, printed_tables.DATASET, (masked, read))
     if len(by_model) < 2:
         return _missing("sevenessxin-padding")
     pair = mixed(by_model[read], by_model[masked], noise=seed_noise([*configurations(runs).values(), by_model[read]]))

@@ -17,12 +17,12 @@ from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
 from sentviz.papers.sevenessxin.printed_tables import DATASET, SENTENCES
 from sentviz.papers.sevenessxin.study import curve, sized
-from sentviz.papers.studies.by_configuration import points
+from sentviz.papers.studies.compare_configurations import points
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-    from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.papers.studies.items import Maker, PaperItem
 
 
 def _sets() -> Sequence[str]:

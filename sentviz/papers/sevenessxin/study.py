@@ -14,23 +14,22 @@ from sentviz.io.lazy import pd
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.printed_tables import DATASET
-from sentviz.papers.studies import by_configuration
-from sentviz.papers.studies.by_configuration import Configurations
-from sentviz.papers.studies.compare_configurations import compared, mixed
+from sentviz.papers.studies import compare_configurations
+from sentviz.papers.studies.compare_configurations import Configurations, compared, mixed
 from sentviz.papers.studies.means import combined
-from sentviz.papers.studies.seeds import seed_noise
+from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
 
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """The study's runs by preset, V1 first, each version in its two phases, seeds in order."""
-    return by_configuration.configurations(runs, DATASET, both(VERSIONS))
+    return compare_configurations.configurations(runs, DATASET, both(VERSIONS))
 
 
 def at_equal_epochs(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """The versions' runs that read all their tweets for the recipe's number of epochs, by preset, V1 first, seeds in order."""
-    by_variant = by_configuration.configurations(runs, DATASET, [f"{preset}-{EPOCHS[-1]}" for preset in both(VERSIONS)])
+    by_variant = compare_configurations.configurations(runs, DATASET, [f"{preset}-{EPOCHS[-1]}" for preset in both(VERSIONS)])
     return {name.removesuffix(f"-{EPOCHS[-1]}"): seeds for name, seeds in by_variant.items()}
 
 
@@ -56,7 +55,7 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
         }
         measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in with_validation.items()], columns=_NUMBERS)
     else:
-        means = by_configuration.summary(by_preset)
+        means = compare_configurations.summary(by_preset)
         measured = means[means["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
     return frame.merge(measured, on="preset", how="left").astype(dict.fromkeys(("printed", *_NUMBERS[1:]), float))
 
@@ -124,12 +123,12 @@ def versions(by_preset: Configurations, base: str) -> pd.DataFrame:
 
 def sized(runs: Iterable[Run], preset: str) -> dict[str, list[Run]]:
     """The runs of a preset by how much they learned from, fewest rows first."""
-    return by_configuration.configurations(runs, DATASET, [*(f"{preset}-{size}" for size in SIZES), preset])
+    return compare_configurations.configurations(runs, DATASET, [*(f"{preset}-{size}" for size in SIZES), preset])
 
 
 def of_equal_epochs(runs: Iterable[Run], preset: str) -> list[list[Run]]:
     """Return a preset's runs on the fewest and on all tweets that trained for the same number of epochs; empty if one is missing."""
-    by_variant = by_configuration.configurations(runs, DATASET, [f"{preset}-{variant}" for variant in EPOCHS])
+    by_variant = compare_configurations.configurations(runs, DATASET, [f"{preset}-{variant}" for variant in EPOCHS])
     return list(by_variant.values()) if len(by_variant) == len(EPOCHS) else []
 
 
@@ -148,7 +147,7 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
     parts = []
     for preset in both(VERSIONS[:1]):
         by_size = sized(every, preset)
-        means = by_configuration.summary(by_size)
+        means = compare_configurations.summary(by_size)
         means = means[means["metric"] == "accuracy"].rename(columns={"model": "name"})
         rows = [VARIANT_SETTINGS[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in means["name"]]
         phase = preset.removeprefix(VERSIONS[0])
@@ -168,8 +167,8 @@ def longer(runs: Iterable[Run]) -> pd.DataFrame:
     every, printed = list(runs), printed_tables.table("results").set_index("model")["accuracy"]
     rows = []
     for preset in both(VERSIONS[:1]):
-        by_variant = by_configuration.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
-        means = by_configuration.summary(by_variant)
+        by_variant = compare_configurations.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
+        means = compare_configurations.summary(by_variant)
         for row in means[means["metric"] == "accuracy"].to_dict("records") if len(by_variant) > 1 else ():
             config = by_variant[row["model"]][0].config
             seen = config["steps"] * config["recipe"]["batch_size"] / datasets.info(DATASET).splits["train"]
@@ -185,7 +184,7 @@ def by_epochs(runs: Iterable[Run]) -> pd.DataFrame:
     """
     every, printed = list(runs), printed_tables.table("results").set_index("model")["accuracy"]
     by_preset = at_equal_epochs(every)
-    means, fewer = (by_configuration.summary(each) for each in (by_preset, configurations(every)))
+    means, fewer = (compare_configurations.summary(each) for each in (by_preset, configurations(every)))
     at_updates = {row["model"]: row["value"] for row in fewer.to_dict("records") if row["metric"] == "accuracy"}
     rows = [
         {name: row[name] for name in _NUMBERS[1:]}

@@ -15,10 +15,9 @@ from sentviz.export.files import render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.io.files import replacing
 from sentviz.io.lazy import go
-from sentviz.papers.studies.by_configuration import of_paper
 from sentviz.papers.studies.claims import answers_of
-from sentviz.papers.studies.item_types import PaperItem, Table
-from sentviz.papers.studies.items import listed, makers
+from sentviz.papers.studies.compare_configurations import of_paper
+from sentviz.papers.studies.items import PaperItem, Table, listed, makers
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, version
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Verdict
 from sentviz.analysis.evaluation import not_learned
-from sentviz.papers.studies.by_configuration import configurations
+from sentviz.papers.studies.compare_configurations import configurations
 from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_training
 from sentviz.runs.store import Run
 

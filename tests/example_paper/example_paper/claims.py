@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from example_paper.tables import DATASET, MODELS, TRAIN
 from sentviz.analysis.claim import Effect, Finding, Row, board, not_testable, settled
-from sentviz.papers.studies.by_configuration import configurations
+from sentviz.papers.studies.compare_configurations import configurations
 from sentviz.runs.store import Run
 
 

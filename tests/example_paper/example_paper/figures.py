@@ -22,7 +22,7 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     """
     from example_paper.tables import DATASET, MODELS, TRAIN, accuracies
     from sentviz.figures.measured_vs_printed import measured_beside_printed
-    from sentviz.papers.studies.by_configuration import configurations, points
+    from sentviz.papers.studies.compare_configurations import configurations, points
 
     by_model = configurations(of.runs, DATASET, MODELS)
     if not by_model:
