@@ -31,11 +31,11 @@ TEXT = "what a warm, clever song we saw!"
 THEORY = """
 from app import header
 from app import cache
-from app.views.papers import own, proposition, smoothing
+from app.views.papers import paper_parts, proposition, smoothing
 header.begin("sentiformer", "SentiFormer", "Papers")
 smoothing.show([], "")
 proposition.show([], "")
-own.failures([], "")
+paper_parts.failures([], "")
 header.end()
 """
 
