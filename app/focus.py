@@ -36,7 +36,7 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name
-from sentviz.figures.style import Style
+from sentviz.figures.look import Style
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies

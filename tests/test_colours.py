@@ -163,6 +163,7 @@ def test_no_module_has_colours_of_its_own() -> None:
     """No module of the library and the app defines colours, except for the listed ones: files for print and the BertViz view."""
     own = {
         "figures/colours.py",
+        "figures/look.py",
         "figures/style.py",
         "export/sheets.py",
         "export/files.py",

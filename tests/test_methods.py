@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sentviz.errors import InputError
+from sentviz.figures.look import Look
 from sentviz.figures.methods import method_matrix
 
 HOSTILE = ["<b>bad</b>", "$x$", "a" * 90, "ok"]
@@ -23,13 +24,14 @@ def test_a_row_is_a_share_of_its_largest() -> None:
 def test_of_many_words_those_that_are_named_most_stay_in_their_order() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(3, 80))
-    figure = method_matrix([f"w{i}" for i in range(80)], dict(zip("abc", scores, strict=True)), width=400)
+    figure = method_matrix([f"w{i}" for i in range(80)], dict(zip("abc", scores, strict=True)))
     shares = np.abs(scores) / np.abs(scores).max(axis=1, keepdims=True)
     drawn = figure.frame.query("method == 'a' and drawn")["position"].tolist()
     best = sorted(range(80), key=lambda i: -shares[:, i].mean())[: len(drawn)]
-    assert drawn == sorted(best) and 3 < len(drawn) < 24 and figure.plot.layout.width <= 400
+    assert drawn == sorted(best) and 24 < len(drawn) < 80
     assert f"{len(drawn)} of 80 words" in figure.caption and len(figure.frame) == 240
-    assert figure.at_width is not None and figure.at_width(width=900).plot.data[0].z.shape[1] > len(drawn)
+    narrow = figure.picture.draw(Look(width=400))
+    assert narrow.layout.width == 400 and 3 < narrow.data[0].z.shape[1] < 24
 
 
 def test_words_are_text_and_odd_input_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows, RowsSource, accuracy_by_phenomenon
 from sentviz.errors import InputError
 from sentviz.figures.colours import palette
+from sentviz.figures.look import LOOKS
 from sentviz.figures.phenomena import MOST, phenomena
 
 
@@ -96,14 +98,15 @@ def frame_of(runs: int) -> pd.DataFrame:
 def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
     """Places, numbers and intervals in the figure are the frame's; each run has a colour and a symbol."""
     frame = frame_of(runs)
-    figure = phenomena(frame, theme=theme)
+    figure = replace(phenomena(frame), look=LOOKS[theme])
     ticks = [text.split(" (")[0] for text in figure.plot.layout.yaxis.ticktext]
     means = {name: np.mean(frame.loc[frame["phenomenon"] == name, "accuracy"]) for name in ticks}
     assert ticks[-1] == "all"
     assert [means[name] for name in ticks[:-1]] == sorted((means[name] for name in ticks[:-1]), reverse=True)
-    assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.plot.data}) == runs
-    assert len({trace.marker.color for trace in figure.plot.data}) == len({trace.marker.symbol for trace in figure.plot.data}) == runs
-    for trace in figure.plot.data:
+    drawn = [trace for trace in figure.plot.data if trace.hovertext is not None]
+    assert len({(trace.marker.color, trace.marker.symbol) for trace in drawn}) == runs
+    assert len({trace.marker.color for trace in drawn}) == len({trace.marker.symbol for trace in drawn}) == runs
+    for trace in drawn:
         rows = frame[frame["run"] == trace.name]
         assert list(trace.x) == list(rows["accuracy"])
         np.testing.assert_allclose(trace.x + np.array(trace.error_x.array), rows["high"])

@@ -23,11 +23,11 @@ from sentviz.figures.cells import number_cells
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.curves import curves
 from sentviz.figures.layers import head_table, verdict_lines
+from sentviz.figures.look import SIZES, Look
 from sentviz.figures.measured_vs_printed import measured_beside_printed
 from sentviz.figures.methods import ranking
 from sentviz.figures.panels import pushed_apart
 from sentviz.figures.separation import accuracy_by_length
-from sentviz.figures.style import SIZES
 from tests.fakes import fake_trace
 from tests.shipped import often
 from tests.tools.layout import of_svg
@@ -83,17 +83,16 @@ def test_panels_too_narrow_for_a_column_are_stacked() -> None:
     ]
     history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
     for width, stacked in ((320, True), (900, False)):
-        plot = curves({"a/b": history}).plot
-        titles = [note.text for note in plot.layout.annotations]
-        assert fit_width(plot, width)[0] == plot.layout.width == width
+        plot = curves({"a/b": history}).picture.draw(Look(width=width))
+        assert plot.layout.width == width
         spans = [tuple(axis.domain) for axis in (plot.select_yaxes() if stacked else plot.select_xaxes())]
         assert len(spans) == 3 and len(set(spans)) == 3
         order = sorted(spans, reverse=stacked)
         assert spans == order
         gaps = [a[0] - b[1] for a, b in pairwise(order)] if stacked else [b[0] - a[1] for a, b in pairwise(order)]
         assert min(gaps) > 0.05
-        assert [note.text for note in plot.layout.annotations] == titles
-        places = [(note.x, note.y) for note in plot.layout.annotations]
+        assert {"train loss", "validation loss"} <= {note.text for note in plot.layout.annotations}
+        places = [(note.x, note.y) for note in plot.layout.annotations if note.font.size == 13]
         assert places == ([(0.5, top) for _, top in spans] if stacked else places)
 
 

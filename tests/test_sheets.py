@@ -23,7 +23,7 @@ from sentviz.export.sheets import Sheet
 from sentviz.export.verify import compare_with_runs, verify
 from sentviz.figures import Figure
 from sentviz.figures.figure import base_layout
-from sentviz.figures.style import Style
+from sentviz.figures.look import Style
 from sentviz.gallery import draw
 
 RUNS = ("sst2/ndt-unit-2", "sst2/vanilla")

@@ -24,7 +24,8 @@ from sentviz.export.verify import verify
 from sentviz.figures import Figure, heatmap, probability_bars, token_strip
 from sentviz.figures.colours import blend, ink_on, palette
 from sentviz.figures.figure import base_layout
-from sentviz.figures.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
+from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style
+from sentviz.figures.style import styled
 from sentviz.gallery import draw
 from tests.fakes import fake_trace
 

@@ -21,9 +21,9 @@ from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS
 from sentviz.figures import Figure, Theme
+from sentviz.figures.look import LOOKS, Style
+from sentviz.figures.look import SIZES as PRINT_SIZES
 from sentviz.figures.source import Call
-from sentviz.figures.style import SIZES as PRINT_SIZES
-from sentviz.figures.style import Style
 from sentviz.gallery.registry import FigureSubject
 from sentviz.io.spreadsheet import from_one
 
@@ -32,7 +32,12 @@ SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns
 
 @st.cache_resource(max_entries=96, show_spinner="Drawing")
 def _drawn(key: str, code: str, of: tuple[str, ...], theme: Theme, _make: Callable[[Theme], Figure]) -> Figure:
-    return _make(theme)
+    return _in_theme(_make, theme)
+
+
+def _in_theme(make: Callable[[Theme], Figure], theme: Theme) -> Figure:
+    drawn = make(theme)
+    return replace(drawn, look=LOOKS[theme]) if drawn.is_chart else drawn
 
 
 def show_drawn(
@@ -52,7 +57,7 @@ def show_drawn(
     `st.plotly_chart`; the selection is stored under plot-<key> in the session's state.
     """
     try:
-        drawn = _drawn(key, str(code), of, page_theme(), make) if of else make(page_theme())
+        drawn = _drawn(key, str(code), of, page_theme(), make) if of else _in_theme(make, page_theme())
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return None

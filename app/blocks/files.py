@@ -9,7 +9,7 @@ import streamlit as st
 from sentviz.analysis.testset.comparison import Comparison
 from sentviz.export.files import render
 from sentviz.figures import Figure, Theme
-from sentviz.figures.style import Style
+from sentviz.figures.look import Style
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import as_csv
 from sentviz.serving.jobs import Turns

@@ -24,7 +24,8 @@ from sentviz.export.embedded_record import RECORD_FORMATS
 from sentviz.export.files import render
 from sentviz.export.sheets import FORMATS, MAX_FIGURES, Sheet
 from sentviz.figures import Figure, Theme
-from sentviz.figures.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
+from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style
+from sentviz.figures.style import styled
 from sentviz.serving.jobs import Turns
 
 LEGEND_WORDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}

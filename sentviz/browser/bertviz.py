@@ -20,7 +20,7 @@ from sentviz.browser import neuron
 from sentviz.browser.page import page
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import MONOSPACE
+from sentviz.figures.look import MONOSPACE
 from sentviz.figures.maps import component_name
 from sentviz.figures.text import as_text
 from sentviz.runs.trace import Trace

@@ -280,7 +280,7 @@ def export(
         return
     from sentviz.analysis.testset.predictions_file import is_table
     from sentviz.export.files import save
-    from sentviz.figures.style import Style
+    from sentviz.figures.look import Style
     from sentviz.gallery import draw
     from sentviz.gallery.registry import find_figure
 

@@ -8,7 +8,7 @@ from sentviz.io.lazy import package_names
 
 if TYPE_CHECKING:
     from sentviz.export.files import render, save
-    from sentviz.figures.style import Style
+    from sentviz.figures.look import Style
 
 __all__ = ["Style", "render", "save"]
 

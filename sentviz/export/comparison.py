@@ -28,7 +28,8 @@ from sentviz.export.report import DRAW, STYLE, figure_html, items_html
 from sentviz.figures import Figure
 from sentviz.figures.figure import number
 from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.style import Style, styled
+from sentviz.figures.look import Style
+from sentviz.figures.style import styled
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Answers
 from sentviz.io.files import write_file

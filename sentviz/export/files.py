@@ -19,7 +19,8 @@ from sentviz.export.print_layout import fit_width
 from sentviz.export.record import Record
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.style import PLAIN, Style, styled
+from sentviz.figures.look import PLAIN, Style
+from sentviz.figures.style import styled
 from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import write_file
 from sentviz.io.lazy import go, pd
@@ -110,7 +111,8 @@ def _fit_to_style(
     """Return the plot fitted to its style with `words` below, its width and height in pixels, and the factor by which it is enlarged."""
     plot = go.Figure(restyled.plot)
     _number_cells(plot)
-    if not style.pixels or plot.layout.meta == "whole":  # In a word cloud, the letters are the picture: all of it is scaled.
+    is_whole = plot.layout.meta == "whole"  # In a word cloud, the letters are the picture: all of it is scaled.
+    if restyled.is_chart or is_whole or not style.pixels:
         wide, high = _size(plot, width, height or style.tall)
     else:
         wide, high = fit_width(plot, style.pixels)

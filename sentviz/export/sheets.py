@@ -19,7 +19,8 @@ from sentviz.export.files import BROWSER, bare_svg
 from sentviz.export.record import Record
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.style import FONTS, Style, styled
+from sentviz.figures.look import FONTS, Style
+from sentviz.figures.style import styled
 from sentviz.io.files import write_file
 from sentviz.io.lazy import go
 
@@ -79,7 +80,7 @@ class Sheet:
             _share_colours(plots)
             _share_axes(plots, [figure.call.figure if figure.call else figure.name for figure in self.figures])
             _share_legends(plots)
-            styled_figures = [replace(figure, plot=plot) for figure, plot in zip(styled_figures, plots, strict=True)]
+            styled_figures = [replace(figure, picture=plot) for figure, plot in zip(styled_figures, plots, strict=True)]
         return styled_figures
 
     @property

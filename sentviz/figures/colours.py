@@ -135,13 +135,13 @@ def tone(label: str, stars: int = 5) -> float | None:
     return 2 * place - 0.5 if words[:-1] == ["very"] else place if len(words) == 1 else None
 
 
-def class_colours(labels: Sequence[str], theme: Theme) -> list[str]:
+def class_colours(labels: Sequence[str], theme: Theme | Palette) -> list[str]:
     """Return a colour for each class of a model: by sentiment if the names tell it, else as for other series.
 
     Args:
         labels: names of all K classes, so that stars know how many there are.
     """
-    colours = palette(theme)
+    colours = theme if isinstance(theme, Palette) else palette(theme)
     tones = [tone(label, stars=len(labels)) for label in labels]
     if None in tones or all(place == 0.5 for place in tones):
         return [colours.lines[k % len(colours.lines)] for k in range(len(labels))]

@@ -5,32 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from plotly.basedatatypes import BaseTraceType
+from plotly.basedatatypes import BaseFigure, BaseTraceType
 
 from sentviz.errors import InputError
+from sentviz.figures.chart import Picture
 from sentviz.figures.colours import Theme, palette
+from sentviz.figures.look import LOOKS, Look
 from sentviz.figures.source import Call, Source
 from sentviz.io.lazy import go, late, pd
 
-MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"
 _MINUS = "−"
 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A plot with its numbers and its caption.
+    """A picture with its numbers and its caption.
 
-    ``name`` is a safe file name without suffix. ``frame`` has every drawn number, one observation per row, with unchanged strings of users
+    ``picture`` draws itself in any `Look`; ``plot`` is the picture in the figure's own look. ``name`` is a safe file name without suffix.
+    ``frame`` has every drawn number, one observation per row, with unchanged strings of users
     and indices counted from 0. ``caption`` is plain text. ``at_width`` draws the same figure for ``width=`` pixels, if its layout depends
     on the width. ``printed`` is a shorter table for print. ``from_zero`` names columns in which 0 has a meaning, for
     example the embedding before the first layer; in files, all other indices count from 1.
     """
 
     name: str
-    plot: go.Figure
+    picture: Picture | go.Figure
     frame: pd.DataFrame
     caption: str
     source: str = ""  # run, seed, n and digest in one sentence, the end of an exported caption
@@ -40,6 +43,17 @@ class Figure:
     view: str = ""  # link to the page that showed the figure, without host
     printed: pd.DataFrame | None = None
     from_zero: tuple[str, ...] = ()
+    look: Look = LOOKS["light"]
+
+    @cached_property
+    def plot(self) -> go.Figure:
+        """The picture, drawn by Plotly."""
+        return self.picture if isinstance(self.picture, BaseFigure) else self.picture.draw(self.look)
+
+    @property
+    def is_chart(self) -> bool:
+        """True if the picture can be drawn in every look."""
+        return not isinstance(self.picture, BaseFigure)
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
-from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
-from sentviz.figures.text import as_text
+from sentviz.figures.chart import Axis, Chart, Rule, points
+from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.io.lazy import pd
 
-_SYMBOLS = {"one seed": "circle", "over seeds": "square"}
-_LINE = 44  # pixels of a row
+_KINDS = {"one seed": ("measured, one seed of each", "circle"), "over seeds": ("measured", "square")}
 
 
 def gain_dots(
@@ -25,7 +20,6 @@ def gain_dots(
     title: str,
     base: str = "the baseline",
     each: str = "one pretrained encoder each",
-    theme: Theme = "light",
 ) -> Figure:
     """Draw a row per comparison in percentage points: filled marks with 95 % intervals are measured, open diamonds reported, one per
     encoder.
@@ -42,45 +36,18 @@ def gain_dots(
     theirs = pd.DataFrame(columns=["row", "encoder", "value"]) if printed is None else printed
     if frame.empty and theirs.empty:
         raise InputError("There is neither a reported nor a measured gain to draw.")
-    rows, places = list(order), {row: i for i, row in enumerate(order)}
-    colours = palette(theme)
-    tall = _LINE * len(rows)
-    legend = {"legend": legend_below(-48 / tall), "showlegend": True}
-    left = max(150, 6 * min(30, max(map(len, rows), default=0)) + 12)  # pixels for the names of the rows
-    readings = theirs.groupby(theirs.get("reading", pd.Series("", theirs.index)), sort=False)
-    below = 52 + 20 * max(2, frame["kind"].nunique() + readings.ngroups)  # Plotly moves a legend that has too little room
-    plot = new_plot(theme, title, (470 + left, tall + 44 + below), (left, 44, 24, below), **legend)
-    plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
-    measured = set(frame["row"])
-    for kind, symbol in _SYMBOLS.items():
-        part = frame[frame["kind"] == kind]
-        if part.empty:
-            continue
-        values = 100 * part[["difference", "low", "high"]].to_numpy(float)
-        plot.add_scatter(
-            **with_interval("x", values, colours.lines[0]),
-            y=part["row"].map(places),
-            mode="markers",
-            name="measured, one seed of each" if kind == "one seed" else "measured",
-            marker={"size": 10, "symbol": symbol, "color": colours.lines[0]},
-            customdata=np.column_stack([values[:, 1:], part["n"].to_numpy(float), part["seeds"].to_numpy(float)]),
-            hovertemplate="%{x:+.2f} points [%{customdata[0]:+.2f}, %{customdata[1]:+.2f}]<br>n = %{customdata[2]:,.0f},"
-            " seeds: %{customdata[3]:.0f}<extra></extra>",
-        )
-    for place, (reading, part) in enumerate(readings):
-        plot.add_scatter(
-            x=100 * part["value"].astype(float),
-            y=[places[row] - (0.25 if row in measured else 0) - 0.2 * place for row in part["row"]],
-            mode="markers",
-            name=", ".join(filter(None, ("reported", str(reading) or each))),
-            marker=reported_marker(colours.lines[1 + place], 9, 1.8),
-            customdata=[as_text(name, 30) for name in part["encoder"]],
-            hovertemplate="%{customdata}, reported: %{x:+.2f} points<extra></extra>",
-        )
-    names = [as_text(row, 30) for row in rows]
-    plot.update_yaxes(row_axis(names, 0.62, 0.45))
-    plot.update_xaxes(title_text=f"percentage points over {base}", title_standoff=4, nticks=8, automargin=False)
     ours = frame.rename(columns={"difference": "value"})[["row", "kind", "value", "low", "high", "n", "seeds"]]
+    readings = theirs.groupby(theirs.get("reading", pd.Series("", theirs.index)), sort=False)
+    measured = [
+        points(_in_points(ours[ours["kind"] == kind]), "value", "row", low="low", high="high", name=name, symbol=symbol,
+               hover="{value:+.2f} points [{low:+.2f}, {high:+.2f}]<br>n = {n:,.0f}, seeds: {seeds:.0f}")
+        for kind, (name, symbol) in _KINDS.items() if (ours["kind"] == kind).any()
+    ]  # fmt: skip
+    reported = [
+        points(_in_points(part), "value", "row", role=1 + place, symbol="diamond-open", shift=(-0.25 if measured else 0) - 0.2 * place,
+               name=", ".join(filter(None, ("reported", str(reading) or each))), hover="{encoder}, reported: {value:+.2f} points")
+        for place, (reading, part) in enumerate(readings)
+    ]  # fmt: skip
     together = pd.concat([part for part in (ours, theirs.assign(kind="printed")) if len(part)], ignore_index=True)
     caption = sentence(
         [
@@ -94,7 +61,15 @@ def gain_dots(
             f"n = {_span(frame['n'])}." if len(frame) else "No run is installed.",
         ]
     )
-    return Figure(file_safe(title), plot, together, caption)
+    axes = {"x": Axis(f"percentage points over {base}"), "y": Axis(rows={row: row for row in order})}
+    chart = Chart(title, [*measured, *reported], **axes, rules=[Rule(x=0, solid=True)])
+    return Figure(file_safe(title), chart, together, caption)
+
+
+def _in_points(shares: pd.DataFrame) -> pd.DataFrame:
+    """Return the values and intervals in percentage points."""
+    columns = [name for name in ("value", "low", "high") if name in shares]
+    return shares.assign(**{name: 100 * shares[name].astype(float) for name in columns})
 
 
 def _signed(share: float) -> str:

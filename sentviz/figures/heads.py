@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from sentviz.errors import InputError
-from sentviz.figures.cells import number_cells
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, lay_out
-from sentviz.figures.panels import band, legend_below, panel_grid, run_marks
-from sentviz.figures.text import as_run
+from sentviz.figures.chart import Axis, Chart, Panels, cells, line, numbered, points
+from sentviz.figures.figure import Figure, file_safe
 from sentviz.io.lazy import pd
 
 MEASURE_TITLES = {
@@ -23,7 +19,6 @@ MEASURE_TITLES = {
     "specials": "Attention to [CLS] and [SEP]",
     "first": "Attention to the first token",
 }
-TITLE, PANEL = 22, 208  # letters in a line of a panel's title, and pixels of a panel's height
 
 
 def layer_lines(
@@ -34,7 +29,6 @@ def layer_lines(
     series: Sequence[int] = (),
     sentence: pd.DataFrame | None = None,
     title: str = "",
-    theme: Theme = "light",
 ) -> Figure:
     """Draw measures by layer, mean over heads, with a line and a band for each run.
 
@@ -42,76 +36,42 @@ def layer_lines(
         frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.analysis.maps.heads` gives it.
         measures: keys of `MEASURE_TITLES`, one panel each.
         dashed: names with dashed lines (the baselines); all others have solid lines.
-        series: number of the colour and symbol of each run of `frames`, as in `run_marks`.
+        series: number of the colour and symbol of each run of `frames`; by default 0, 1, 2 ...
         sentence: layer, head, measure, value of one sentence, drawn as rings.
         title: of the figure; "" for none.
     Frame:
         run, layer (counted from 0), measure, value, low, high, n.
     """
-    rows = [
-        frame[(frame["head"] < 0) & frame["measure"].isin(measures)].assign(run=name)[
-            ["run", "layer", "measure", "value", "low", "high", "n"]
-        ]
-        for name, frame in frames.items()
-    ]
+    columns = ["run", "layer", "measure", "value", "low", "high", "n"]
+    rows = [frame[(frame["head"] < 0) & frame["measure"].isin(measures)].assign(run=name)[columns] for name, frame in frames.items()]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
     if table.empty:
         raise InputError("None of these runs has these measures. Measures of [CLS] need runs with [CLS].")
-    drawn = [measure for measure in measures if (table["measure"] == measure).any()]
-    colours = palette(theme)
-    titles = [textwrap.wrap(MEASURE_TITLES[measure], TITLE) for measure in drawn]
-    tallest, down = 17 * max(map(len, titles)), -(-len(drawn) // 2)
-    gap = 40 + tallest
-    area = PANEL * down + gap * (down - 1)
-    plot, places = panel_grid(["<br>".join(lines) for lines in titles], 2, theme, apart=0.1, below=down * gap / area)
-    marks, layers = run_marks(list(frames), theme, series), sorted(table["layer"].unique())
-    names = list(dict.fromkeys(table["run"]))
-    for k, (measure, place) in enumerate(zip(drawn, places, strict=True)):
-        for name in names:
-            part = table[(table["run"] == name) & (table["measure"] == measure)].sort_values("layer")
-            colour, x = marks[name].colour, part["layer"] + 1
-            band(plot, x, part["low"], part["high"], colour, 0.18, **place)
-            plot.add_scatter(
-                x=x,
-                y=part["value"],
-                mode="lines+markers",
-                name=as_run(name, 40),
-                legendgroup=name,
-                showlegend=k == 0,
-                line={"color": colour, "width": 2, "dash": "dash" if name in dashed else "solid"},
-                marker={"size": 8, "symbol": marks[name].symbol},
-                customdata=part[["low", "high"]],
-                hovertemplate=as_run(name, 60) + ", layer %{x}<br>%{y:.4f} [%{customdata[0]:.4f}, %{customdata[1]:.4f}]<extra></extra>",
-                **place,
-            )
-        if sentence is not None:
-            own = sentence[(sentence["head"] < 0) & (sentence["measure"] == measure)].sort_values("layer")
-            plot.add_scatter(
-                x=own["layer"] + 1,
-                y=own["value"],
-                mode="markers",
-                name="this sentence",
-                legendgroup="sentence",
-                showlegend=k == 0,
-                marker={"size": 13, "symbol": "circle-open", "color": colours.ink, "line": {"width": 2}},
-                hovertemplate="this sentence, layer %{x}: %{y:.4f}<extra></extra>",
-                **place,
-            )
-    top = tallest + (60 if title else 24)
-    size = 420 * min(len(drawn), 2) + 60, area + top + 78
-    lay_out(plot, theme, title, size, (56, top, 20, 78), legend=legend_below(-46 / area))
-    plot.update_xaxes(tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, automargin=False)
-    plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
+    drawn = {measure: MEASURE_TITLES[measure] for measure in measures if (table["measure"] == measure).any()}
+    hover = "{run}, layer {place}<br>{value:.4f} [{low:.4f}, {high:.4f}]"
+    marks = [line(_counted(table), "place", "value", low="low", high="high", by="run", hover=hover)]
+    if sentence is not None:
+        own = _counted(sentence[(sentence["head"] < 0) & sentence["measure"].isin(list(drawn))])
+        hover = "this sentence, layer {place}: {value:.4f}"
+        marks.append(points(own, "place", "value", role="ink", symbol="circle-open", size=1.4, name="this sentence", hover=hover))
+    layers = {float(layer) + 1: str(layer + 1) for layer in sorted(table["layer"].unique())}
+    axes = {"x": Axis("layer", ticks=layers), "y": Axis(zero=True)}
+    chart = Chart(title, marks, **axes, panels=Panels("measure", drawn, 2), series=numbered(frames, series), dashed=dashed)
     counts = sorted({int(table["n"].min()), int(table["n"].max())})
     caption = (
         f"Lines are means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95% intervals of the mean over texts."
         + (" Dashed: without a lexicon, solid: with it." if dashed else "")
         + (" Rings: the sentence of the page Explore." if sentence is not None else "")
     )
-    return Figure(file_safe("by-layer", *drawn[:2], *names[:2]), plot, table, caption)
+    return Figure(file_safe("by-layer", *list(drawn)[:2], *list(dict.fromkeys(table["run"]))[:2]), chart, table, caption)
 
 
-def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> Figure:
+def _counted(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows by layer with the layer as people count it."""
+    return rows.sort_values("layer", kind="stable").assign(place=lambda frame: frame["layer"].astype(int) + 1)
+
+
+def head_grid(frame: pd.DataFrame, measure: str) -> Figure:
     """Draw one measure of every head: layers down, heads across.
 
     Args:
@@ -119,20 +79,16 @@ def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> F
     Frame:
         layer, head (counted from 0), measure, value (and the other columns of `frame`).
     """
+    title = MEASURE_TITLES.get(measure, measure)
     part = frame[(frame["measure"] == measure) & (frame["head"] >= 0)].reset_index(drop=True)
     if part.empty:
-        raise InputError(f"This run has no {MEASURE_TITLES.get(measure, measure).lower()}.")
-    table = part.pivot(index="layer", columns="head", values="value")
-    values = table.to_numpy(float)
-    top = float(values.max()) or 1.0
-    plot = number_cells(
-        values,
-        [f"layer {layer + 1}" for layer in table.index.astype(int)],
-        [f"head {head + 1}" for head in table.columns.astype(int)],
-        title=MEASURE_TITLES.get(measure, measure),
-        top=top,
-        digits=2 if top >= 0.1 else 3,
-        theme=theme,
-    )
-    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over texts (n = {int(part['n'].max()):,})." if "n" in part else ""
-    return Figure(file_safe("heads", measure), plot, part, caption)
+        raise InputError(f"This run has no {title.lower()}.")
+    top = float(part["value"].max()) or 1.0
+    layers, heads = ({int(i): f"{axis} {i + 1}" for i in sorted(part[axis].astype(int).unique())} for axis in ("layer", "head"))
+    text = "{value:.2f}" if top >= 0.1 else "{value:.3f}"
+    hover = "{row}, {column}: {value:.4f}"
+    named = part.assign(row=part["layer"].map(layers), column=part["head"].map(heads))
+    shades = cells(named, "head", "layer", "value", span=(0, top), text=text, hover=hover)
+    chart = Chart(title, [shades], Axis(rows=heads), Axis(rows=layers))
+    caption = f"{title}, mean over texts (n = {int(part['n'].max()):,})." if "n" in part else ""
+    return Figure(file_safe("heads", measure), chart, part, caption)

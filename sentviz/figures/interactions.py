@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, ink_on, palette
-from sentviz.figures.figure import MONOSPACE, Figure, annotate, file_safe, new_plot, number, sentence
+from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number, sentence
+from sentviz.figures.look import MONOSPACE
 from sentviz.figures.strip import anchored
 from sentviz.figures.text import as_text, text_columns, token_label, visible
 from sentviz.io.lazy import pd

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
-from sentviz.figures.matrix import matrix
-from sentviz.figures.panels import dotted, note_above, row_axis, with_interval
-from sentviz.figures.text import as_text, label_width, token_label
+from sentviz.figures.chart import Axis, Chart, Rule, cells, points
+from sentviz.figures.figure import Figure, file_safe, sentence
+from sentviz.figures.text import label_width, shortened
 from sentviz.io.lazy import pd
 
-_LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: smallest and usual width of a column, height of a row, right margin
 _TOKEN = 14  # columns of a word
+_WIDTH, LEAST_CELL = 900, 19  # pixels: width of the figure, and the smallest width of a word's column
 
 
 def method_matrix(
@@ -26,47 +23,25 @@ def method_matrix(
     *,
     title: str = "Every explanation of this sentence",
     about: str = "",
-    width: int = 900,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw all explanations of a sentence; each row is scaled by its largest absolute score.
 
     Args:
         tokens: m words, in text order. scores: title of a method -> (m,), NaN for words without a score.
         about: sentence for the caption.
-        width: largest width in pixels; if it is too small for all words, those with the largest shares are drawn.
     Frame:
         method, position (counted from 0), token, score, share (of the row's largest, -1..1), drawn.
     """
     rows = {method: np.asarray(values, dtype=float) for method, values in scores.items()}
     if not rows or not len(tokens) or any(values.shape != (len(tokens),) for values in rows.values()):
         raise InputError("A matrix of explanations needs a word, a method, and one score for each word.")
-    colours, left = palette(theme), 24 + round(max(label_width(method, 12) for method in rows))
+    left = 24 + round(max(label_width(method, 12) for method in rows))
     values = np.stack(list(rows.values()))
     largest = np.nanmax(np.abs(values), axis=1, initial=0.0, keepdims=True)
     shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
-    room = max(width - left - _RIGHT, 2 * _LEAST)
-    most = room // _LEAST
-    columns = np.sort(np.argsort(-np.nan_to_num(np.abs(shares)).mean(axis=0), kind="stable")[:most])
-    names = [as_text(tokens[i], _TOKEN) for i in columns]
-    top = 52 + round(max(label_width(name, 12) for name in names))
-    words = [token_label(tokens[i], i, 60) for i in columns]
-    hover = [
-        [f"{word}, {as_text(method)}: {number(value, 4)}" for word, value in zip(words, row[columns], strict=True)]
-        for method, row in rows.items()
-    ]
-    plot = matrix(
-        theme,
-        title,
-        (left + _RIGHT + min(max(_CELL * len(columns), 240), room), top + 12 + _ROW * len(rows)),
-        (left, top, _RIGHT, 12),
-        shares[:, columns],
-        [as_text(method) for method in rows],
-        names,
-        colours.signed,
-        customdata=hover,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    most = max(_WIDTH - left - 16, 38) // LEAST_CELL
+    worth = np.nan_to_num(np.abs(shares)).mean(axis=0)
+    columns = np.sort(np.argsort(-worth, kind="stable")[:most])
     frame = pd.DataFrame(
         {
             "method": np.repeat(list(rows), len(tokens)),
@@ -85,15 +60,16 @@ def method_matrix(
             about,
         ]
     )
-    return Figure(file_safe("methods"), plot, frame, caption, at_width=partial(_again, tokens, rows, title, about, theme))
-
-
-def _again(tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], title: str, about: str, theme: Theme, *, width: int) -> Figure:
-    return method_matrix(tokens, scores, title=title, about=about, width=width, theme=theme)
+    named = frame[frame["drawn"]].assign(place=frame["position"] + 1)
+    words = Axis(rows={int(i): shortened(tokens[i], _TOKEN) for i in columns}, worth=dict(enumerate(worth.tolist())))
+    hover = "“{token}” ({place}), {method}: {score:.4f}"
+    scores_of = cells(named, "position", "method", "share", scale="signed", span=(-1, 1), hover=hover)
+    chart = Chart(title, [scores_of], words, Axis(rows={method: method for method in rows}))
+    return Figure(file_safe("methods"), chart, frame, caption)
 
 
 def ranking(
-    frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", percent: bool = False, theme: Theme = "light"
+    frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", percent: bool = False
 ) -> Figure:
     """Draw methods as dots with intervals, the best at the top; the reference is a grey line with its interval.
 
@@ -107,29 +83,10 @@ def ranking(
     rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
     if rows.empty:
         raise InputError("The table has no explanation method to rank.")
-    colours = palette(theme)
-    height = 96 + 30 * len(rows)
-    plot = new_plot(theme, title, (560, height), (178, 44, 64, 44))
-    base = frame[frame["method"] == reference]
-    if not base.empty:
-        chance = base.iloc[0]
-        plot.add_vrect(x0=chance["low"], x1=chance["high"], fillcolor=colours.muted, opacity=0.18, line_width=0)
-        plot.add_vline(x=chance["value"], line=dotted(colours))
-        note_above(plot, chance["value"], reference, colours.muted)
-    values = rows[["value", "low", "high"]].to_numpy(float)
-    plot.add_scatter(
-        **with_interval("x", values, colours.lines[0]),
-        y=np.arange(len(rows)),
-        mode="markers+text",
-        marker={"size": 10, "color": colours.lines[0]},
-        text=[f"{value:.0%}" if percent else number(value) for value in values[:, 0]],
-        textposition="top center",
-        textfont={"size": 11, "color": colours.muted},
-        customdata=values,
-        hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
-    )
-    names = [as_text(name, 40) for name in rows["method"]]
-    plot.update_yaxes(row_axis(names, 0.7, 0.4))
-    plot.update_xaxes(automargin=False, nticks=7, tickformat=".0%" if percent else "")
+    base = frame[frame["method"] == reference].to_dict("records")
+    rules = [Rule(x=row["value"], low=row["low"], high=row["high"], note=reference) for row in base]
+    text, hover = "{value:.0%}" if percent else "{value:.2f}", "{value:.3f} [{low:.3f}, {high:.3f}]"
+    dots = points(rows, "value", "method", low="low", high="high", text=text, hover=hover)
+    chart = Chart(title, [dots], Axis(form=".0%" if percent else ""), Axis(rows={name: name for name in rows["method"]}), rules=rules)
     caption = f"{title}: {better} is better. Bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
-    return Figure(file_safe("ranking", title), plot, frame.reset_index(drop=True), caption)
+    return Figure(file_safe("ranking", title), chart, frame.reset_index(drop=True), caption)

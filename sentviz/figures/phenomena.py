@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
-from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, run_marks, with_interval
-from sentviz.figures.text import as_run, as_text
+from sentviz.figures.chart import Axis, Chart, Rule, numbered, points
+from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.io.lazy import pd
 
 MOST = 6  # runs
@@ -18,7 +16,7 @@ _ALL = "all"
 
 
 def phenomena(
-    frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = (), theme: Theme = "light"
+    frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = ()
 ) -> Figure:
     """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
 
@@ -27,7 +25,7 @@ def phenomena(
         chance: accuracy of guessing, drawn as a dotted line.
         chosen: phenomenon to outline.
         sided: True if predictions on the side of the label were counted as right.
-        series: number of the colour and symbol of each run of `frame`, as in `run_marks`.
+        series: number of the colour and symbol of each run of `frame`; by default 0, 1, 2 ...
     """
     runs = list(dict.fromkeys(frame["run"]))
     if not 1 <= len(runs) <= MOST:
@@ -36,47 +34,18 @@ def phenomena(
         frame[frame["phenomenon"] != _ALL].groupby("phenomenon", sort=False)["accuracy"].mean().sort_values(ascending=False, kind="stable")
     )
     order = [*means.index, *([_ALL] if (frame["phenomenon"] == _ALL).any() else [])]
-    places = {name: i for i, name in enumerate(order)}
-    colours = palette(theme)
-    step = 13 if len(runs) > 2 else 16  # pixels between the dots of one phenomenon
-    row = max(34, step * len(runs) + 14)
-    below = 56 + 22 * -(-len(runs) // 2) if len(runs) > 1 else 32  # one run has no legend
-    height = 52 + row * len(order) + below
-    plot = new_plot(
-        theme,
-        "Accuracy by phenomenon, demo set",
-        (620, height),
-        (140, 52, 28, below),
-        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "xref": "container", "entrywidth": 210},
-    )
-    for i in range(0, len(order), 2):
-        plot.add_hrect(y0=i - 0.5, y1=i + 0.5, fillcolor=colours.neutral, opacity=0.5, line_width=0, layer="below")
-    if chosen in places:
-        at = places[chosen]
-        plot.add_shape(
-            type="rect", xref="paper", x0=0, x1=1, y0=at - 0.5, y1=at + 0.5, line={"color": colours.ink, "width": 1.5}, layer="below"
-        )
-    plot.add_vline(x=chance, line=dotted(colours))
-    note_above(plot, chance, "guessing", colours.muted)
-    for r, (run, mark) in enumerate(run_marks(runs, theme, series).items()):
-        rows = frame[frame["run"] == run]
-        values = rows[["accuracy", "low", "high"]].to_numpy(float)
-        shift = (r - (len(runs) - 1) / 2) * step / row
-        plot.add_scatter(
-            **with_interval("x", values, mark.colour),
-            y=[places[name] + shift for name in rows["phenomenon"]],
-            mode="markers",
-            name=as_run(run, 30),
-            marker={"size": 9, "symbol": mark.symbol, "color": mark.colour},
-            customdata=rows[["low", "high", "n", "phenomenon"]].to_numpy(object).tolist(),
-            hovertemplate=f"{as_run(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"
-            "<extra></extra>",
-            **UNFADED,
-        )
     sizes = frame.groupby("phenomenon")["n"].max()
-    plot.update_yaxes(row_axis([f"{as_text(name, 20)} ({sizes[name]})" for name in order]))
     least = min(float(frame["low"].min()), chance)
-    plot.update_xaxes(range=[max(0.0, np.floor(least * 10) / 10 - 0.02), 1.02], tickformat=".0%", nticks=7, automargin=False)
+    hover = "{run}<br>{accuracy:.0%} [{low:.0%}, {high:.0%}], n = {n}"
+    dots = points(frame, "accuracy", "phenomenon", low="low", high="high", by="run", hover=hover, click=("phenomenon",))
+    chart = Chart(
+        "Accuracy by phenomenon, demo set",
+        [dots],
+        Axis(form=".0%", span=(max(0.0, np.floor(least * 10) / 10 - 0.02), 1.02)),
+        Axis(rows={name: f"{name} ({sizes[name]})" for name in order}, striped=True, chosen=chosen),
+        rules=[Rule(x=chance, note="guessing")],
+        series=numbered(runs, series),
+    )
     caption = sentence(
         [
             "Share of the demo set's sentences that each run predicts right, by phenomenon; the number in brackets is the number of"
@@ -86,4 +55,4 @@ def phenomena(
             "Overlapping intervals do not show that two runs are equal: the sentences are the same, so use a paired test.",
         ]
     )
-    return Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), plot, frame.reset_index(drop=True), caption)
+    return Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import DASHES, Figure, file_safe, lay_out, sentence
-from sentviz.figures.matrix import matrix
-from sentviz.figures.panels import band, dotted, legend_below, panel_grid
-from sentviz.figures.text import as_run, as_text, label_width
+from sentviz.figures.chart import Axis, Chart, Panels, cells, line
+from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.io.lazy import pd
 
 MOST = 6  # lines of a panel
-_CELL, _ROW = 44, 25  # pixels of a cell of the board
 CURVES = {"deletion": "The named words removed", "insertion": "Only the named words"}
 
 
-def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme: Theme = "light") -> Figure:
+def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int) -> Figure:
     """Draw the mean probability while words are removed in the order of an explanation, and while they are added to an empty text.
 
     Args:
@@ -34,34 +31,20 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme
         raise InputError(f"This figure has room for 1 to {MOST} methods, not {len(methods)}.")
     if missing := [name for name in methods if name not in set(frame["method"])]:
         raise InputError(f"There is no curve of {missing[0]!r}.")
-    colours, names = palette(theme), [*methods, "random"]
-    data = frame[frame["method"].isin(names)].sort_values("point")
+    data = frame[frame["method"].isin([*methods, "random"])].sort_values("point")
     data = data.assign(share=data["point"] / data["point"].max()).rename(columns={"value": "probability"})
-    lines = dict(iter(data.groupby(["method", "curve"])))
-    plot, places = panel_grid(list(CURVES.values()), 2, theme, apart=0.09, shared_yaxes=True)
-    for curve, place in zip(CURVES, places, strict=True):
-        first = place["col"] == 1
-        if (chance := lines.get(("random", curve))) is not None:
-            band(plot, chance["share"], chance["low"], chance["high"], colours.muted, 0.18, **place)
-        for i, name in enumerate(names):
-            if (line := lines.get((name, curve))) is None:
-                continue
-            style = dotted(colours, 1.6) if name == "random" else {"color": colours.line(i), "width": 2.2, "dash": DASHES[i % len(DASHES)]}
-            plot.add_scatter(
-                x=line["share"],
-                y=line["probability"],
-                mode="lines",
-                name="random orders" if name == "random" else as_text(name, 40),
-                legendgroup=name,
-                showlegend=first,
-                line=style,
-                hovertemplate=f"{as_text(name, 40)}<br>%{{x:.0%}} of the words: %{{y:.3f}}<extra></extra>",
-                **place,
-            )
-    lay_out(plot, theme, "What the words that a method names do", (760, 420), (60, 72, 20, 120), legend=legend_below(-0.24))
-    plot.update_xaxes(range=[0, 1], tickformat=".0%", nticks=6, title_text="share of the words, in the method's order", automargin=False)
-    plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
-    plot.update_yaxes(title_text="mean probability of the prediction", row=1, col=1)
+    hover: Any = {"hover": "{method}<br>{share:.0%} of the words: {probability:.3f}", "symbol": ""}
+    chance, lines = data[data["method"] == "random"], data[data["method"] != "random"]
+    order = dict(zip(methods, range(len(methods)), strict=True))
+    marks = [
+        line(chance, "share", "probability", low="low", high="high", role="muted", dash="dot", faint=True, name="random orders", **hover),
+        line(lines, "share", "probability", by="method", **hover),
+    ]
+    axes = {
+        "x": Axis("share of the words, in the method's order", ".0%", span=(0, 1)),
+        "y": Axis("mean probability of the prediction", ".0%", span=(-0.02, 1.02)),
+    }
+    chart = Chart("What the words that a method names do", marks, **axes, panels=Panels("curve", CURVES, 2), series=order, dashed=None)
     tidy = data[["method", "curve", "share", "probability", "low", "high"]].reset_index(drop=True)
     caption = sentence(
         [
@@ -70,10 +53,10 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme
             "The grey band has 95% of the means of random orders, 20 drawn for each text.",
         ]
     )
-    return Figure(file_safe("referee-curves"), plot, tidy, caption)
+    return Figure(file_safe("referee-curves"), chart, tidy, caption)
 
 
-def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", theme: Theme = "light") -> Figure:
+def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher") -> Figure:
     """Draw a row per run and a column per method; colours compare each number with that of random explanations of the same texts.
 
     Args:
@@ -84,38 +67,18 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", th
     """
     if frame.empty:
         raise InputError("No run of these has measured explanations.")
-    colours, sign = palette(theme), 1 if better == "higher" else -1
+    sign = 1 if better == "higher" else -1
     beyond = (frame["low"] > frame["random"]) if sign > 0 else (frame["high"] < frame["random"])
     best = 1.0 if sign > 0 else 0.0
     strength = ((frame["value"] - frame["random"]) / (best - frame["random"])).clip(-1, 1)
     data = frame.assign(beyond=beyond, shade=np.where(beyond, strength.clip(lower=0), np.minimum(strength, 0)))
-    runs, methods = list(dict.fromkeys(data["run"])), list(dict.fromkeys(data["title"]))
-    wide = {name: data.pivot(index="run", columns="title", values=name).reindex(index=runs, columns=methods) for name in ("value", "shade")}
-    names, heads = [as_run(name, 34) for name in runs], [as_text(name, 30) for name in methods]
-    left = 20 + round(max(label_width(name, 12) for name in names))
-    top = 60 + round(max(label_width(name, 12) for name in heads))
-    hover = data.assign(
-        text=[
-            f"{as_run(row['run'], 34)}, {as_text(row['title'], 30)}<br>{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}],"
-            f" random {row['random']:.3f}, n = {row['n']:.0f}"
-            for row in data.to_dict("records")
-        ]
-    ).pivot(index="run", columns="title", values="text")
     percent = bool((data["value"].between(0, 1) & data["random"].between(0, 1)).all())
-    texts = [[("" if np.isnan(v) else f"{100 * v:.0f}" if percent else f"{v:.2f}") for v in row] for row in wide["value"].to_numpy(float)]
-    plot = matrix(
-        theme,
-        title,
-        (left + 24 + _CELL * len(methods), top + 16 + _ROW * len(runs)),
-        (left, top, 24, 16),
-        wide["shade"],
-        names,
-        heads,
-        colours.judged,
-        texts=texts,
-        customdata=hover.reindex(index=runs, columns=methods).fillna("").to_numpy(),
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    hover = "{run}, {title}<br>{value:.3f} [{low:.3f}, {high:.3f}], random {random:.3f}, n = {n:.0f}"
+    shades = data.assign(hundredths=100 * data["value"])
+    text = "{hundredths:.0f}" if percent else "{value:.2f}"
+    marks = [cells(shades, "title", "run", "shade", scale="judged", span=(-1, 1), text=text, hover=hover)]
+    columns, rows = (Axis(rows={name: name for name in dict.fromkeys(data[key])}) for key in ("title", "run"))
+    chart = Chart(title, marks, columns, rows)
     caption = sentence(
         [
             f"{title}{', in %' if percent else ''}: {better} is better; {int(data['n'].min())} to {int(data['n'].max())} texts per run.",
@@ -124,4 +87,4 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", th
         ]
     )
     tidy = data.assign(method=data["title"])[["run", "method", "value", "low", "high", "random", "n", "beyond"]]
-    return Figure(file_safe("referee-board"), plot, tidy.reset_index(drop=True), caption)
+    return Figure(file_safe("referee-board"), chart, tidy.reset_index(drop=True), caption)

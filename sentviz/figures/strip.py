@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
-from sentviz.figures.figure import MONOSPACE, Figure, file_safe, new_plot, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
+from sentviz.figures.look import MONOSPACE
 from sentviz.figures.text import as_text, is_right_to_left, text_columns, token_label, visible, visual_order
 from sentviz.io.lazy import go, pd
 

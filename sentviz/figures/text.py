@@ -28,7 +28,7 @@ def as_text(text: str, limit: int | None = 24) -> str:
     """
     literal = visible(text)
     if limit is not None:
-        literal = _shorten(literal, limit)
+        literal = shortened(literal, limit)
     escaped = literal.translate(_MARKUP)
     if any(unicodedata.bidirectional(char) in {"R", "AL", "AN"} for char in literal):
         return f"\u2068{escaped}\u2069"
@@ -150,7 +150,8 @@ def _stand_in(text: str, i: int) -> str:
     return char
 
 
-def _shorten(text: str, limit: int) -> str:
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most `limit` columns, not escaped; a longer one ends in an ellipsis."""
     text, cut = text[: 8 * limit], len(text) > 8 * limit  # also bounds towers of combining marks
     if not cut and text_columns(text) <= limit:
         return text

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.testset.predictions_file import is_table
 from sentviz.errors import InputError, MissingMapError, SentvizError
+from sentviz.figures.look import LOOKS
 from sentviz.figures.source import Call
 from sentviz.gallery import directions, epochs, explanations, lexicon, patching, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
@@ -95,13 +96,17 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
     """
     spec = find_figure(figure)
     spec.check(options)
+    theme = options.get("theme", "light")
+    if not spec.bakes:
+        options.pop("theme", None)
     try:
         drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     except MissingMapError as error:
         name = getattr(getattr(subject, "run", None), "name", figure)
         raise MissingMapError(f"{name}: {error}") from error
     drawn = drawn if drawn.source else subject.sourced(drawn)
-    return replace(drawn, call=call(figure, subject, options))
+    look = drawn.look if spec.bakes else LOOKS[theme]
+    return replace(drawn, call=call(figure, subject, options | {"theme": theme}), look=look)
 
 
 def call(figure: str, subject: Any, options: Mapping[str, Any]) -> Call | None:

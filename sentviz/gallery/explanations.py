@@ -9,7 +9,6 @@ from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.exact_comparison_table import has_referee, methods_of
 from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import Runs, Study, sourced
 from sentviz.io.lazy import pd
@@ -47,25 +46,25 @@ TRIVIAL = ("first", "signs", "ranks", "size", "error")  # measures in which the 
 
 
 @figure("faithfulness", "How faithful the explanations are", Runs, "methods:ranking", FAITHFULNESS)
-def _faithfulness(of: Runs, *, metric: str = "comprehensiveness", theme: Theme = "light") -> Figure:
+def _faithfulness(of: Runs, *, metric: str = "comprehensiveness") -> Figure:
     from sentviz.figures.methods import ranking
 
     title, better = _of(RANKED, metric)
     frame = faithfulness_of(of.run)
-    return ranking(_titled(frame[frame["metric"] == metric], "method"), title=title, better=better, theme=theme)
+    return ranking(_titled(frame[frame["metric"] == metric], "method"), title=title, better=better)
 
 
 @figure("referee", "Which explanation to believe: every method beside exact values", Runs, "methods:ranking", REFEREE)
-def _referee(of: Runs, *, metric: str = "first", theme: Theme = "light") -> Figure:
+def _referee(of: Runs, *, metric: str = "first") -> Figure:
     from sentviz.figures.methods import ranking
 
     title, better = _of(HELD, metric)
     rows = _titled(rows_of_metric(methods_of(of.run), metric), "method")
-    return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"), theme=theme)
+    return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"))
 
 
 @figure("referee-curves", "What the words do that each explanation names first", Runs, "referee:referee_curves", REFEREE)
-def _curves(of: Runs, *, methods: Sequence[str] = (), theme: Theme = "light") -> Figure:
+def _curves(of: Runs, *, methods: Sequence[str] = ()) -> Figure:
     from sentviz.figures.referee import referee_curves
 
     table = methods_of(of.run)
@@ -76,17 +75,17 @@ def _curves(of: Runs, *, methods: Sequence[str] = (), theme: Theme = "light") ->
         .assign(point=lambda frame: frame["point"].astype(float))
     )
     frame = _titled(table.assign(**points)[points["point"].notna()], "method")
-    return referee_curves(frame, [_title(name) for name in names], n=int(rows_of_metric(table, "first")["n"].max()), theme=theme)
+    return referee_curves(frame, [_title(name) for name in names], n=int(rows_of_metric(table, "first")["n"].max()))
 
 
 @figure("referee-board", "Which explanation to believe: every run and method", Study, "referee:referee_board")
-def _board(of: Study, *, metric: str = "first", theme: Theme = "light") -> Figure:
+def _board(of: Study, *, metric: str = "first") -> Figure:
     from sentviz.figures.referee import referee_board
 
     title, better = _of(HELD, metric)
     runs = [run for run in of.runs if has_referee(run)]
     tables = [rows_of_metric(methods_of(run), metric).assign(run=run.name) for run in runs]
-    return sourced(referee_board(board_rows(tables, better), title=title, better=better, theme=theme), *runs)
+    return sourced(referee_board(board_rows(tables, better), title=title, better=better), *runs)
 
 
 def drawn_first(table: pd.DataFrame) -> list[str]:

@@ -123,19 +123,19 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
 
 
 @figure("methods", "Every explanation of the sentence", Sentence, "methods:method_matrix")
-def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
+def _methods(of: Sentence) -> Figure:
     trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, usual(of.model, of.trace))
-    return methods(trace, theme)
+    return methods(trace)
 
 
-def methods(trace: Trace, theme: Theme = "light") -> Figure:
+def methods(trace: Trace) -> Figure:
     """Draw the scores of a trace, one row per method, for words only; without those of other packages, which not everybody has."""
     from sentviz.figures.methods import method_matrix
 
     words = np.flatnonzero(~trace.specials[: len(trace.tokens) - trace.padding])
     scores = {SCORES[name].title: deviation(trace, name)[words] for name in available(trace) if not SCORES[name].package}
     about = "" if trace.target == PREDICTED else f"All explain {trace.target.says()} instead of the prediction."
-    return method_matrix([trace.tokens[i] for i in words], scores, about=about, theme=theme)
+    return method_matrix([trace.tokens[i] for i in words], scores, about=about)
 
 
 @figure("exact", "Exact values of the words, and the pairs that interact", Sentence, "interactions:interaction_arcs", CLASSES)
@@ -176,24 +176,24 @@ def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Fig
 
 
 @figure("judged", "Scores from elsewhere beside the exact values", Sentence, "methods:method_matrix")
-def _judged(of: Sentence, *, scores: str = "", theme: Theme = "light") -> Figure:
+def _judged(of: Sentence, *, scores: str = "") -> Figure:
 
     def compute() -> Judgement:
         trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
         numbers = parse_json(scores, "The option scores") if scores else trace.token_scores["removal"]
         return judged(of.model, trace, numbers)
 
-    return judged_scores(of.once(("judged", scores), compute), "Scores given" if scores else "Word removal", theme)
+    return judged_scores(of.once(("judged", scores), compute), "Scores given" if scores else "Word removal")
 
 
-def judged_scores(judgement: Judgement, title: str, theme: Theme = "light") -> Figure:
+def judged_scores(judgement: Judgement, title: str) -> Figure:
     """Draw judged scores of a text, one row, with exact values and removal of the same words; the caption has the verdict."""
     from sentviz.figures.methods import method_matrix
 
     exact = judgement.exact
     rows = {title: judgement.by_player, "Exact Shapley values": exact.values, "Word left out": exact.left_out, "Word alone": exact.alone}
     return method_matrix(
-        [player.text for player in exact.players], rows, title=f"{title} beside the exact values", about=str(judgement), theme=theme
+        [player.text for player in exact.players], rows, title=f"{title} beside the exact values", about=str(judgement)
     )
 
 
@@ -261,17 +261,17 @@ def tagger(run: Run) -> str:
 
 
 @figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines")
-def _verdict_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
+def _verdict_by_layer(of: Sentence) -> Figure:
     from sentviz.figures.layers import verdict_lines
 
-    return verdict_lines(of.trace.labels, verdict_by_layer(of.model, of.trace), theme=theme)
+    return verdict_lines(of.trace.labels, verdict_by_layer(of.model, of.trace))
 
 
 @figure("head-habits", "What each head does in this sentence", Sentence, "layers:head_table", MAPS)
-def _head_habits(of: Sentence, *, component: int | str = "effective", theme: Theme = "light") -> Figure:
+def _head_habits(of: Sentence, *, component: int | str = "effective") -> Figure:
     from sentviz.figures.layers import head_table
 
-    return head_table(head_patterns(of.trace, component), theme=theme)
+    return head_table(head_patterns(of.trace, component))
 
 
 @figure("difference", "The difference of the maps of two models", Sentence, "attention:difference_map", MAPS)

@@ -144,7 +144,6 @@ def _phenomena(
     sided: bool = False,
     series: Sequence[int] = (),
     selected: str | None = None,
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.phenomena import phenomena
 
@@ -153,20 +152,20 @@ def _phenomena(
     frame = accuracy_by_phenomenon(rows, sided=sided)
     if only:
         frame = frame[frame["phenomenon"].isin(list(only))]
-    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, series=series, theme=theme)
+    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, series=series)
     return sourced(drawn, *of.sources, rows=rows[of.run.name])
 
 
 @figure("weak-slices", "Where a model is weakest: slices found by search", Answers, "weak_slices:weak_slices")
-def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None, theme: Theme = "light") -> Figure:
+def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None) -> Figure:
     from sentviz.figures.weak_slices import weak_slices
 
     weak = of.weak_slices(seed)
-    return weak_slices(weak.frame, run=weak.name, candidates=weak.candidates, held_out=weak.halves[1], chosen=selected or "", theme=theme)
+    return weak_slices(weak.frame, run=weak.name, candidates=weak.candidates, held_out=weak.halves[1], chosen=selected or "")
 
 
 @figure("behaviour", "The behaviour card: tests by capability", Runs, "behaviour:behaviour", TESTED)
-def _behaviour(of: Runs, *, series: Sequence[int] = (), selected: str | None = None, theme: Theme = "light") -> Figure:
+def _behaviour(of: Runs, *, series: Sequence[int] = (), selected: str | None = None) -> Figure:
     from sentviz.figures.behaviour import behaviour
 
     cards = of.behaviour
@@ -174,5 +173,5 @@ def _behaviour(of: Runs, *, series: Sequence[int] = (), selected: str | None = N
     if foreign := [card.name for card in cards.values() if card.language != first.language]:
         raise InputError(f"{foreign[0]} was tested in another language than {first.name}, so the two are not comparable.")
     baselines = {card.name: card.frame() for card in baselines_of(first, of.run.config["data"]["name"])}
-    drawn = behaviour({name: card.frame() for name, card in cards.items()}, baselines, chosen=selected or "", series=series, theme=theme)
+    drawn = behaviour({name: card.frame() for name, card in cards.items()}, baselines, chosen=selected or "", series=series)
     return sourced(drawn, *of.sources, split=f"{len(first.cases):,} behaviour cases {digest(first.cases)}")

@@ -100,7 +100,7 @@ def _curves(
 
     groups = {run.name: f"{run.config['data']['name']}/{run.configuration}" for run in of.sources} if bands else None
     stored = {run.name: run.config["best"]["step"] for run in of.sources}
-    return curves({run.name: run.history() for run in of.sources}, stored=stored, x=x, groups=groups, series=series, theme=theme)
+    return curves({run.name: run.history() for run in of.sources}, stored=stored, x=x, groups=groups, series=series)
 
 
 # ---- tables over a split
@@ -119,20 +119,19 @@ def _head_lines(
     *,
     measures: Sequence[str] = ("entropy", "same", "previous", "next"),
     series: Sequence[int] = (),
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.heads import layer_lines
 
     plain = [run.name for run in of.sources if not run.capabilities.lexicon]
     dashed = plain if len(plain) < len(of.sources) else []
-    return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, series=series, theme=theme)
+    return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, series=series)
 
 
 @figure("head-grid", "One measure of every head", Runs, "heads:head_grid", MAPS, HEADS)
-def _head_grid(of: Runs, *, measure: str = "entropy", theme: Theme = "light") -> Figure:
+def _head_grid(of: Runs, *, measure: str = "entropy") -> Figure:
     from sentviz.figures.heads import head_grid
 
-    return head_grid(of.run.frame("heads.parquet"), measure, theme=theme)
+    return head_grid(of.run.frame("heads.parquet"), measure)
 
 
 @figure("gate-lines", "The mean gate by class of words and layer", Runs, "gate_groups:gate_lines", GATE, GATES)

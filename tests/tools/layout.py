@@ -43,7 +43,7 @@ from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.export.files import render
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
-from sentviz.figures.style import SIZES
+from sentviz.figures.look import SIZES
 from sentviz.gallery import FIGURES, draw
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs

@@ -120,7 +120,7 @@ about = {each.name: each for each in built_in(card.language).capabilities}
 def take() -> None:
     points = st.session_state["plot-behaviour"]["selection"]["points"]
     if points and "customdata" in points[0]:
-        visit.go(capability=points[0]["customdata"][3])
+        visit.go(capability=points[0]["customdata"][0])
 
 
 visit.setting(st.pills, "Capability", "capability", names, default=weakest[0], label_visibility="collapsed")

@@ -106,7 +106,7 @@ def lines(measures: tuple[str, ...], key: str) -> None:
         return
 
     def draw(theme: Theme) -> Figure:
-        return sourced(layer_lines(frames, measures, dashed=dashed, series=series, sentence=sentence, theme=theme), *chosen)
+        return sourced(layer_lines(frames, measures, dashed=dashed, series=series, sentence=sentence), *chosen)
 
     show_drawn(draw, key)
 
@@ -135,7 +135,7 @@ measure = st.selectbox(
 
 def grid(frame: pd.DataFrame, source: Run, theme: Theme) -> Figure:
     """Return the measure of every head as a figure."""
-    return sourced(head_grid(frame, measure, theme=theme), source)
+    return sourced(head_grid(frame, measure), source)
 
 
 grids = [(each.name, each, frames[each.name]) for each in chosen]

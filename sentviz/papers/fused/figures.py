@@ -47,7 +47,7 @@ def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[
 
 
 @figure("gains", "Gain of every setting over the baseline", Study, "gains:gain_dots", sets=_sets)
-def _gains(of: Study, *, theme: Theme = "light") -> Figure:
+def _gains(of: Study) -> Figure:
     """Draw the gains of every setting on a data set; the paper prints those of one data set only."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.fused.tables import gain_rows
@@ -57,23 +57,23 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
         raise InputError(f"No run on {DATASETS[of.name]} is installed: `sentviz study fused --dataset {of.name}` trains them.")
     measured, printed, order = gain_rows(of.runs, of.name)
     title = f"Gain over the baseline on {DATASETS[of.name]}"
-    return sourced(gain_dots(measured, printed if of.name == PRINTED else None, order=order, title=title, theme=theme), *runs)
+    return sourced(gain_dots(measured, printed if of.name == PRINTED else None, order=order, title=title), *runs)
 
 
 @figure("gains-out-of-domain", "Gain on the out-of-domain tasks", Study, "gains:gain_dots")
-def _tasks(of: Study, *, theme: Theme = "light") -> Figure:
+def _tasks(of: Study) -> Figure:
     """Draw the gains of the paper's best setting on the out-of-domain tasks."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.fused.tables import task_rows
 
     measured, printed, order = task_rows(of.runs)
-    drawn = gain_dots(measured, printed, order=order, title=f"Gain of “{SETTINGS[CHOSEN]}” out of domain", theme=theme)
+    drawn = gain_dots(measured, printed, order=order, title=f"Gain of “{SETTINGS[CHOSEN]}” out of domain")
     datasets = list(dict.fromkeys(task.dataset for task in TASKS))
     return sourced(drawn, *_of_settings(of.runs, datasets, (BASE, CHOSEN)))
 
 
 @figure("cls-lines", "Attention from and to [CLS] by layer", Study, "heads:layer_lines", sets=_sets)
-def _cls(of: Study, *, theme: Theme = "light") -> Figure:
+def _cls(of: Study) -> Figure:
     """Draw figure 5: deviations of the attention from and to [CLS] by layer, the baseline dashed, seeds as bands."""
     from sentviz.figures.heads import layer_lines
 
@@ -99,7 +99,7 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
             f" `sentviz heads {of.name}/{BASE}` and `sentviz heads {of.name}/{CHOSEN}` measure them."
         )
     dashed = [name for name in frames if name.startswith(SETTINGS[BASE])]
-    drawn = layer_lines(frames, CLS_MEASURES, dashed=dashed, title=DATASETS[of.name], theme=theme)
+    drawn = layer_lines(frames, CLS_MEASURES, dashed=dashed, title=DATASETS[of.name])
     bands = "bands: least and largest over seeds" if min(fewest) > 1 else "bands: 95% intervals of one run's mean over texts"
     words = f"{DATASETS[of.name]}, mean over heads and test texts, {' and '.join(texts)}; dashed: baseline; {bands}"
     remarks = "".join(f" {why[0].upper()}{why[1:]}." for why in means)

@@ -163,13 +163,13 @@ def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: 
 
 
 @figure("accuracy-grid", "Accuracy by constraint and number of components", Study, "accuracy_grid:accuracy_grid", sets=_sets)
-def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
+def _grid(of: Study, *, split: str = "test") -> Figure:
     from sentviz.figures.accuracy_grid import accuracy_grid
     from sentviz.papers.ndt.tables import grid
 
     used = _runs(of)
     frame = beside(summary(of.runs, of.name, split), of.name, "accuracy", split)
-    result = accuracy_grid(grid(frame), title=f"{DATASETS[of.name]}{_rows(split)}", theme=theme)
+    result = accuracy_grid(grid(frame), title=f"{DATASETS[of.name]}{_rows(split)}")
     return sourced(result, *used, split=split)
 
 

@@ -60,7 +60,7 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
 
 
 @figure("sentiformer-parts", "SentiFormer without each of its parts", Study, "gains:gain_dots", sets=_readings)
-def _parts(of: Study, *, theme: Theme = "light") -> Figure:
+def _parts(of: Study) -> Figure:
     """Draw table II: differences from the complete model."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
@@ -80,7 +80,6 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
         title=f"Accuracy without each part on {DATASETS[of.name]}",
         base="the whole",
         each="",
-        theme=theme,
     )
     by_model = configurations(of.runs, of.name)
     return sourced(drawn, *(run for name in [chosen(by_model, "sentiformer"), *frame["preset"]] for run in by_model[name]))

@@ -55,7 +55,7 @@ def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") ->
 
 
 @figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, "gains:gain_dots", sets=_sets)
-def _gains(of: Study, *, theme: Theme = "light") -> Figure:
+def _gains(of: Study) -> Figure:
     """Draw the gains of the second phase, version by version."""
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sevenessxin.study import configurations, gains
@@ -65,7 +65,7 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
         raise InputError(f"No version is installed in both phases: `{printed_tables.train()}` trains them.")
     printed = frame[["row", "printed"]].rename(columns={"printed": "value"}).dropna().assign(encoder="7ess-Xin")
     title, order = "Accuracy with RoPE and QK-norm", list(frame["row"])
-    drawn = gain_dots(frame, printed, order=order, title=title, base="sinusoids", each="", theme=theme)
+    drawn = gain_dots(frame, printed, order=order, title=title, base="sinusoids", each="")
     by_version = configurations(of.runs)
     return sourced(drawn, *(run for version in frame["version"] for name in both([version]) for run in by_version[name]))
 
@@ -85,7 +85,7 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
 
 
 @figure("version-curves", "Training of five versions of 7ess-Xin", Study, "curves:curves", sets=_sets)
-def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs", theme: Theme = "light") -> Figure:
+def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs") -> Figure:
     """Draw figures 2 to 4: losses and validation F1 of V1, V2, V3, V5 and V6 in the second phase, the first seed of each.
 
     Args:
@@ -103,7 +103,7 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
     history = {title: run.history() for title, run in by_title.items()}
     stored = {title: run.config["best"]["step"] for title, run in by_title.items()}
     names = ("train_loss", "validation_loss", "validation_f1_positive")
-    drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step", theme=theme)
+    drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step")
     lacking = [printed_tables.title(name) for name in wanted if name not in by_version and name in AT_EPOCHS]
     caption = f"{drawn.caption} Not installed: {', '.join(lacking)}." if lacking else drawn.caption
     return sourced(replace(drawn, name="version-curves", caption=caption), *by_title.values())

@@ -1,0 +1,181 @@
+"""A picture as data: marks over tables, two axes, panels and rules. Colours, letters and pixels belong to the look it is drawn in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from sentviz.errors import InputError
+from sentviz.figures.look import Look
+from sentviz.io.lazy import go, pd
+
+Kind = Literal["points", "line", "bars", "cells"]
+Role = str | int  # the name of a colour of `Palette`, or the number of a series
+
+
+class Picture(Protocol):
+    """What a figure shows; it can be drawn in any look."""
+
+    def draw(self, look: Look) -> go.Figure:
+        """Return the plot."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """One mark for each row of a table, or one line for each series of it.
+
+    Attributes:
+        frame: the table. x, y: columns of the positions; on an axis of rows or columns the column has the keys of `Axis.rows`.
+        low, high: columns of an interval of the value: bars at points and bars, a band at lines; "" for none.
+        by: column with the series of each row, which have a colour, a symbol and an entry of the legend each; "" for one kind of marks.
+        role: colour of marks without series. symbol: of the marks; "auto" is that of the series, "" is none. dash: of lines without series.
+        size: of the symbols, relative to the usual one.
+        name: entry of the legend for all marks together, in the colour `role`; "" for that of each series, or for none.
+        hover, text: what the pointer shows, and what is written at each mark: words with columns in braces, as "{run}: {value:.1%}".
+        click: columns that a page gets when a mark is clicked.
+        level: cells have the colour of this column, on the scale `scale` from `span[0]` to `span[1]`.
+        shift: where the marks of a row are drawn, in rows below its middle; series are spread by themselves.
+        faint: drawn in the background.
+    """
+
+    kind: Kind
+    frame: pd.DataFrame
+    x: str
+    y: str
+    low: str = ""
+    high: str = ""
+    by: str = ""
+    role: Role = 0
+    symbol: str = "auto"
+    dash: str = "solid"
+    size: float = 1.0
+    name: str = ""
+    hover: str = ""
+    text: str = ""
+    click: Sequence[str] = ()
+    level: str = ""
+    scale: Literal["sequential", "signed", "judged"] = "sequential"
+    span: tuple[float, float] = (0.0, 1.0)
+    shift: float = 0.0
+    faint: bool = False
+
+
+def points(frame: pd.DataFrame, x: str, y: str, **more: Any) -> Mark:
+    """Return a symbol for each row; `more` are fields of `Mark`."""
+    return Mark("points", frame, x, y, **more)
+
+
+def line(frame: pd.DataFrame, x: str, y: str, **more: Any) -> Mark:
+    """Return a line through the rows in their order, one for each series; `symbol` "" is a line without symbols."""
+    return Mark("line", frame, x, y, **more)
+
+
+def bars(frame: pd.DataFrame, x: str, y: str, **more: Any) -> Mark:
+    """Return a bar from 0 for each row."""
+    return Mark("bars", frame, x, y, **more)
+
+
+def cells(frame: pd.DataFrame, x: str, y: str, level: str, **more: Any) -> Mark:
+    """Return a coloured cell for each row whose level is a number."""
+    return Mark("cells", frame, x, y, level=level, **more)
+
+
+def numbered(names: Iterable[str], numbers: Sequence[int]) -> dict[str, int]:
+    """Return the number of each series for `Chart.series`, in the order of their names; without numbers they are numbered as they come."""
+    names = list(names)
+    if numbers and (len(numbers) != len(names) or min(numbers) < 0):
+        raise InputError(f"`series` needs one number for each of {len(names)} runs, not {len(numbers)}.")
+    return dict(zip(names, numbers or range(len(names)), strict=True))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of numbers, or of named rows or columns.
+
+    Attributes:
+        title: its name with the unit. form: format of its numbers as Plotly has it, for example ".0%".
+        rows: key -> label (plain text, a line break is written as a newline) of each row from top to bottom, or column from left to right.
+        notes: text at the right of each row. groups: name -> keys of neighbouring rows, named at the right and divided by lines.
+        striped: every second row has a shade, so that the eye keeps to it. chosen: key of the row with an outline.
+        span: smallest and largest number; None for those of the marks. zero: the axis begins at 0. log: it is logarithmic.
+        ticks: number -> label, in place of the usual ones. step: distance of the ticks.
+        worth: key -> number; where the width has no room for all columns of a table, those of the largest numbers are drawn.
+    """
+
+    title: str = ""
+    form: str = ""
+    rows: Mapping[Any, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    groups: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    striped: bool = False
+    chosen: Any = None
+    span: tuple[float, float] | None = None
+    zero: bool = False
+    log: bool = False
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    step: float = 0.0
+    worth: Mapping[Any, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A value to compare with: a dotted line at `x` or at `y`, with a note at its end, and the area between `low` and `high`.
+
+    `rows` are the keys of the first and the last row that it crosses; by default it crosses the whole panel.
+    """
+
+    x: float | None = None
+    y: float | None = None
+    note: str = ""
+    low: float | None = None
+    high: float | None = None
+    solid: bool = False
+    rows: tuple[Any, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Several panels: `by` is the column that says in which panel a row is drawn, `titles` has the panels in their order.
+
+    Marks over tables without this column are drawn in all panels. `across`: panels side by side, where the width allows it. `alike`: all
+    panels show the same span of numbers.
+    """
+
+    by: str
+    titles: Mapping[Any, str]
+    across: int = 3
+    alike: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A picture of marks. `chart_plot.draw` decides all pixels.
+
+    Attributes:
+        title: plain text. marks: drawn in this order.
+        series: number of the colour and symbol of each series, counted from 0; by default they are numbered as they come.
+        classes: names of all classes of a model; series with these names have the colours of their sentiment.
+        dashed: series whose lines are dashed; None for a dash of its own for each series.
+        ends: series are named at the ends of their lines, with this text (words with columns in braces), and not in a legend.
+        height: height of the area inside the axes relative to the usual one, for pictures that need more.
+    """
+
+    title: str
+    marks: Sequence[Mark]
+    x: Axis = Axis()
+    y: Axis = Axis()
+    rules: Sequence[Rule] = ()
+    panels: Panels | None = None
+    series: Mapping[str, int] = field(default_factory=dict)
+    classes: Sequence[str] = ()
+    dashed: Sequence[str] | None = ()
+    ends: str = ""
+    height: float = 1.0
+
+    def draw(self, look: Look) -> go.Figure:
+        """Return the plot."""
+        from sentviz.figures.chart_plot import draw
+
+        return draw(self, look)
