@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -29,6 +29,7 @@ class Mark:
     Attributes:
         frame: the table. x, y: columns of the positions; on an axis of rows or columns the column has the keys of `Axis.rows`.
         low, high: columns of an interval of the value: bars at points and bars, a band at lines; "" for none.
+        whiskers: lines have bars at their points in place of a band.
         by: column with the series of each row, which have a colour, a symbol and an entry of the legend each; "" for one kind of marks.
         role: colour of marks without series. symbol: of the marks; "auto" is that of the series, "" is none. dash: of lines without series.
         size: of the symbols, relative to the usual one.
@@ -37,6 +38,8 @@ class Mark:
         click: columns that a page gets when a mark is clicked.
         level: cells have the colour of this column, on the scale `scale` from `span[0]` to `span[1]`.
         shift: where the marks of a row are drawn, in rows below its middle; series are spread by themselves.
+        apart: distance between the series along a horizontal axis of numbers, so that their intervals stay visible.
+        tint, lift: columns with the colour (a role) and the further shift of each row.
         faint: drawn in the background.
     """
 
@@ -59,6 +62,10 @@ class Mark:
     scale: Literal["sequential", "signed", "judged"] = "sequential"
     span: tuple[float, float] = (0.0, 1.0)
     shift: float = 0.0
+    apart: float = 0.0
+    whiskers: bool = False
+    tint: str = ""
+    lift: str = ""
     faint: bool = False
 
 
@@ -123,7 +130,8 @@ class Axis:
 class Rule:
     """A value to compare with: a dotted line at `x` or at `y`, with a note at its end, and the area between `low` and `high`.
 
-    `rows` are the keys of the first and the last row that it crosses; by default it crosses the whole panel.
+    Without `x` and `y` there is only the area, along the horizontal axis. `rows` are the keys of the first and the last row that the line
+    crosses; by default it crosses the whole panel. `panel`: the only panel that has it. `role`: its colour.
     """
 
     x: float | None = None
@@ -133,6 +141,8 @@ class Rule:
     high: float | None = None
     solid: bool = False
     rows: tuple[Any, Any] | None = None
+    panel: Any = None
+    role: Role = "muted"
 
 
 @dataclass(frozen=True)
@@ -147,6 +157,22 @@ class Panels:
     titles: Mapping[Any, str]
     across: int = 3
     alike: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A picture that a function draws, where marks and axes do not suffice.
+
+    Attributes:
+        function: of a module, so that the picture can be stored; it takes the look, whose `room` is the width if it is not 0, and `data`.
+    """
+
+    function: Callable[..., go.Figure]
+    data: Mapping[str, Any]
+
+    def draw(self, look: Look) -> go.Figure:
+        """Return the plot."""
+        return self.function(look, **self.data)
 
 
 @dataclass(frozen=True, eq=False)

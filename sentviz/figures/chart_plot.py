@@ -267,7 +267,7 @@ class _Sheet:
         place = {"own": "below"}.get(self.look.style.legend, self.look.style.legend)
         if place == "none" or not self.has_legend:
             return "none", 0, 0
-        wide = ceil(max(label_width(as_run(entry.name, LABEL), LETTERS) for entry in self.entries)) + 46
+        wide = ceil(max(label_width(as_run(entry.name, LABEL), LETTERS) for entry in self.entries)) + 56
         per_line = max(1, (self.width - 2 * EDGE) // wide)
         return place, wide, ceil(len(self.entries) / per_line)
 
@@ -304,13 +304,11 @@ class _Sheet:
             ends = "" if number == 0 else str(number + 1)
             x0, y1 = (number % self.across) * (panel + self.gap), inner - (number // self.across) * (area + between)
             domain = [x0 / across, min(1.0, (x0 + panel) / across)], [max(0.0, (y1 - area) / inner), y1 / inner]
-            layout[f"xaxis{ends}"] = self._across(panel, ends) | {"domain": domain[0], "anchor": f"y{ends}"}
+            layout[f"xaxis{ends}"] = self._across(panel) | self._reach(key) | {"domain": domain[0], "anchor": f"y{ends}"}
             layout[f"yaxis{ends}"] = self._down(number) | {"domain": domain[1], "anchor": f"x{ends}"}
             axes = {"xaxis": f"x{ends}", "yaxis": f"y{ends}"}
             for mark in self.chart.marks:
-                own = mark.frame
-                if self.chart.panels and self.chart.panels.by in own:
-                    own = own[own[self.chart.panels.by] == key]
+                own = self._own(mark, key)
                 traces += [trace | axes for trace in self._traces(replace(mark, frame=own))]
                 if mark.kind == "cells":
                     annotations += [note | {"xref": axes["xaxis"], "yref": axes["yaxis"]} for note in self._cell_texts(mark, own, panel)]
@@ -319,15 +317,32 @@ class _Sheet:
                 anchors = {"xanchor": "center", "yanchor": "bottom"}
                 annotations.append({"text": heading_text, "font": {"size": 13, "color": self.colours.muted}, **middle, **anchors})
             if self.axis_title:
-                below = {"y": 0, "yref": f"y{ends} domain", "yanchor": "top", "yshift": LINE * _lines(self.axis_title) + 2 - self.ticks}
+                apart = self.ticks - LINE * _lines(self.axis_title) - 2
+                below = {"y": 0, "yref": f"y{ends} domain", "yanchor": "top", "yshift": -apart}
+                if self.is_table:
+                    below |= {"y": 1, "yanchor": "bottom", "yshift": apart}
                 middle = {"x": 0.5, "xref": f"x{ends} domain", "xanchor": "center"}
                 annotations.append({"text": self.axis_title, "font": {"size": LETTERS, "color": self.colours.muted}, **middle, **below})
-            for rule in self.chart.rules:
+            for rule in (rule for rule in self.chart.rules if rule.panel in (None, key)):
                 self._rule(rule, ends, domain, shapes, annotations)
             self._rows(ends, number, shapes, annotations)
             annotations += self._end_names(ends, area)
         layout["annotations"], layout["shapes"] = annotations, shapes
         return go.Figure({"data": [*traces, *self._legend_traces(place)], "layout": layout})
+
+    def _own(self, mark: Mark, key: Any) -> pd.DataFrame:
+        """Return the rows of a mark that a panel shows."""
+        panels = self.chart.panels
+        return mark.frame if panels is None or panels.by not in mark.frame else mark.frame[mark.frame[panels.by] == key]
+
+    def _reach(self, key: Any) -> dict[str, Any]:
+        """Return the range of a horizontal axis whose bars have texts at their ends; else nothing."""
+        parts = [self._own(mark, key)[mark.x].astype(float) for mark in self.chart.marks if mark.kind == "bars" and mark.text]
+        if self.x.span or not self.y.rows or not any(map(len, parts)):
+            return {}
+        low, high = min(0.0, *(part.min() for part in parts if len(part))), max(0.0, *(part.max() for part in parts if len(part)))
+        room = 0.22 * (high - low)
+        return {"range": [low - room * (low < 0), high + room * (high > 0)]}
 
     def _recolour(self, layout: dict[str, Any]) -> None:
         """Put the colours and letters of the style into the layout."""
@@ -343,7 +358,7 @@ class _Sheet:
         if place == "right":
             return {"x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top"}
         flat = {"orientation": "h", "x": EDGE / self.width, "xref": "container", "xanchor": "left", "yref": "container"}
-        flat |= {"entrywidth": wide - 40, "tracegroupgap": 0}
+        flat |= {"entrywidth": wide - 46, "tracegroupgap": 0}
         if place == "above":
             return flat | {"y": 1 - (34 * bool(self.title) + 6) / height, "yanchor": "top"}
         return flat | {"y": 4 / height, "yanchor": "bottom"}
@@ -358,7 +373,7 @@ class _Sheet:
 
     # ---- axes
 
-    def _across(self, panel: float, ends: str) -> dict[str, Any]:
+    def _across(self, panel: float) -> dict[str, Any]:
         axis = self.x
         made: dict[str, Any] = {"automargin": False}
         if axis.rows:
@@ -369,7 +384,21 @@ class _Sheet:
             edge = 0.5 if self.is_table else 0.1
             made |= {"tickvals": list(range(count)), "ticktext": shown, "tickangle": self.angle, "range": [-edge, count - 1 + edge]}
             return made | ({"side": "top", "showgrid": False} if self.is_table else {})
-        return made | self._numbers(axis, max(2, min(8, int(panel // 56))))
+        made |= self._numbers(axis, max(2, min(8, int(panel // 56))))
+        return made | ({"ticktext": self._thinned(axis, panel)} if axis.ticks else {})
+
+    def _thinned(self, axis: Axis, room: float) -> list[str]:
+        """Return the labels of an axis' own ticks, with "" in place of each that would touch the one before it."""
+        scale = np.log10 if axis.log else np.asarray
+        at = scale(np.array(list(axis.ticks), dtype=float))
+        low, high = scale(np.array(axis.span)) if axis.span else (at.min(), at.max())
+        places = room * (at - low) / ((high - low) or 1.0)
+        labels, free = [], -np.inf
+        for place, label in zip(places, axis.ticks.values(), strict=True):
+            half = 0.9 * label_width(label, LETTERS) / 2
+            labels.append(as_text(label, LABEL) if place - half >= free else "")
+            free = place + half + 3 if labels[-1] else free
+        return labels
 
     def _down(self, number: int) -> dict[str, Any]:
         axis = self.y
@@ -435,10 +464,14 @@ class _Sheet:
     def _marks(self, mark: Mark, rows: pd.DataFrame, name: str | None) -> Iterator[dict[str, Any]]:
         x, y = (self._places(axis, rows[column]) for axis, column in ((self.x, mark.x), (self.y, mark.y)))
         if self.y.rows:
-            y = y + self._shift(mark, name)
+            y = y + self._shift(mark, name) + (rows[mark.lift].to_numpy(float) if mark.lift else 0.0)
+        elif mark.apart and name is not None:
+            x = x + mark.apart * (list(self.series).index(name) - (len(self.series) - 1) / 2)
         values = "x" if self.y.rows else "y"
         stroke = self._stroke(mark, name)
         colour = stroke["marker"]["color"]
+        if mark.tint:
+            stroke["marker"]["color"] = [self.look.colour(role) for role in rows[mark.tint]]
         trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": name or mark.name, "name": name or mark.name}
         if mark.hover:
             trace |= {"hovertext": _texts(mark.hover, rows), "hovertemplate": "%{hovertext}<extra></extra>"}
@@ -449,7 +482,7 @@ class _Sheet:
         low, high = (rows[column].to_numpy(float) if column else None for column in (mark.low, mark.high))
         if low is not None and high is not None and np.isfinite(low).any():
             at = x if values == "x" else y
-            if mark.kind == "line":
+            if mark.kind == "line" and not mark.whiskers:
                 known = np.isfinite(low) & np.isfinite(high)
                 yield self._band(x[known], low[known], high[known], colour, name or mark.name)
             else:
@@ -458,11 +491,13 @@ class _Sheet:
                 trace[f"error_{values}"] = ends | {"color": bar}
         unfaded = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}} if mark.click else {}
         if mark.kind == "bars":
-            shade = {"color": colour, "opacity": 0.45 if mark.faint else 1.0}
+            shade = {"color": stroke["marker"]["color"], "opacity": 0.45 if mark.faint else 1.0}
             if self.look.is_grey and mark.role in ("wrong", "minus"):
                 shade["pattern"] = {"shape": PATTERNS[1], "size": 6, "solidity": 0.2, "fillmode": "overlay"}
             if unfaded:
                 unfaded = {side: {"marker": {"opacity": shade["opacity"]}} for side in unfaded}
+            if mark.text:
+                trace |= {"text": _texts(mark.text, rows), "textposition": "outside", "cliponaxis": False, "textfont": {"size": SMALL}}
             yield trace | {"type": "bar", "orientation": "h" if self.y.rows else "v", "width": 0.55, "marker": shade, **unfaded}
             return
         if mark.text:
@@ -540,28 +575,37 @@ class _Sheet:
             return
         low, high = self.y.span or (min(end[0] for end in self.ends), max(end[0] for end in self.ends))
         places = pushed_apart([end[0] for end in self.ends], LINE * (high - low or 1.0) / area)
+        places = places - max(0.0, places[-1] - high)
         for y, (_, colour, text) in zip(places, self.ends, strict=True):
             beside = {"x": 1, "xref": f"x{ends} domain", "xanchor": "left", "xshift": 4, "y": y, "yref": f"y{ends}"}
             yield {"text": text, "font": {"size": LETTERS, "color": colour}, **beside}
 
     def _rule(self, rule: Rule, ends: str, domain: Any, shapes: list[dict[str, Any]], notes: list[dict[str, Any]]) -> None:
-        along, across = ("x", "y") if rule.x is not None else ("y", "x")
-        value = rule.x if rule.x is not None else rule.y
+        along, across = ("x", "y") if rule.y is None else ("y", "x")
+        value = rule.x if rule.y is None else rule.y
+        colour = self.look.colour(rule.role)
         keys = list(self.y.rows)
         span = (keys.index(rule.rows[0]) - 0.5, keys.index(rule.rows[1]) + 0.5) if rule.rows else (0, 1)
         side = {f"{across}ref": f"{across}{ends}" + ("" if rule.rows else " domain"), f"{across}0": span[0], f"{across}1": span[1]}
         if rule.low is not None and rule.high is not None:
             shapes.append({"type": "rect", f"{along}ref": f"{along}{ends}", f"{along}0": rule.low, f"{along}1": rule.high, **side,
-                           "fillcolor": self.colours.muted, "opacity": 0.18, "line": {"width": 0}})  # fmt: skip
-        dash = {"color": self.colours.muted, "width": 1.2 if rule.solid else 1, "dash": "solid" if rule.solid else "dot"}
-        shapes.append({"type": "line", f"{along}ref": f"{along}{ends}", f"{along}0": value, f"{along}1": value, **side, "line": dash})
+                           "fillcolor": colour, "opacity": 0.18, "line": {"width": 0}, "layer": "below"})  # fmt: skip
+        if value is not None:
+            dash = {"color": colour, "width": 1.2 if rule.solid else 1, "dash": "solid" if rule.solid else "dot"}
+            shapes.append({"type": "line", f"{along}ref": f"{along}{ends}", f"{along}0": value, f"{along}1": value, **side, "line": dash})
         if rule.note:
+            value = value if value is not None or rule.low is None or rule.high is None else (rule.low + rule.high) / 2
+            axis = self.x if along == "x" else self.y
+            value = np.log10(value) if axis.log and value else value
             at = {"x": value, "xref": f"x{ends}", "xanchor": "center", "y": domain[1][1], "yref": "paper"}
             if rule.rows:
                 at |= {"y": span[0], "yref": f"y{ends}"}
+            beside = [other.x for other in self.chart.rules if other.note and other.x is not None and other.rows is None]
+            if rule.x in beside and len(beside) > 1:
+                at["xanchor"] = "right" if rule.x == min(beside) else "left"
             if along == "y":
                 at = {"x": domain[0][1], "xref": "paper", "xanchor": "right", "y": value, "yref": f"y{ends}"}
-            font = {"size": SMALL, "color": self.colours.muted}
+            font = {"size": SMALL, "color": colour}
             notes.append({"text": as_text(rule.note, LABEL), "yanchor": "bottom", "font": font, **at})
 
     def _rows(self, ends: str, number: int, shapes: list[dict[str, Any]], notes: list[dict[str, Any]]) -> None:

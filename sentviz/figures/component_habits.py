@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, lay_out, sentence
-from sentviz.figures.panels import legend_below, legend_entry, panel_grid, row_axis
-from sentviz.figures.text import as_text
+from sentviz.figures.chart import Axis, Chart, Panels, Rule, points
+from sentviz.figures.figure import SYMBOLS, Figure, sentence
 from sentviz.io.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 
-ROW, LEFT, PANEL = 40, 104, 210  # pixels
 MIXINGS = {"unit": "adds", "nonneg": "adds", "free": "adds", "symmetric": "subtracts", "differential": "subtracts"}  # order of the rows
 
 
-def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str], theme: Theme = "light") -> Figure:
+def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str]) -> Figure:
     """Draw a panel per data set: rows are ranges of lambda, x is the number of habits that differ beyond every baseline.
 
     Marks show the number of components; green runs add their maps, purple runs subtract. Grey: what chance allows.
@@ -27,47 +24,27 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str], theme: T
     """
     if frame.empty:
         raise InputError("No installed run of the study has measured components: `sentviz specialise RUN` measures those of a run.")
-    colours = palette(theme)
     sets = [name for name in titles if name in set(frame["data"])]
-    mixings = [mixing for mixing in MIXINGS if mixing in set(frame["mixing"])]
-    names = [_label(mixing) for mixing in mixings]
-    sizes = sorted(frame["components"].unique())
-    height = ROW * len(names)
-    plot, places = panel_grid([as_text(titles[name], 28) for name in sets], len(sets), theme, apart=0.03, shared_yaxes=True)
-    tones = {"adds": colours.plus, "subtracts": colours.minus, "both": colours.muted}
-    for name, place in zip(sets, places, strict=True):
-        part = frame[frame["data"] == name]
-        for k, size in enumerate(sizes):
-            marks = part[part["components"] == size]
-            steps = marks.groupby(["mixing", "habits"]).cumcount()
-            lift = [0.28 * (k - (len(sizes) - 1) / 2) + 0.12 * step for step in steps]
-            plot.add_scatter(
-                x=marks["habits"],
-                y=[mixings.index(mixing) + up for mixing, up in zip(marks["mixing"], lift, strict=True)],
-                mode="markers",
-                marker={"size": 10, "symbol": SYMBOLS[k], "color": [tones[kind] for kind in marks["kind"]]},
-                showlegend=False,
-                customdata=marks[["run", "habits", "of"]].to_numpy(),
-                hovertemplate="%{customdata[0]}: %{customdata[1]} of %{customdata[2]} habits<extra></extra>",
-                **place,
-            )
-        # Plotly leaves a rectangle out of a panel that is still empty.
-        plot.add_vrect(x0=-0.6, x1=int(part["needed"].max()) - 0.5, fillcolor=colours.grid, line_width=0, layer="below", **place)
-    for kind, words in {"adds": "adds its maps", "subtracts": "subtracts maps", "both": "λ of both signs"}.items():
-        if kind in set(frame["kind"]):
-            legend_entry(plot, words, "markers", marker={"size": 10, "symbol": "circle", "color": tones[kind]})
-    for k, size in enumerate(sizes):
-        legend_entry(plot, f"C = {size}", "markers", marker={"size": 10, "symbol": SYMBOLS[k], "color": colours.muted})
-    legend_entry(plot, "what chance allows", "markers", marker={"size": 12, "symbol": "square", "color": colours.grid})
+    rows = {mixing: _label(mixing) for mixing in MIXINGS if mixing in set(frame["mixing"])}
+    sizes, tones = sorted(frame["components"].unique()), {"adds": "plus", "subtracts": "minus", "both": "muted"}
+    steps = frame.groupby(["data", "components", "mixing", "habits"]).cumcount()
+    place = frame["components"].map({size: k for k, size in enumerate(sizes)})
+    drawn = frame.assign(tint=frame["kind"].map(tones), lift=0.28 * (place - (len(sizes) - 1) / 2) + 0.12 * steps)
+    words = {"adds": "adds its maps", "subtracts": "subtracts maps", "both": "λ of both signs"}
+    marks = [
+        *(points(drawn.iloc[:0], "habits", "mixing", role=tones[kind], name=name)
+          for kind, name in words.items() if kind in set(frame["kind"])),
+        *(points(drawn[drawn["components"] == size], "habits", "mixing", role="muted", tint="tint", lift="lift", symbol=SYMBOLS[k],
+                 name=f"C = {size}", hover="{run}: {habits} of {of} habits") for k, size in enumerate(sizes)),
+    ]  # fmt: skip
     most = int(frame["of"].max())
-    width = LEFT + PANEL * max(len(sets), 3) + 24
-    margin = (LEFT, 72, 24, 84)
+    chance = [Rule(low=-0.6, high=int(part["needed"].max()) - 0.5, panel=name, note="chance") for name, part in frame.groupby("data")]
+    ticks = {float(n): str(n) for n in range(0, most + 1, 3)}
+    panels = Panels("data", {name: titles[name] for name in sets}, len(sets))
+    across = Axis(f"habits of {most}", span=(-0.6, most + 0.6), ticks=ticks)
     title = "Habits in which the components differ beyond every baseline"
-    lay_out(plot, theme, title, (width, height + 72 + 84), margin, legend=legend_below(-48 / height))
-    plot.update_yaxes(row_axis(names, 0.5, 0.5))
-    plot.update_xaxes(range=[-0.6, most + 0.6], tickvals=list(range(0, most + 1, 3)), title_text=f"habits of {most}", title_standoff=2,
-                      automargin=False)  # fmt: skip
-    return Figure("component-habits", plot, frame.reset_index(drop=True), _caption(frame, sets, titles))
+    chart = Chart(title, marks, across, Axis(rows=rows), rules=chance, panels=panels)
+    return Figure("component-habits", chart, frame.reset_index(drop=True), _caption(frame, sets, titles))
 
 
 def _label(mixing: str) -> str:

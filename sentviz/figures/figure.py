@@ -113,7 +113,7 @@ def base_layout(
         "width": width,
         "height": height,
         "margin": {"l": left, "t": top, "r": right, "b": bottom, "autoexpand": True},
-        "separators": ".",
+        "separators": ".,",
     }
     for name, value in more.items():
         *path, last = name.split("_") if name.partition("_")[0] in base else [name]

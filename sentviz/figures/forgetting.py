@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
-from sentviz.figures.text import as_text
-from sentviz.io.lazy import go, pd
+from sentviz.figures.chart import Axis, Chart, cells
+from sentviz.figures.figure import Figure, file_safe, sentence
+from sentviz.figures.text import shortened
+from sentviz.io.lazy import pd
 
 
 def forgetting(
@@ -23,7 +23,6 @@ def forgetting(
     *,
     most: int = 40,
     about: str = "",
-    theme: Theme = "light",
 ) -> Figure:
     """Draw one row per text and one column per epoch: teal if the prediction was right. Texts that were forgotten most often come first.
 
@@ -39,37 +38,7 @@ def forgetting(
         raise InputError("Forgetting needs a prediction for each row and epoch, and at least one row to draw.")
     order = np.lexsort((table.sum(axis=0), -often))
     changed = [i for i in order if 0 < table[:, i].sum() < len(epochs)]
-    drawn, colours = (changed or list(order))[:most], palette(theme)
-    plot = new_plot(
-        theme,
-        "Learned, forgotten and learned again",
-        (max(420, 200 + 64 * len(epochs)), 110 + 17 * len(drawn)),
-        (120, 84, 24, 16),
-        go.Heatmap(
-            z=table[:, drawn].T.astype(float),
-            colorscale=[[0, colours.judged[2]], [1, colours.judged[-3]]],
-            zmin=0,
-            zmax=1,
-            showscale=False,
-            xgap=2,
-            ygap=1,
-            customdata=[
-                [f"{as_text(ids[i], 40)}, {kinds[i]}: {'right' if is_right else 'wrong'}" for is_right in table[:, i]] for i in drawn
-            ],
-            hovertemplate="%{customdata} after epoch %{x}<extra></extra>",
-            x=[str(epoch) for epoch in epochs],
-            y=list(range(len(drawn))),
-        ),
-    )
-    plot.update_xaxes(type="category", side="top", title_text="epoch", title_standoff=6, showgrid=False, automargin=False)
-    plot.update_yaxes(
-        tickvals=list(range(len(drawn))),
-        ticktext=[as_text(ids[i], 16) for i in drawn],
-        tickfont_size=10,
-        autorange="reversed",
-        showgrid=False,
-        automargin=False,
-    )
+    drawn = (changed or list(order))[:most]
     n = len(epochs)
     frame = pd.DataFrame(
         {
@@ -80,6 +49,13 @@ def forgetting(
             "right": table.T.ravel(),
         }
     )
+    columns, rows = {str(epoch): str(epoch) for epoch in epochs}, {ids[i]: shortened(ids[i], 16) for i in drawn}
+    words = np.where(frame["right"], "right", "wrong")
+    tall = frame.assign(column=frame["epoch"].astype(str), answer=words, level=frame["right"] / 3 + 1 / 3)
+    shades = tall[tall["id"].isin(rows)]
+    hover = "{id}, {kind}: {answer} after epoch {epoch}"
+    marks = [cells(shades, "column", "id", "level", scale="judged", hover=hover)]
+    chart = Chart("Learned, forgotten and learned again", marks, Axis("epoch", rows=columns), Axis(rows=rows))
     tally = ", ".join(f"{kind} {list(kinds).count(kind):,}" for kind in dict.fromkeys(sorted(kinds)))
     caption = sentence(
         [
@@ -91,4 +67,4 @@ def forgetting(
         ]
     )
     printed = frame.groupby(["kind", "epoch"], sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
-    return Figure(file_safe("epochs", "rows"), plot, frame, caption, printed=printed)
+    return Figure(file_safe("epochs", "rows"), chart, frame, caption, printed=printed)

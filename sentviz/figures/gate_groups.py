@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.figures.cells import number_cells
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
-from sentviz.figures.panels import legend_below, with_interval
-from sentviz.figures.text import as_text, text_columns
-from sentviz.io.lazy import go, pd
+from sentviz.figures.chart import Axis, Chart, cells, line, numbered
+from sentviz.figures.figure import Figure, file_safe, run_prefix, sentence
+from sentviz.io.lazy import pd
 
 KINDS = {"tag": "part of speech", "class": "class of words", "word": "frequent word"}
 TAGS = {
@@ -33,10 +30,11 @@ TAGS = {
     "VERB": "verbs",
     "X": "other",
 }
+_SHUFFLED = "shuffled {shuffled_low:.3f} to {shuffled_high:.3f}<br>{tokens:,} tokens"
 _APART = 0.06  # distance of the marks of two classes, in layers
 
 
-def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> Figure:
+def gate_lines(frame: pd.DataFrame, *, run: str = "") -> Figure:
     """Draw the mean gate by layer, one line with intervals for each class of words.
 
     Args:
@@ -49,37 +47,18 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
     classes = [name for name in dict.fromkeys(drawn["name"]) if (drawn.loc[drawn["name"] == name, "kind"] == "class").all()]
     if not classes:
         raise InputError("No class of words was measured.")
-    colours, layers = palette(theme), sorted(drawn["layer"].unique())
-    plot = go.Figure()
-    whole = drawn[drawn["kind"] == "all"].sort_values("layer")
-    plot.add_scatter(
-        x=whole["layer"] + 1,
-        y=whole["value"],
-        mode="lines",
-        name="all tokens",
-        line={"color": colours.muted, "width": 2, "dash": "dot"},
-        hovertemplate="all tokens, layer %{x}: %{y:.3f}<extra></extra>",
-    )
-    for k, name in enumerate(classes):
-        part = drawn[drawn["name"] == name].sort_values("layer")
-        values = part[["value", "low", "high"]].to_numpy(float)
-        colour, shift = colours.line(k), (k - (len(classes) - 1) / 2) * _APART
-        plot.add_scatter(
-            x=part["layer"] + 1 + shift,
-            **with_interval("y", values, colour),
-            mode="lines+markers",
-            name=as_text(name),
-            line={"color": colour, "width": 1.5},
-            marker={"size": 8, "symbol": SYMBOLS[k % len(SYMBOLS)]},
-            customdata=part[["layer", "low", "high", "shuffled_low", "shuffled_high", "tokens"]].assign(layer=part["layer"] + 1),
-            hovertemplate=f"{as_text(name)}, layer %{{customdata[0]}}<br>%{{y:.3f}} [%{{customdata[1]:.3f}}, %{{customdata[2]:.3f}}]"
-            "<br>shuffled %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} tokens<extra></extra>",
-        )
-    lay_out(plot, theme, "Mean gate by class of words", (640, 420), (56, 48, 20, 118), legend=legend_below(-0.2))
-    plot.update_xaxes(
-        tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, range=[0.7, len(layers) + 0.3], automargin=False
-    )
-    plot.update_yaxes(range=[0, 1], dtick=0.2, title_text="gate: 0 shut, 1 open", title_standoff=6, automargin=False)
+    layers = sorted(drawn["layer"].unique())
+    counted = drawn.assign(place=drawn["layer"].astype(int) + 1).sort_values("layer", kind="stable")
+    hover = "{name}, layer {place}<br>{value:.3f} [{low:.3f}, {high:.3f}]<br>" + _SHUFFLED
+    whole: Any = {"role": "muted", "symbol": "", "dash": "dot", "name": "all tokens", "hover": "all tokens, layer {place}: {value:.3f}"}
+    by_class: Any = {"by": "name", "low": "low", "high": "high", "whiskers": True, "apart": _APART, "hover": hover}
+    marks = [
+        line(counted[counted["kind"] == "all"], "place", "value", **whole),
+        line(counted[counted["name"].isin(classes)], "place", "value", **by_class),
+    ]
+    across = Axis("layer", span=(0.7, len(layers) + 0.3), ticks={float(layer) + 1: str(layer + 1) for layer in layers})
+    down = Axis("gate: 0 shut, 1 open", span=(0, 1), step=0.2)
+    chart = Chart("Mean gate by class of words", marks, across, down, series=numbered(classes, ()), height=1.2)
     caption = sentence(
         [
             f"{run_prefix(run)}mean gate over the tokens of each class, {_texts(frame)}; bars are 95% intervals over texts.",
@@ -87,11 +66,11 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
             f"Lexicon of positive and negative words: {frame['lexicon'].iloc[0]}.",
         ]
     )
-    return Figure(file_safe("gate-lines", run), plot, drawn, caption)
+    return Figure(file_safe("gate-lines", run), chart, drawn, caption)
 
 
 def gate_grid(
-    frame: pd.DataFrame, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, run: str = "", theme: Theme = "light"
+    frame: pd.DataFrame, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, run: str = ""
 ) -> Figure:
     """Draw the mean gate of each group in each layer as cells, the group with the lowest gates first; the pointer shows intervals.
 
@@ -113,21 +92,13 @@ def gate_grid(
     if len(table) > most > 1:
         table = pd.concat([table.head(most // 2), table.tail(most - most // 2)])
     drawn = rows[rows["name"].isin(table.index)].reset_index(drop=True)
-    by = drawn.set_index(["name", "layer"])
-    hover = [[_hover(by.loc[(name, layer)]) for layer in table.columns] for name in table.index]
-    names = [as_text(f"{TAGS.get(name, '')} {name}".strip() if kind == "tag" else name, 24) for name in table.index]
+    names = {name: f"{TAGS.get(name, '')} {name}".strip() if kind == "tag" else name for name in table.index}
     half = len(table) < rows["name"].nunique()
-    plot = number_cells(
-        table.to_numpy(float),
-        names,
-        ["mean" if layer < 0 else str(layer + 1) for layer in table.columns.astype(int)],
-        title=f"Mean gate by {KINDS[kind]} and layer",
-        top=1.0,
-        left=24 + 7 * max(map(text_columns, names)),
-        row=24,
-        hover=hover,
-        theme=theme,
-    )
+    columns = {int(layer): "mean" if layer < 0 else str(layer + 1) for layer in table.columns.astype(int)}
+    ends = {side: ["?" if np.isnan(value) else f"{value:.3f}" for value in drawn[side]] for side in ("low", "high")}
+    hover = "{name}<br>{value:.3f} [{low}, {high}]<br>" + _SHUFFLED + " in {n:,} texts"
+    shades = cells(drawn.assign(**ends), "layer", "name", "value", text="{value:.2f}", hover=hover)
+    chart = Chart(f"Mean gate by {KINDS[kind]} and layer", [shades], Axis(rows=columns), Axis(rows=names))
     caption = sentence(
         [
             f"{run_prefix(run)}mean gate of each group, 0 = shut, 1 = open, {_texts(frame)}. The column mean is over layers; rows are"
@@ -140,13 +111,7 @@ def gate_grid(
             "Point at a cell for its interval; the table has all intervals.",
         ]
     )
-    return Figure(file_safe("gate-grid", kind, run), plot, drawn, caption)
-
-
-def _hover(cell: pd.Series) -> str:
-    low, high = ("?" if np.isnan(cell[side]) else f"{cell[side]:.3f}" for side in ("low", "high"))
-    shuffled = f"shuffled {cell['shuffled_low']:.3f} to {cell['shuffled_high']:.3f}"
-    return f"{cell['value']:.3f} [{low}, {high}]<br>{shuffled}<br>{cell['tokens']:,} tokens in {cell['n']:,} texts"
+    return Figure(file_safe("gate-grid", kind, run), chart, drawn, caption)
 
 
 def _texts(frame: pd.DataFrame) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
-from sentviz.figures.panels import legend_below, reported_marker, with_interval
-from sentviz.figures.text import as_text
+from sentviz.figures.chart import Axis, Chart, line, points
+from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.io.lazy import pd
 
 
 def learning_curve(
-    frame: pd.DataFrame, titles: Mapping[str, str], *, title: str, unit: str = "rows", note: str = "", theme: Theme = "light"
+    frame: pd.DataFrame, titles: Mapping[str, str], *, title: str, unit: str = "rows", note: str = ""
 ) -> Figure:
     """Draw measured values as dots with 95 % intervals joined by lines, reported values as open diamonds; the number of rows is on a
     logarithmic axis.
@@ -28,37 +26,23 @@ def learning_curve(
     measured = frame.dropna(subset="value")
     if measured.empty:
         raise InputError("No point of this learning curve has been measured.")
-    colours = palette(theme)
-    plot = new_plot(theme, title, (620, 380), (64, 44, 24, 96), legend=legend_below(-0.2))
-    for i, (preset, name) in enumerate(titles.items()):
-        colour = colours.line(i)
+    marks = []
+    for place, (preset, name) in enumerate(titles.items()):
         own = measured[measured["preset"] == preset].sort_values("rows")
-        if len(own):
-            values = own[["value", "low", "high"]].to_numpy(float)
-            plot.add_scatter(
-                x=own["rows"],
-                **with_interval("y", values, colour),
-                mode="lines+markers",
-                name=as_text(name, 30),
-                line={"color": colour, "width": 2},
-                marker={"size": 8, "color": colour, "symbol": ("circle", "square", "triangle-up")[i % 3]},
-                customdata=values[:, 1:],
-                hovertemplate=f"%{{x:,}} {unit}: %{{y:.2%}} [%{{customdata[0]:.2%}}, %{{customdata[1]:.2%}}]<extra></extra>",
-            )
         reported = frame[(frame["preset"] == preset)].dropna(subset="printed")
-        if len(reported):
-            plot.add_scatter(
-                x=reported["rows"],
-                y=reported["printed"],
-                mode="markers",
-                name=f"{as_text(name, 30)}, reported",
-                marker=reported_marker(colour),
-                hovertemplate=f"reported, %{{x:,}} {unit}: %{{y:.2%}}<extra></extra>",
+        hover = f"{{rows:,}} {unit}: {{value:.2%}} [{{low:.2%}}, {{high:.2%}}]"
+        if len(own):
+            shape = ("circle", "square", "triangle-up")[place % 3]
+            marks.append(
+                line(own, "rows", "value", low="low", high="high", whiskers=True, role=place, symbol=shape, name=name, hover=hover)
             )
+        if len(reported):
+            hover = f"reported, {{rows:,}} {unit}: {{printed:.2%}}"
+            marks.append(points(reported, "rows", "printed", role=place, symbol="diamond-open", name=f"{name}, reported", hover=hover))
     ticks = sorted({int(rows) for rows in frame["rows"]})
     labelled = [tick for i, tick in enumerate(ticks) if not i or tick > 1.6 * ticks[i - 1] or tick == ticks[-1]]
-    plot.update_xaxes(type="log", title_text=unit, tickvals=labelled, ticktext=[f"{tick:,}" for tick in labelled], title_standoff=4)
-    plot.update_yaxes(tickformat=".0%")
+    axes = {"x": Axis(unit, log=True, ticks={float(tick): f"{tick:,}" for tick in labelled}), "y": Axis(form=".0%")}
+    chart = Chart(title, marks, **axes)
     seeds = measured["seeds"].astype(int)
     diamonds = "; open diamonds are reported" if frame["printed"].notna().any() else ""
     caption = sentence(
@@ -69,4 +53,4 @@ def learning_curve(
         ]
     )
     table = frame.assign(model=frame["preset"].map(dict(titles))).reset_index(drop=True)
-    return Figure(file_safe(title), plot, table, caption)
+    return Figure(file_safe(title), chart, table, caption)

@@ -110,7 +110,7 @@ def _heads(of: Epochs, *, measure: str = "entropy", theme: Theme = "light") -> F
 
 
 @figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, "forgetting:forgetting", MEASURED)
-def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
+def _rows(of: Epochs, *, most: int = 40) -> Figure:
     from sentviz.figures.forgetting import forgetting
 
     seen = of.series
@@ -118,4 +118,4 @@ def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
     ever = int((row_events.forgotten > 0).sum())
     low, high = (float(side) for side in wilson(ever, n))
     about = f"Forgotten at least once: {ever / n:.1%} [{low:.1%}, {high:.1%}]. Changes between two epochs are not visible."
-    return forgetting(seen.epochs, seen.first.ids, seen.right, row_events.kinds, row_events.forgotten, most=most, about=about, theme=theme)
+    return forgetting(seen.epochs, seen.first.ids, seen.right, row_events.kinds, row_events.forgotten, most=most, about=about)

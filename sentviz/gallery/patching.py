@@ -120,7 +120,7 @@ def _patch(
 
 
 @figure("attribution-direct", "The log-odds as a sum over the parts of the model", Sentence, "contributions:contribution_bars", REPLACES)
-def _attribution_direct(of: Sentence, *, by: str = "part", theme: Theme = "light", selected: Any = ()) -> Figure:
+def _attribution_direct(of: Sentence, *, by: str = "part", selected: Any = ()) -> Figure:
     """Draw the parts as bars beside the logit lens, or the contributions by token or by head."""
     from sentviz.figures.contributions import contribution_bars
     from sentviz.figures.patching import signed_map
@@ -139,7 +139,7 @@ def _attribution_direct(of: Sentence, *, by: str = "part", theme: Theme = "light
         rows += [name for name, _ in rest]
         values += [value for _, value in rest]
         ends = [*lens, *[np.nan] * len(rest)]
-        return contribution_bars(rows, values, ends, label=sums.label, against=sums.against, about=sums.complete, theme=theme)
+        return contribution_bars(rows, values, ends, label=sums.label, against=sums.against, about=sums.complete)
     about = (
         f"Log-odds of {sums.label} over {sums.against}: what each part adds directly, with the factors of all norms frozen. {sums.complete}"
     )
@@ -167,7 +167,6 @@ def _attribution_direct(of: Sentence, *, by: str = "part", theme: Theme = "light
         first_row=int(by == "head"),
         kind=by,
         chosen=selected or (),
-        theme=theme,
     )
 
 

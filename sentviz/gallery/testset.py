@@ -46,11 +46,11 @@ def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
 
 
 @figure("comparison", "Two to six models on the same rows", Answers, "comparison:comparison_dots")
-def _comparison(of: Answers, *, together: bool = True, theme: Theme = "light") -> Figure:
+def _comparison(of: Answers, *, together: bool = True) -> Figure:
     from sentviz.figures.comparison import comparison_dots
 
     result = compare_rows(of.rows, together=together)
-    return comparison_dots(result.table, result.trainings(), headline=result.headline, method=result.method, theme=theme)
+    return comparison_dots(result.table, result.trainings(), headline=result.headline, method=result.method)
 
 
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
@@ -128,12 +128,12 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 
 @figure("label-errors", "Labels that look wrong", Answers, "label_errors:label_errors")
-def _label_errors(of: Answers, *, theme: Theme = "light") -> Figure:
+def _label_errors(of: Answers) -> Figure:
     from sentviz.figures.label_errors import label_errors
 
     rows = of.first
     judged = rows if "suspect" in rows.frame else lib.label_errors(rows)
-    return label_errors(lib.suspected_pairs(judged), rows.classes, name=rows.source.name, theme=theme)
+    return label_errors(lib.suspected_pairs(judged), rows.classes, name=rows.source.name)
 
 
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)

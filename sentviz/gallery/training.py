@@ -94,7 +94,7 @@ def scalar_axis(sources: Sequence[Run]) -> ScalarAxis:
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")
 def _curves(
-    of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, series: Sequence[int] = (), theme: Theme = "light"
+    of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, series: Sequence[int] = ()
 ) -> Figure:
     from sentviz.figures.curves import curves
 
@@ -135,17 +135,17 @@ def _head_grid(of: Runs, *, measure: str = "entropy") -> Figure:
 
 
 @figure("gate-lines", "The mean gate by class of words and layer", Runs, "gate_groups:gate_lines", GATE, GATES)
-def _gate_lines(of: Runs, *, theme: Theme = "light") -> Figure:
+def _gate_lines(of: Runs) -> Figure:
     from sentviz.figures.gate_groups import gate_lines
 
-    return gate_lines(of.run.frame("gates.parquet"), run=of.run.name, theme=theme)
+    return gate_lines(of.run.frame("gates.parquet"), run=of.run.name)
 
 
 @figure("gate-grid", "The mean gate by part of speech or word", Runs, "gate_groups:gate_grid", GATE, GATES)
-def _gate_grid(of: Runs, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, theme: Theme = "light") -> Figure:
+def _gate_grid(of: Runs, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24) -> Figure:
     from sentviz.figures.gate_groups import gate_grid
 
-    return gate_grid(of.run.frame("gates.parquet"), kind=kind, most=most, run=of.run.name, theme=theme)
+    return gate_grid(of.run.frame("gates.parquet"), kind=kind, most=most, run=of.run.name)
 
 
 @figure("component-words", "What components attend to, by class of words", Runs, "specialise:word_shares", SEVERAL, COMPONENTS)

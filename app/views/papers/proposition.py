@@ -60,7 +60,7 @@ def show(runs: Sequence[Run], _: str) -> None:
     left, right = halves("separation", 1.6, 1.0)
     with left:
         show_drawn(
-            lambda theme: learned_by(accuracy_by_length(separation.accuracy, trained=setting.longest, theme=theme), setting),
+            lambda theme: learned_by(accuracy_by_length(separation.accuracy, trained=setting.longest), setting),
             "separation",
             code=lines,
         )

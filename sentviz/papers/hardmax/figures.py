@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "measured_vs_printed:measured_beside_printed")
-def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
+def _hardmax_accuracy(of: Study) -> Figure:
     """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code."""
     from sentviz.figures.measured_vs_printed import measured_beside_printed
 
@@ -29,12 +29,12 @@ def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     if not every_run:
         raise InputError("There is no hardmax run: `sentviz train imdb --model hardmax-d2` trains one.")
     title, reference = "Test accuracy by dimension", "the public code's best"
-    drawn = measured_beside_printed(beside(of.runs), points(of.runs), title=title, percent=True, reference=reference, theme=theme)
+    drawn = measured_beside_printed(beside(of.runs), points(of.runs), title=title, percent=True, reference=reference)
     return sourced(drawn, *every_run)
 
 
 @figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study, "nearness:nearness_curve")
-def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figure:
+def _hardmax_nearness(of: Study, *, d: int = 2) -> Figure:
     """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension."""
     from sentviz.figures.nearness import nearness_curve
 
@@ -43,7 +43,7 @@ def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figur
     if run is None:
         raise InputError(f"No run of d = {d} has a measured nearness: `{study.NEARNESS.command}` measures it.")
     rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"])
-    drawn = nearness_curve(rows, near=NEAR, wanted=WANTED, layers=run.capabilities.layers, theme=theme)
+    drawn = nearness_curve(rows, near=NEAR, wanted=WANTED, layers=run.capabilities.layers)
     return sourced(drawn, run)
 
 

@@ -151,14 +151,14 @@ def _rows(split: str) -> str:
 
 
 @figure("accuracy-beside-print", "Measured and reported values", Study, "measured_vs_printed:measured_beside_printed", sets=_sets)
-def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
+def _beside(of: Study, *, metric: str = "accuracy", split: str = "test") -> Figure:
     from sentviz.figures.measured_vs_printed import measured_beside_printed
 
     used, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
     single, (first, _, how) = points(of.runs, of.name, metric, split), metric.partition("_")
     named = ", ".join(filter(None, ({"auc": "AUC", "f1": "F1"}.get(first, first.capitalize()), how)))
-    result = measured_beside_printed(frame, single, title=f"{named} on {title}{_rows(split)}", percent=metric == "accuracy", theme=theme)
+    result = measured_beside_printed(frame, single, title=f"{named} on {title}{_rows(split)}", percent=metric == "accuracy")
     return sourced(result, *used, split=split)
 
 
@@ -203,12 +203,12 @@ def _cost(of: Study, *, theme: Theme = "light") -> Figure:
 
 
 @figure("component-habits", "Habits in which the components of each run differ", Study, "component_habits:component_habits")
-def _component_habits(of: Study, *, theme: Theme = "light") -> Figure:
+def _component_habits(of: Study) -> Figure:
     from sentviz.figures.component_habits import component_habits
     from sentviz.papers.ndt.specialisation import habits
 
     frame, by_name = habits(of.runs), {run.name: run for run in of.runs}
-    return sourced(component_habits(frame, titles=DATASETS, theme=theme), *(by_name[name] for name in frame["run"]))
+    return sourced(component_habits(frame, titles=DATASETS), *(by_name[name] for name in frame["run"]))
 
 
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")

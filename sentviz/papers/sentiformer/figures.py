@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sentviz import gallery
 from sentviz.data.demo import FAILURES, labels_for
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
 from sentviz.papers.sentiformer import measured
@@ -42,7 +41,7 @@ def _readings() -> Sequence[str]:
     "measured_vs_printed:measured_beside_printed",
     sets=_sets,
 )
-def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
+def _accuracy(of: Study) -> Figure:
     """Draw table I on a data set: dots next to the printed diamonds."""
     from sentviz.figures.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sentiformer import tables
@@ -55,7 +54,7 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     single["model"] = single["model"].map(MODELS)
     title = f"Accuracy on {DATASETS[of.name]}"
     rows = tables.main(beside(of.runs, of.name), of.name).dropna(subset=["printed", "value"], how="all")
-    drawn = measured_beside_printed(rows, single, title=title, percent=True, theme=theme)
+    drawn = measured_beside_printed(rows, single, title=title, percent=True)
     return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
 
 
@@ -87,13 +86,13 @@ def _parts(of: Study) -> Figure:
 
 @figure("separation", "Proposition 2: which models can use the first word", Study, "separation:accuracy_by_length")
 def _separation(
-    of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3, theme: Theme = "light"
+    of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3
 ) -> Figure:
     from sentviz.figures.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate
 
     separation = separate(Setting(positions, longest, seed, rows, epochs))  # type: ignore[arg-type]
-    return learned_by(accuracy_by_length(separation.accuracy, trained=longest, theme=theme), separation.setting)
+    return learned_by(accuracy_by_length(separation.accuracy, trained=longest), separation.setting)
 
 
 def learned_by(figure: Figure, setting: Any) -> Figure:
@@ -103,7 +102,7 @@ def learned_by(figure: Figure, setting: Any) -> Figure:
 
 
 @figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")
-def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> Figure:
+def _time_by_length(of: Study, *, threads: int = 1) -> Figure:
     """Draw the stored time of one text by its length, with full and with sparse attention."""
     from sentviz.figures.crossing import crossing_curves
     from sentviz.papers.sentiformer import throughput
@@ -112,11 +111,11 @@ def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> F
     crossings = {
         str(part): throughput.crossing(rows["tokens"].to_numpy(), rows["times"].to_numpy()) for part, rows in frame.groupby("of", sort=True)
     }
-    return crossing_curves(frame, crossings, about=about, theme=theme)
+    return crossing_curves(frame, crossings, about=about)
 
 
 @figure("sentiformer-smaller", "SentiFormer quantised and pruned", Study, "learning:learning_curve")
-def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
+def _smaller(of: Study) -> Figure:
     """Draw accuracy on SST-5 by the size of the weights, quantised and pruned without further training."""
     from sentviz.figures.learning import learning_curve
 
@@ -126,19 +125,19 @@ def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
         " size of a pruned model leaves out zeros, and the room for the places of the other weights."
     )
     titles = {"quantised": "quantised", "pruned": "pruned"}
-    drawn = learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note, theme=theme)
+    drawn = learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note)
     return _measured_on(drawn, measured.COMPRESSED)
 
 
 @figure("sentiformer-rows", "SentiFormer on fewer training rows", Study, "learning:learning_curve")
-def _by_rows(of: Study, *, theme: Theme = "light") -> Figure:
+def _by_rows(of: Study) -> Figure:
     """Draw accuracy on SST-5 as two classes by the number of training rows, with equal updates."""
     from sentviz.figures.learning import learning_curve
 
     frame = measured.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
     note = "All points have the updates of one epoch of all rows."
     titles, title = {"sentiformer": "SentiFormer"}, "Accuracy on SST-5 as two classes by training rows"
-    return _measured_on(learning_curve(frame, titles, title=title, note=note, theme=theme), measured.ROWS)
+    return _measured_on(learning_curve(frame, titles, title=title, note=note), measured.ROWS)
 
 
 def _measured_on(figure: Figure, stored: Stored) -> Figure:

@@ -36,7 +36,7 @@ def _sets() -> Sequence[str]:
     "measured_vs_printed:measured_beside_printed",
     sets=_sets,
 )
-def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") -> Figure:
+def _versions(of: Study, *, metric: str = "accuracy") -> Figure:
     """Draw a metric of every version and phase: dots next to the printed diamonds."""
     from sentviz.figures.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sevenessxin.study import beside, configurations
@@ -50,7 +50,7 @@ def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") ->
     single = points(by_version, metric)
     single["model"] = single["model"].map(printed_tables.title)
     title = f"{titles[metric][0].upper()}{titles[metric][1:]} on Sentiment140"
-    drawn = measured_beside_printed(beside(of.runs, metric), single, title=title, percent=True, theme=theme)
+    drawn = measured_beside_printed(beside(of.runs, metric), single, title=title, percent=True)
     return sourced(drawn, *(run for seeds in by_version.values() for run in seeds))
 
 
@@ -71,7 +71,7 @@ def _gains(of: Study) -> Figure:
 
 
 @figure("learning-curve", "Accuracy by number of training tweets", Study, "learning:learning_curve", sets=_sets)
-def _curve(of: Study, *, theme: Theme = "light") -> Figure:
+def _curve(of: Study) -> Figure:
     """Draw the accuracy of V1 by the number of tweets."""
     from sentviz.figures.learning import learning_curve
 
@@ -80,7 +80,7 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
         raise InputError(f"No run of the learning curve is installed: `{printed_tables.train('sevenessxin-curve')}` trains them.")
     titles = {name: printed_tables.title(name) for name in both(VERSIONS[:1])}
     note = "All our points have the same number of updates. The reported V5 (80,000 tweets) and V1 (1,280,000) have more updates."
-    drawn = learning_curve(frame, titles, title="Accuracy by number of training tweets", unit="tweets", note=note, theme=theme)
+    drawn = learning_curve(frame, titles, title="Accuracy by number of training tweets", unit="tweets", note=note)
     return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
 
 

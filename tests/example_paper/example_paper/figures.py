@@ -9,12 +9,11 @@ from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study, sourced
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 
 @figure("example-accuracy", "Accuracies of the example", Study, "measured_vs_printed:measured_beside_printed")
-def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
+def _accuracy(of: Study) -> Figure:
     """Draw the accuracies of both models, measured and printed.
 
     Raises:
@@ -28,5 +27,5 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     if not by_model:
         raise InputError(f"There is no run of Example: {TRAIN}")
     single = points(by_model, "accuracy")
-    drawn = measured_beside_printed(accuracies(of.runs), single, title="Accuracy of the example", percent=True, theme=theme)
+    drawn = measured_beside_printed(accuracies(of.runs), single, title="Accuracy of the example", percent=True)
     return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
