@@ -36,9 +36,11 @@ class Mark:
         name: entry of the legend for all marks together, in the colour `role`; "" for that of each series, or for none.
         hover, text: what the pointer shows, and what is written at each mark: words with columns in braces, as "{run}: {value:.1%}".
         click: columns that a page gets when a mark is clicked.
-        level: cells have the colour of this column, on the scale `scale` from `span[0]` to `span[1]`.
+        level: cells and bars have the colour of this column, on the scale `scale` from `span[0]` to `span[1]`.
         shift: where the marks of a row are drawn, in rows below its middle; series are spread by themselves.
         apart: distance between the series along a horizontal axis of numbers, so that their intervals stay visible.
+        dashes: column that splits a series into lines with a dash each, which the legend names; for example a run.
+        stepped: a line goes across and then up, as the curve of a threshold does. wide: column with the widths of vertical bars.
         tint, lift: columns with the colour (a role) and the further shift of each row.
         faint: drawn in the background.
     """
@@ -59,11 +61,14 @@ class Mark:
     text: str = ""
     click: Sequence[str] = ()
     level: str = ""
-    scale: Literal["sequential", "signed", "judged"] = "sequential"
+    scale: Literal["sequential", "signed", "judged", "classes"] = "sequential"
     span: tuple[float, float] = (0.0, 1.0)
     shift: float = 0.0
     apart: float = 0.0
     whiskers: bool = False
+    dashes: str = ""
+    stepped: bool = False
+    wide: str = ""
     tint: str = ""
     lift: str = ""
     faint: bool = False
@@ -150,13 +155,17 @@ class Panels:
     """Several panels: `by` is the column that says in which panel a row is drawn, `titles` has the panels in their order.
 
     Marks over tables without this column are drawn in all panels. `across`: panels side by side, where the width allows it. `alike`: all
-    panels show the same span of numbers.
+    panels show the same span of numbers; a mapping has the group of each panel, whose panels do. `notes`: lines of text in a corner of a
+    panel, each with its colour: at the lower right, or at the lower left. `small`: panels are read together and may be narrow.
     """
 
     by: str
     titles: Mapping[Any, str]
     across: int = 3
-    alike: bool = False
+    alike: bool | Mapping[Any, str] = False
+    notes: Mapping[Any, Sequence[tuple[str, Role]]] = field(default_factory=dict)
+    corner: Literal["right", "left"] = "right"
+    small: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,8 @@ from sentviz.io.lazy import go, pd
 EDGE, LINE, ENTRY = 12, 17, 20  # pixels: rim of the picture, a line of text, a line of the legend
 NUMBERS, TITLE = 46, 20  # pixels for the numbers beside a vertical axis, and for the name of an axis
 LETTERS, SMALL = 12, 11  # pixels of letters: labels, and notes
-PANEL, NARROW, ALONE = 208, 190, 280  # pixels: height and smallest width of one of several panels, height of a single one
+PANEL, NARROW, SLIM, ALONE = 208, 190, 118, 280  # pixels: height and smallest widths of one of several panels, height of a single one
+MOST_ENDS = 6  # names at the ends of lines of a panel; more would not be read
 WIDE, SIDE = 300, 380  # best width of one of several panels, and of the area of a picture with named rows
 HEADING = 162  # pixels of a line of a panel's title: two panels side by side still fit a phone that squeezes them
 CELL, LEAST_CELL = 72, 26  # best and smallest width of a cell
@@ -136,19 +137,28 @@ class _Sheet:
         return round(ticks) + EDGE - 2 + title
 
     @cached_property
-    def ends(self) -> list[tuple[float, str, str]]:
-        """Height, colour and text of the last point of each series, if lines are named there."""
-        if not self.chart.ends:
-            return []
+    def ends(self) -> dict[Any, list[tuple[float, str, str]]]:
+        """Height, colour and text of the last point of each line of each panel, if lines are named there."""
+        found = {key: self._ends(key) for key in self.panels} if self.chart.ends else {}
+        return {key: ends for key, ends in found.items() if 0 < len(ends) <= MOST_ENDS}
+
+    def _ends(self, key: Any) -> list[tuple[float, str, str]]:
         mark = self.chart.marks[0]
-        last = mark.frame.groupby(mark.by, sort=False, observed=True).tail(1)
+        last = self._own(mark, key).groupby([mark.by, *filter(None, [mark.dashes])], sort=False, observed=True).tail(1)
+        if last.empty:
+            return []
         colours = [self._stroke(mark, str(name))["marker"]["color"] for name in last[mark.by]]
         return sorted(zip(last[mark.y].astype(float), colours, _texts(self.chart.ends, last), strict=True))
+
+    @property
+    def end_names(self) -> int:
+        """Pixels of the longest name at the end of a line."""
+        return round(max((label_width(text, LETTERS) for ends in self.ends.values() for *_, text in ends), default=0))
 
     @cached_property
     def right(self) -> int:
         if self.ends:
-            return round(max(label_width(text, LETTERS) for *_, text in self.ends)) + 24
+            return self.end_names + 24
         notes = [*map(str, self.y.notes), *self.y.groups]
         widest = max((label_width(note.replace("\n", "<br>"), SMALL) for note in notes), default=0)
         return round(widest) + (20 if notes else 24)
@@ -157,11 +167,14 @@ class _Sheet:
     def width(self) -> int:
         if self.look.room:
             return self.look.room
+        wide = WIDE
         if self.is_table:
-            inner = max(CELL * len(self.x.rows), 240) if len(self.x.rows) < 12 else max(44 * len(self.x.rows), 240)
-        elif self.chart.panels:
+            wide = max((CELL if len(self.x.rows) < 12 else 44) * len(self.x.rows), 190 if self.chart.panels else 240)
+        if self.chart.panels:
             across = min(len(self.panels), self.chart.panels.across)
-            inner = across * WIDE + (across - 1) * self.gap
+            inner = across * wide + (across - 1) * self.gap
+        elif self.is_table:
+            inner = wide
         else:
             inner = SIDE + 60 if self.y.rows else 440
         title = label_width(self.chart.title, 15) * 0.9 + 2 * EDGE
@@ -170,19 +183,21 @@ class _Sheet:
     @property
     def gap(self) -> int:
         """Pixels between two panels side by side."""
-        return 20 if self.is_alike else self.left - (TITLE if self.y.title else 0) + 8
+        beside = self.end_names + 12 if self.ends else 0
+        return beside + (20 if self.is_alike else self.left - (TITLE if self.y.title else 0) + 8)
 
     @property
     def is_alike(self) -> bool:
         """True if all panels have the same vertical axis, whose numbers stand at the left only."""
-        return bool(self.y.rows) or self.y.span is not None or (self.chart.panels is not None and self.chart.panels.alike)
+        return bool(self.y.rows) or self.y.span is not None or (self.chart.panels is not None and self.chart.panels.alike is True)
 
     @cached_property
     def across(self) -> int:
         if not self.chart.panels:
             return 1
         inner = self.width - self.left - self.right
-        most = max(1, int((inner + self.gap) // (NARROW + self.gap)))
+        least = SLIM if self.chart.panels.small else NARROW
+        most = max(1, int((inner + self.gap) // (least + self.gap)))
         return min(len(self.panels), self.chart.panels.across, most)
 
     @property
@@ -253,9 +268,12 @@ class _Sheet:
     def _entries(self, mark: Mark) -> Iterator[_Entry]:
         if mark.name:
             yield _Entry(mark.name, self._stroke(mark, None))
-        elif mark.by and not self.chart.ends:
+        elif mark.by and (not self.chart.ends or mark.dashes):
             for name in dict.fromkeys(mark.frame[mark.by].astype(str)):
                 yield _Entry(name, self._stroke(mark, name))
+            lines = dict.fromkeys(mark.frame[mark.dashes].astype(str)) if mark.dashes else {}
+            for name in lines if len(lines) > 1 else ():
+                yield _Entry(name, self._stroke(replace(mark, role="muted", symbol="", dash=self._dash(mark, name)), None))
 
     @property
     def has_legend(self) -> bool:
@@ -279,7 +297,7 @@ class _Sheet:
         notes = 16 if any(rule.note and rule.x is not None and rule.rows is None for rule in self.chart.rules) else 0
         over = self.ticks if self.is_table else 0
         top = EDGE + (20 * _lines(self.title) + 10 if self.title else 0) + heading + notes + over
-        between = heading + self.ticks + 10
+        between = heading + self.ticks + 14
         inner = down * self.area + (down - 1) * between
         bottom = (8 if self.is_table else self.ticks + 6) + (ENTRY * lines + 8 if place == "below" else 0)
         right = self.right
@@ -293,7 +311,7 @@ class _Sheet:
         layout = base_layout(self.look.theme, title=self.title, width=self.width, height=height, margin=(self.left, top, right, bottom))
         self._recolour(layout)
         layout["showlegend"] = place != "none"
-        layout["legend"] = self._legend(place, wide, height, top)
+        layout["legend"] = self._legend(place, wide, inner)
         layout["barmode"] = "overlay"
         traces: list[dict[str, Any]] = []
         annotations: list[dict[str, Any]] = []
@@ -313,7 +331,7 @@ class _Sheet:
                 if mark.kind == "cells":
                     annotations += [note | {"xref": axes["xaxis"], "yref": axes["yaxis"]} for note in self._cell_texts(mark, own, panel)]
             if heading_text:
-                middle = {"x": sum(domain[0]) / 2, "y": domain[1][1], "xref": "paper", "yref": "paper", "yshift": 4}
+                middle = {"x": sum(domain[0]) / 2, "y": domain[1][1], "xref": "paper", "yref": "paper", "yshift": over + 4}
                 anchors = {"xanchor": "center", "yanchor": "bottom"}
                 annotations.append({"text": heading_text, "font": {"size": 13, "color": self.colours.muted}, **middle, **anchors})
             if self.axis_title:
@@ -326,7 +344,8 @@ class _Sheet:
             for rule in (rule for rule in self.chart.rules if rule.panel in (None, key)):
                 self._rule(rule, ends, domain, shapes, annotations)
             self._rows(ends, number, shapes, annotations)
-            annotations += self._end_names(ends, area)
+            annotations += self._end_names(key, ends, area)
+            annotations += self._corner(key, ends)
         layout["annotations"], layout["shapes"] = annotations, shapes
         return go.Figure({"data": [*traces, *self._legend_traces(place)], "layout": layout})
 
@@ -352,16 +371,16 @@ class _Sheet:
         template["font"]["color"] = template["hoverlabel"]["font"]["color"] = colours.ink
         template["colorway"] = colours.lines
 
-    def _legend(self, place: str, wide: int, height: int, top: int) -> dict[str, Any]:
+    def _legend(self, place: str, wide: int, inner: float) -> dict[str, Any]:
         if place == "none":
             return {}
         if place == "right":
             return {"x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top"}
-        flat = {"orientation": "h", "x": EDGE / self.width, "xref": "container", "xanchor": "left", "yref": "container"}
+        flat: dict[str, Any] = {"orientation": "h", "x": EDGE / self.width, "xref": "container", "xanchor": "left"}
         flat |= {"entrywidth": wide - 46, "tracegroupgap": 0}
         if place == "above":
-            return flat | {"y": 1 - (34 * bool(self.title) + 6) / height, "yanchor": "top"}
-        return flat | {"y": 4 / height, "yanchor": "bottom"}
+            return flat | {"y": 1 + 6 / inner, "yanchor": "bottom"}
+        return flat | {"y": -(4 if self.is_table else self.ticks + 6) / inner, "yanchor": "top"}  # below 0, it may be as wide as the picture
 
     def _legend_traces(self, place: str) -> Iterator[dict[str, Any]]:
         if place == "none":
@@ -410,8 +429,14 @@ class _Sheet:
             ticks = {"tickvals": list(range(count)), "ticktext": self.names, "range": [count - 0.5, -0.5]}
             return made | ticks | {"showgrid": False, "showticklabels": is_first, "ticklabelstandoff": 4}
         made |= self._numbers(axis, max(3, min(7, int(self.area // 34))))
+        panels = self.chart.panels
         if number and self.is_alike:
             made["matches"] = "y"
+        elif number and panels is not None and isinstance(panels.alike, Mapping):
+            keys = list(self.panels)
+            first = next(i for i, key in enumerate(keys) if panels.alike.get(key) == panels.alike.get(keys[number]))
+            if first != number:
+                made["matches"] = "y" if first == 0 else f"y{first + 1}"
         return made | {"showticklabels": is_first or not self.is_alike}
 
     def _numbers(self, axis: Axis, most: int) -> dict[str, Any]:
@@ -441,11 +466,16 @@ class _Sheet:
             return {"mode": "markers", "marker": marker | {"symbol": "square", "opacity": 0.45 if mark.faint else 1}}
         if mark.kind == "points":
             return {"mode": "markers", "marker": marker}
-        dash = mark.dash if number is None else "dash" if name in (self.chart.dashed or ()) else "solid"
+        dash = mark.dash if number is None or mark.dash != "solid" else "dash" if name in (self.chart.dashed or ()) else "solid"
         if number is not None and (self.chart.dashed is None or self.look.is_grey) and dash == "solid":
             dash = DASHES[number % len(DASHES)]
         stroke = {"color": colour, "width": 1.6 if mark.faint else 2.2, "dash": dash}
         return {"mode": "lines+markers" if symbol else "lines", "marker": marker, "line": stroke}
+
+    def _dash(self, mark: Mark, name: str) -> str:
+        """Return the dash of one of the lines into which `dashes` splits the series."""
+        lines = list(dict.fromkeys(row for each in self.chart.marks if each.dashes for row in each.frame[each.dashes].astype(str)))
+        return DASHES[self.chart.series.get(name, lines.index(name)) % len(DASHES)]
 
     def _colour(self, name: str, number: int) -> str:
         classes = list(self.chart.classes)
@@ -455,7 +485,10 @@ class _Sheet:
         if mark.kind == "cells":
             yield self._heatmap(mark)
             return
-        if mark.by:
+        if mark.by and mark.dashes:
+            for (name, run), part in mark.frame.groupby([mark.by, mark.dashes], sort=False, observed=True):
+                yield from self._marks(replace(mark, dash=self._dash(mark, str(run))), part, str(name))
+        elif mark.by:
             for name, part in mark.frame.groupby(mark.by, sort=False, observed=True):
                 yield from self._marks(mark, part, str(name))
         elif len(mark.frame):
@@ -470,6 +503,9 @@ class _Sheet:
         values = "x" if self.y.rows else "y"
         stroke = self._stroke(mark, name)
         colour = stroke["marker"]["color"]
+        if mark.level:
+            low_end, high_end = mark.span
+            stroke["marker"]["color"] = blend(self._stops(mark), (rows[mark.level].to_numpy(float) - low_end) / (high_end - low_end))
         if mark.tint:
             stroke["marker"]["color"] = [self.look.colour(role) for role in rows[mark.tint]]
         trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": name or mark.name, "name": name or mark.name}
@@ -498,11 +534,14 @@ class _Sheet:
                 unfaded = {side: {"marker": {"opacity": shade["opacity"]}} for side in unfaded}
             if mark.text:
                 trace |= {"text": _texts(mark.text, rows), "textposition": "outside", "cliponaxis": False, "textfont": {"size": SMALL}}
-            yield trace | {"type": "bar", "orientation": "h" if self.y.rows else "v", "width": 0.55, "marker": shade, **unfaded}
+            yield trace | {"type": "bar", "orientation": "h" if self.y.rows else "v", "width": rows[mark.wide] if mark.wide else 0.55,
+                           "marker": shade, **unfaded}  # fmt: skip
             return
         if mark.text:
             stroke = stroke | {"mode": f"{stroke['mode']}+text", "text": _texts(mark.text, rows), "textposition": "top center",
                                "textfont": {"size": SMALL, "color": self.colours.muted}}  # fmt: skip
+        if mark.stepped:
+            stroke["line"] = stroke["line"] | {"shape": "vh"}
         yield trace | {"type": "scatter", "cliponaxis": False, **stroke, **unfaded}
 
     def _places(self, axis: Axis, values: pd.Series[Any]) -> np.ndarray[Any, Any]:
@@ -569,14 +608,29 @@ class _Sheet:
 
     # ---- names at ends, rules and rows
 
-    def _end_names(self, ends: str, area: float) -> Iterator[dict[str, Any]]:
+    def _corner(self, key: Any, ends: str) -> Iterator[dict[str, Any]]:
+        """Yield the notes in the corner of a panel, the first one on top."""
+        notes = self.chart.panels.notes.get(key, ()) if self.chart.panels else ()
+        is_right = self.chart.panels is not None and self.chart.panels.corner == "right"
+        for i, (text, role) in enumerate(reversed(notes)):
+            place = {"x": 0.98 if is_right else 0.02, "xref": f"x{ends} domain", "xanchor": "right" if is_right else "left"}
+            place |= {"y": 0.02, "yref": f"y{ends} domain", "yanchor": "bottom", "yshift": i * (LINE - 1)}
+            font = {"size": LETTERS, "color": self.look.colour(role)}
+            yield {"text": as_text(text, None), "font": font, "bgcolor": self.colours.paper, **place}
+
+    def _end_names(self, key: Any, ends: str, area: float) -> Iterator[dict[str, Any]]:
         """Yield the names of lines at their ends, moved apart until none covers another."""
-        if not self.ends:
+        names = self.ends.get(key)
+        if not names:
             return
-        low, high = self.y.span or (min(end[0] for end in self.ends), max(end[0] for end in self.ends))
-        places = pushed_apart([end[0] for end in self.ends], LINE * (high - low or 1.0) / area)
+        mark = self.chart.marks[0]
+        seen = self._own(mark, key)[mark.y].astype(float)
+        low, high = self.y.span or (min(0.0, seen.min()) if self.y.zero else seen.min(), seen.max())
+        scale = np.log10 if self.y.log else np.asarray
+        low, high, heights = scale(low), scale(high), scale([end[0] for end in names])
+        places = pushed_apart(heights, LINE * (high - low or 1.0) / area)
         places = places - max(0.0, places[-1] - high)
-        for y, (_, colour, text) in zip(places, self.ends, strict=True):
+        for y, (_, colour, text) in zip(places, names, strict=True):
             beside = {"x": 1, "xref": f"x{ends} domain", "xanchor": "left", "xshift": 4, "y": y, "yref": f"y{ends}"}
             yield {"text": text, "font": {"size": LETTERS, "color": colour}, **beside}
 

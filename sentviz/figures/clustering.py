@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.figures.chart import Axis, Chart, bars, line
 from sentviz.figures.colours import Theme, blend, halo, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
-from sentviz.figures.panels import band, name_ends, row_axis
 from sentviz.figures.particles import decision_line, inner_size, label_places, view_window
 from sentviz.figures.text import as_text, text_columns, visible
 from sentviz.io.lazy import pd
 
-_DASHES = ("solid", "dash", "dot")
-_MARKS = ("circle", "diamond", "square")
-
 
 def layer_lines(
-    values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = "", theme: Theme = "light"
+    values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = ""
 ) -> Figure:
     """Draw values by layer of one run, each line with its name at its end.
 
@@ -33,42 +31,18 @@ def layer_lines(
     """
     if not values:
         raise InputError("There is nothing to draw.")
-    colours = palette(theme)
-    plot = new_plot(theme, title, (520, 320), (62, 48, 118, 46), showlegend=False)
-    rows, ends, last = [], [], 0
-    for n, (name, by_layer) in enumerate(values.items()):
-        y = np.asarray(by_layer, dtype=float)
-        x = np.arange(len(y))
-        drawn = np.where(y > 0, y, np.nan) if log else y
-        colour = colours.line(n)
-        plot.add_scatter(
-            x=x,
-            y=drawn,
-            mode="lines+markers",
-            line={"color": colour, "width": 2, "dash": _DASHES[n % 3]},
-            marker={"size": 6 if len(y) <= 40 else 3, "symbol": _MARKS[n % 3]},
-            hovertemplate=f"{as_text(name)}, layer %{{x}}: %{{y:.3g}}<extra></extra>",
-        )
-        there = np.flatnonzero(np.isfinite(drawn))
-        if len(there):
-            ends.append((float(drawn[there[-1]]), colour, as_text(name)))
-            last = max(last, int(there[-1]))
-        rows.append(pd.DataFrame({"layer": x, "measure": name, "value": y}))
-    finite = np.concatenate([row["value"].to_numpy(float) for row in rows])
-    finite = finite[np.isfinite(finite) & ((finite > 0) | (not log))]
-    scaled = np.log10(finite) if log else np.append(finite, 0.0)
-    span = float(np.ptp(scaled)) if len(scaled) else 1.0
-    name_ends(plot, [(float(np.log10(y)) if log else y, colour, name) for y, colour, name in ends], last, span=span or 1.0, inner=226)
-    plot.update_xaxes(title="layer", nticks=9, automargin=False, range=[-0.04 * max(last, 1), 1.04 * max(last, 1)])
-    plot.update_yaxes(title=axis, automargin=False)
-    if log:
-        plot.update_yaxes(type="log", exponentformat="power", dtick=max(1, round(span / 6)) if span >= 2 else None)
-    else:
-        plot.update_yaxes(rangemode="tozero", nticks=6)
-    return Figure(file_safe("per-layer", title), plot, pd.concat(rows, ignore_index=True), caption, from_zero=("layer",))
+    frame = pd.concat(
+        [pd.DataFrame({"layer": range(np.size(y)), "measure": name, "value": np.asarray(y, dtype=float)}) for name, y in values.items()],
+        ignore_index=True,
+    )
+    drawn = frame[np.isfinite(frame["value"]) & ((frame["value"] > 0) | (not log))]
+    small = {} if len(frame) <= 40 * len(values) else {"size": 0.4}
+    lines = line(drawn, "layer", "value", by="measure", hover="{measure}, layer {layer}: {value:.3g}", **small)
+    chart = Chart(title, [lines], Axis("layer"), Axis(axis, log=log, zero=not log), dashed=None, ends="{measure}")
+    return Figure(file_safe("per-layer", title), chart, frame, caption, from_zero=("layer",))
 
 
-def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = False, theme: Theme = "light") -> Figure:
+def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = False) -> Figure:
     """Draw a measure by layer over the reviews of a split: the median, and bands that contain half and nine tenths of the reviews.
 
     Args:
@@ -78,35 +52,22 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     rows = frame[frame["measure"] == measure].sort_values("layer")
     if rows.empty:
         raise InputError(f"{measure!r} was not measured.")
-    colours, x = palette(theme), rows["layer"].to_numpy(int)
-    plot = new_plot(theme, title, (460, 300), (56, 48, 60, 46), showlegend=False)
-    for low, high, opacity in (("q05", "q95", 0.16), ("q25", "q75", 0.3)):
-        band(plot, x, rows[low], rows[high], colours.lines[0], opacity)
-    form = ".1%" if share else ".3g"
-    plot.add_scatter(
-        x=x,
-        y=rows["q50"],
-        mode="lines+markers",
-        line={"color": colours.lines[0], "width": 2.4},
-        hovertemplate=f"layer %{{x}}: median %{{y:{form}}}<extra></extra>",
-    )
-    plot.add_scatter(
-        x=x,
-        y=rows["mean"],
-        mode="lines",
-        line={"color": colours.lines[1], "width": 1.6, "dash": "dash"},
-        hovertemplate=f"layer %{{x}}: mean %{{y:{form}}}<extra></extra>",
-    )
-    last = rows.iloc[-1]
+    last, form = rows.iloc[-1], ".1%" if share else ".3g"
     median = f"{last['q50']:.0%}" if share else number(float(last["q50"]), 0)
-    plot.add_annotation(x=x[-1], y=last["q50"], text=median, xanchor="left", xshift=8, font={"size": 13, "color": colours.lines[0]})
-    plot.update_xaxes(title="after layer", tickvals=list(x), automargin=False)
-    plot.update_yaxes(rangemode="tozero", tickformat=".0%" if share else None, automargin=False)
+    named = rows.assign(name=median)
+    marks = [
+        *(line(named, "layer", "q50", by="name", low=low, high=high, symbol="") for low, high in (("q05", "q95"), ("q25", "q75"))),
+        line(rows, "layer", "q50", size=0.7, hover=f"layer {{layer}}: median {{q50:{form}}}"),
+        line(rows, "layer", "mean", role=1, symbol="", dash="dash", hover=f"layer {{layer}}: mean {{mean:{form}}}"),
+    ]
+    ticks = {float(layer): str(layer) for layer in rows["layer"].astype(int)}
+    axes = {"x": Axis("after layer", ticks=ticks), "y": Axis(form=".0%" if share else "", zero=True)}
+    chart = Chart(title, marks, **axes, ends="{name}")
     caption = f"Line: median; dashed: mean; bands: the middle 50% and 90% of the reviews; n = {int(last['n']):,}."
-    return Figure(file_safe("layers", measure), plot, rows.reset_index(drop=True), caption, from_zero=("layer",))
+    return Figure(file_safe("layers", measure), chart, rows.reset_index(drop=True), caption, from_zero=("layer",))
 
 
-def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> Figure:
+def leader_bars(frame: pd.DataFrame, label: str) -> Figure:
     """Draw the most frequent leaders of the reviews of one class, with the decoder's score at each word.
 
     Args:
@@ -115,32 +76,17 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
     rows = frame[frame["label"] == label].reset_index(drop=True)
     if rows.empty:
         raise InputError(f"No leader of {label} reviews passes the limits. Lower the distance or the confidence.")
-    colours = palette(theme)
-    fills = blend(colours.classes, 0.5 + rows["score"].to_numpy(float) / (2 * max(float(frame["score"].abs().max()), 1e-9)))
-    height = 92 + 24 * len(rows)
-    title = f"{as_text(label.capitalize())} reviews are led by"
-    plot = new_plot(theme, title, (520, height), (140, 44, 96, 40), showlegend=False)
-    plot.add_bar(
-        x=rows["count"],
-        y=np.arange(len(rows)),
-        orientation="h",
-        marker={"color": fills, "line": {"color": colours.muted, "width": 1}},
-        text=[f"{count:,} · {number(score, 1)}" for count, score in zip(rows["count"], rows["score"], strict=True)],
-        textposition="outside",
-        textfont={"size": 11, "color": colours.muted},
-        cliponaxis=False,
-        hovertemplate="%{x:,} reviews<extra></extra>",
-    )
-    names = [as_text(word, 18) for word in rows["word"]]
-    plot.update_yaxes(row_axis(names, 0.6, 0.4))
-    plot.update_xaxes(automargin=False, nticks=5)
+    reach, hover = max(float(frame["score"].abs().max()), 1e-9), "{word}: {count:,} reviews, log-odds {score:.2f}"
+    shade: Any = {"level": "score", "scale": "classes", "span": (-reach, reach)}
+    drawn = bars(rows, "count", "word", text="{count:,} · {score:.1f}", hover=hover, **shade)
+    chart = Chart(f"{label.capitalize()} reviews are led by", [drawn], Axis("reviews"), Axis(rows={word: word for word in rows["word"]}))
     n = int(rows["n"].max())
     caption = (
         f"Number of reviews that each word leads, among {n:,} correct and confident {label} reviews. The colour and the number after the"
         " dot"
         " are the decoder's log-odds at the word."
     )
-    return Figure(file_safe("leaders", label), plot, rows, caption)
+    return Figure(file_safe("leaders", label), chart, rows, caption)
 
 
 def vocabulary_map(

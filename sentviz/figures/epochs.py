@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, file_safe, lay_out, new_plot, sentence
+from sentviz.figures.chart import Axis, Chart, Panels, cells, line
+from sentviz.figures.colours import Theme, class_colours, colour_scale, palette
+from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import cells_frame, component_slug, head_slug, map_title
-from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, band, cell_texts, legend_entry, panel_axes, panel_grid
+from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, legend_entry, panel_grid
 from sentviz.figures.scatter import SYMBOLS
-from sentviz.figures.text import as_text, token_label
+from sentviz.figures.text import as_text, shortened, token_label
 from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
@@ -24,7 +24,7 @@ ACROSS = 4  # panels side by side
 WRITTEN = 6  # classes up to which cells have room for numbers
 
 
-def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
+def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: npt.ArrayLike) -> Figure:
     """Draw the prediction for one sentence after each epoch, one line per class.
 
     Args:
@@ -35,27 +35,12 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(epochs), len(labels)) or not shares.size:
         raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
-    plot = new_plot(theme, "The prediction after each epoch", (560, 300), (56, 52, 128, 52))
-    for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
-        plot.add_scatter(
-            x=list(epochs),
-            y=shares[:, k],
-            mode="lines+markers+text",
-            line={"color": colour, "width": 2},
-            marker={"size": 8, "symbol": SYMBOLS[k % len(SYMBOLS)]},
-            text=[""] * (len(epochs) - 1) + [f" {as_text(label, 14)} {shares[-1, k]:.0%}"],
-            textposition="middle right",
-            textfont={"color": colour},
-            cliponaxis=False,
-            showlegend=False,
-            hovertemplate=f"{as_text(label)}, epoch %{{x}}: %{{y:.1%}}<extra></extra>",
-        )
-    plot.update_xaxes(tickvals=list(epochs), title_text="epoch", title_standoff=6, automargin=False)
-    plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
     frame = pd.DataFrame({"epoch": np.repeat(epochs, len(labels)), "label": list(labels) * len(epochs), "probability": shares.ravel()})
-    return Figure(
-        file_safe("epochs", "answer"), plot, frame, "Probability of each class for this sentence, with the weights after each epoch."
-    )
+    lines = line(frame, "epoch", "probability", by="label", hover="{label}, epoch {epoch}: {probability:.1%}")
+    axes = {"x": Axis("epoch", ticks={float(epoch): str(epoch) for epoch in epochs}), "y": Axis(form=".0%", span=(-0.03, 1.03))}
+    chart = Chart("The prediction after each epoch", [lines], **axes, classes=list(labels), ends="{label} {probability:.0%}")
+    caption = "Probability of each class for this sentence, with the weights after each epoch."
+    return Figure(file_safe("epochs", "answer"), chart, frame, caption)
 
 
 def epoch_maps(
@@ -124,7 +109,7 @@ def epoch_maps(
     return Figure(file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component)), plot, frame, caption)
 
 
-def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequence[str], *, theme: Theme = "light") -> Figure:
+def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequence[str]) -> Figure:
     """Draw the confusion matrix of the same rows after each epoch; colours are shares of a label's rows.
 
     Args:
@@ -138,49 +123,6 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
     with np.errstate(invalid="ignore"):
         shares = table / table.sum(axis=2, keepdims=True)
     right = np.trace(table, axis1=1, axis2=2) / table.sum(axis=(1, 2))
-    colours = palette(theme)
-    plot, places, across = _epoch_grid(
-        [f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)], 0.06, theme
-    )
-    names = [as_text(name, 12) for name in classes]
-    signed = np.where(np.eye(k, dtype=bool), shares, -shares)
-    notes: list[dict[str, Any]] = []
-    for e, place in enumerate(places):
-        plot.add_heatmap(
-            z=signed[e],
-            coloraxis="coloraxis",
-            customdata=[
-                [f"{a} predicted as {b}: {table[e, i, j]:,} ({shares[e, i, j]:.1%})" for j, b in enumerate(names)]
-                for i, a in enumerate(names)
-            ],
-            hovertemplate="%{customdata}<extra></extra>",
-            **place,
-        )
-        if k <= WRITTEN:
-            fills = blend(colours.judged, (np.nan_to_num(signed[e]).ravel() + 1) / 2)
-            notes += cell_texts([[f"{n:,}" for n in row] for row in table[e]], fills, 13 if k < 4 else 10, **panel_axes(e))
-        plot.update_yaxes(
-            autorange="reversed",
-            tickvals=list(range(k)),
-            ticktext=names,
-            showticklabels=place["col"] == 1,
-            tickangle=0,
-            ticklabelstandoff=4,
-            **place,
-        )
-        plot.update_xaxes(tickvals=list(range(k)), ticktext=names, showticklabels=place["row"] == places[-1]["row"], **place)
-    scale = colour_scale(colours.judged)
-    lay_out(
-        plot,
-        theme,
-        "The same rows after each epoch",
-        (190 * across + 130, 190 * places[-1]["row"] + 130),
-        (96, 76, 24, 52),
-        coloraxis={"colorscale": scale, "cmin": -1, "cmax": 1, "showscale": False},
-    )
-    plot.update_xaxes(showgrid=False, ticks="", automargin=False)
-    plot.update_yaxes(showgrid=False, ticks="", automargin=False)
-    annotate(plot, notes)
     of, label, predicted = np.indices(table.shape).reshape(3, -1)
     frame = pd.DataFrame(
         {
@@ -191,11 +133,19 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             "share": shares.ravel(),
         }
     )
+    titles = {epoch: f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)}
+    signs = np.where(label == predicted, 1.0, -1.0)
+    hover = "{label} predicted as {predicted}: {count:,} ({share:.1%})"
+    text = "{count:,}" if k <= WRITTEN else ""
+    named = frame.assign(level=(frame["share"] * signs).fillna(0.0))
+    shades = cells(named, "predicted", "label", "level", scale="judged", span=(-1, 1), text=text, hover=hover)
+    axis = Axis(rows={name: shortened(name, 12) for name in classes})
+    chart = Chart("The same rows after each epoch", [shades], axis, axis, panels=Panels("epoch", titles, 3))
     caption = (
         f"Counts of {table[0].sum():,} rows, labels down and predictions across."
         " Teal is right, magenta is wrong; the larger the share of the label, the stronger the colour."
     )
-    return Figure(file_safe("epochs", "confusion"), plot, frame, caption)
+    return Figure(file_safe("epochs", "confusion"), chart, frame, caption)
 
 
 def epoch_points(
@@ -280,7 +230,7 @@ def epoch_points(
     return Figure(file_safe("epochs", "points"), plot, frame, caption, printed=printed)
 
 
-def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme = "light") -> Figure:
+def epoch_heads(frame: pd.DataFrame, measure: str = "entropy") -> Figure:
     """Draw one measure over the epochs, mean over heads, one line per layer with its band.
 
     Args:
@@ -291,26 +241,13 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
     part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
     if part.empty:
         raise InputError(f"There is no measure {measure!r}. The measures of these epochs are {', '.join(dict.fromkeys(frame['measure']))}.")
-    colours, epochs = palette(theme), sorted(part["epoch"].unique())
-    plot = new_plot(theme, MEASURE_TITLES.get(measure, measure), (560, 320), (56, 52, 110, 52))
-    for layer in sorted(part["layer"].unique().tolist()):
-        rows = part[part["layer"] == layer]
-        colour, x = colours.line(layer), rows["epoch"]
-        band(plot, x, rows["low"], rows["high"], colour, 0.18)
-        plot.add_scatter(
-            x=x,
-            y=rows["value"],
-            mode="lines+markers",
-            name=f"layer {layer + 1}",
-            line={"color": colour, "width": 2},
-            marker={"size": 7, "symbol": SYMBOLS[layer % len(SYMBOLS)]},
-            customdata=rows[["low", "high"]],
-            hovertemplate=f"layer {layer + 1}, epoch %{{x}}: %{{y:.4f}} [%{{customdata[0]:.4f}}, %{{customdata[1]:.4f}}]<extra></extra>",
-        )
-    plot.update_xaxes(tickvals=epochs, title_text="epoch", title_standoff=6, automargin=False)
-    plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
+    rows = part.sort_values("layer", kind="stable").assign(name=lambda rows: [f"layer {layer + 1}" for layer in rows["layer"]])
+    hover = "{name}, epoch {epoch}: {value:.4f} [{low:.4f}, {high:.4f}]"
+    lines = line(rows, "epoch", "value", by="name", low="low", high="high", hover=hover)
+    axes = {"x": Axis("epoch", ticks={float(epoch): str(epoch) for epoch in sorted(part["epoch"].unique())}), "y": Axis(zero=True)}
+    chart = Chart(MEASURE_TITLES.get(measure, measure), [lines], **axes)
     caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95% intervals over texts."
-    return Figure(file_safe("epochs", "heads", measure), plot, part, caption)
+    return Figure(file_safe("epochs", "heads", measure), chart, part, caption)
 
 
 def _epoch_grid(titles: Sequence[str], apart: float, theme: Theme) -> tuple[go.Figure, list[dict[str, int]], int]:

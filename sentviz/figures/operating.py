@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Palette, Theme, palette
-from sentviz.figures.figure import DASHES, SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
-from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, run_marks, stacked, with_interval
-from sentviz.figures.text import as_run, as_text
-from sentviz.io.lazy import go, pd
+from sentviz.figures.chart import Axis, Chart, Mark, Panels, Rule, bars, line
+from sentviz.figures.chart import points as dots
+from sentviz.figures.figure import Figure, file_safe, sentence
+from sentviz.figures.panels import stacked
+from sentviz.figures.text import shortened
+from sentviz.io.lazy import pd
 
 POINTS = 400  # largest number of points of a curve
 
@@ -25,7 +26,6 @@ def one_vs_rest(
     *,
     kind: Literal["roc", "pr"] = "roc",
     classes: Sequence[str],
-    theme: Theme = "light",
 ) -> Figure:
     """Draw a panel per class with the curves of all runs, each with its area and interval; a marker shows the present predictions.
 
@@ -39,89 +39,36 @@ def one_vs_rest(
     if not curves or not classes:
         raise InputError("Curves need a run and a class.")
     x, y, metric = ("fpr", "recall", "AUC") if kind == "roc" else ("recall", "precision", "AP")
-    colours, runs = palette(theme), list(curves)
-    marks = run_marks(runs, theme)
-    plot, places = panel_grid([as_text(name, 24) for name in classes], 2, theme, apart=0.1, below=0.3)
-    lines = places[-1]["row"]
+    runs = list(curves)
     parts, gone = [], []
-    for name, place in zip(classes, places, strict=True):
-        if kind == "roc":
-            chance_line(plot, colours, showlegend=False, **place)
+    notes: dict[str, list[tuple[str, str | int]]] = {}
+    for name in classes:
         for r, run in enumerate(runs):
-            line = curves[run][curves[run]["class"] == name]
-            if line.empty:
+            line_ = curves[run][curves[run]["class"] == name]
+            if line_.empty:
                 gone.append(name)
                 continue
-            line = _thinned(line, x, y)
-            parts.append(line.assign(run=run))
-            colour = marks[run].colour
+            parts.append(_thinned(line_, x, y).assign(run=run))
             area = areas[run].query("`class` == @name and metric == @metric").iloc[0]
-            plot.add_scatter(
-                x=line[x],
-                y=line[y],
-                mode="lines",
-                line={"color": colour, "width": 2, "dash": marks[run].dash, "shape": "linear" if kind == "roc" else "vh"},
-                name=as_run(run, 32),
-                legendgroup=run,
-                showlegend=False,
-                customdata=line["threshold"],
-                hovertemplate=f"{as_run(run, 32)}<br>from %{{customdata:.3f}} on: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
-                **place,
-            )
-            point = points[run][points[run]["class"] == name]
-            plot.add_scatter(
-                x=point[x],
-                y=point[y],
-                mode="markers",
-                marker={"size": 11, "color": colour, "symbol": marks[run].symbol, "line": {"color": colours.paper, "width": 1.5}},
-                name=as_run(run, 32),
-                legendgroup=run,
-                showlegend=False,
-                hovertemplate=f"{as_run(run, 32)} now: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
-                cliponaxis=False,
-                **place,
-            )
-            plot.add_annotation(
-                x=0.98 if kind == "roc" else 0.03,
-                y=0.03,
-                xanchor="right" if kind == "roc" else "left",
-                yanchor="bottom",
-                yshift=17 * (len(runs) - 1 - r),
-                text=f"{metric} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]",
-                showarrow=False,
-                font={"size": 12, "color": colour},
-                bgcolor=colours.paper,
-                **place,
-            )
+            notes.setdefault(name, []).append((f"{metric} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]", r))
         if name in gone:
-            faint = {"size": 12, "color": colours.muted}
-            plot.add_annotation(x=0.5, y=0.5, text="no curve: all rows have one class", showarrow=False, font=faint, **place)
-    for run in runs if len(runs) > 1 else []:
-        legend_entry(
-            plot,
-            as_run(run, 32),
-            "lines+markers",
-            legendgroup=run,
-            line={"color": marks[run].colour, "width": 2, "dash": marks[run].dash},
-            marker={"size": 9, "symbol": marks[run].symbol},
-        )
-    title = "ROC" if kind == "roc" else "Precision and recall"
-    drawn, top = (320, 210 * lines + 40)[lines > 1], 96 if len(runs) > 1 else 72
-    lay_out(
-        plot,
-        theme,
-        title + (f", {as_run(runs[0], 40)}" if len(runs) == 1 else ""),
-        (700 if len(classes) > 1 else 520, top + drawn + 48),
-        (58, top, 16, 48),
-        legend=legend_above(top, drawn),
-    )
-    words = ("false positive rate", "recall") if kind == "roc" else ("recall", "precision")
-    plot.update_xaxes(range=[-0.02, 1.02], nticks=5, automargin=False, title_standoff=4)
-    plot.update_yaxes(range=[-0.02, 1.04], nticks=5, automargin=False, title_standoff=4)
-    plot.update_xaxes(title_text=words[0], row=lines)
-    plot.update_yaxes(title_text=words[1], col=1)
+            notes.setdefault(name, []).append(("no curve: all rows have one class", "muted"))
     nothing = pd.DataFrame(columns=["run", "class", "threshold", "fpr", "recall", "precision"])
     frame = pd.concat(parts, ignore_index=True)[list(nothing)] if parts else nothing
+    now = pd.concat([points[run].assign(run=run) for run in runs], ignore_index=True)
+    words = {"fpr": "false positive rate", "recall": "recall", "precision": "precision"}
+    hover = f"{{run}}<br>from {{threshold:.3f}} on: {words[x]} {{{x}:.3f}}, {words[y]} {{{y}:.3f}}"
+    at_present = f"{{run}} now: {words[x]} {{{x}:.3f}}, {words[y]} {{{y}:.3f}}"
+    marks = [
+        *([diagonal()] if kind == "roc" else []),
+        line(frame, x, y, by="run", symbol="", stepped=kind == "pr", hover=hover),
+        dots(now[now["class"].isin(classes)], x, y, by="run", size=1.2, hover=at_present),
+    ]
+    title = ("ROC" if kind == "roc" else "Precision and recall") + (f", {runs[0]}" if len(runs) == 1 else "")
+    corner: Literal["right", "left"] = "right" if kind == "roc" else "left"
+    panels = Panels("class", {name: shortened(name, 24) for name in classes}, 2, notes=notes, corner=corner)
+    axes = {"x": Axis(words[x], span=(-0.02, 1.02)), "y": Axis(words[y], span=(-0.02, 1.04))}
+    chart = Chart(title, marks, **axes, panels=panels, dashed=None, height=1.25)
     n = int(max(table["n"].max() for table in areas.values()))
     about = (
         "AUC: how often a row of the class gets a higher probability than a row of the other classes. Equal probabilities count half."
@@ -137,12 +84,13 @@ def one_vs_rest(
         ]
     )
     printed = stacked(areas, "run")
-    return Figure(file_safe(kind, *runs), plot, frame, caption, printed=printed[printed["metric"] == metric])
+    return Figure(file_safe(kind, *runs), chart, frame, caption, printed=printed[printed["metric"] == metric])
 
 
-def chance_line(plot: go.Figure, colours: Palette, **more: Any) -> None:
-    """Draw the dotted diagonal from (0, 0) to (1, 1): chance in a ROC curve, perfect calibration in a reliability diagram."""
-    plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=dotted(colours), hoverinfo="skip", **more)
+def diagonal(name: str = "") -> Mark:
+    """Return the dotted diagonal from (0, 0) to (1, 1): chance in a ROC curve, perfect calibration in a reliability diagram."""
+    ends = pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0]})
+    return line(ends, "x", "y", role="muted", symbol="", dash="dot", faint=True, name=name)
 
 
 def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
@@ -156,7 +104,7 @@ def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
 
 
 def reliability_diagram(
-    states: Mapping[str, pd.DataFrame], spread: Mapping[str, pd.DataFrame], *, title: str, start: float = 0.0, theme: Theme = "light"
+    states: Mapping[str, pd.DataFrame], spread: Mapping[str, pd.DataFrame], *, title: str, start: float = 0.0
 ) -> Figure:
     """Draw accuracy against confidence in bins, with intervals, and below it the distribution of confidence.
 
@@ -170,61 +118,34 @@ def reliability_diagram(
     """
     if not states:
         raise InputError("There is nothing to draw.")
-    colours = palette(theme)
-    plot = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.08)
-    chance_line(plot, colours, name="calibrated", row=1, col=1)
-    for s, (state, bins) in enumerate(states.items()):
-        colour = colours.line(s)
-        values = bins[["accuracy", "low", "high"]].to_numpy(float)
-        plot.add_scatter(
-            x=bins["confidence"],
-            **with_interval("y", values, colour),
-            mode="lines+markers",
-            name=as_text(state, 40),
-            legendgroup=state,
-            line={"color": colour, "width": 2, "dash": DASHES[s]},
-            marker={"size": 8, "symbol": SYMBOLS[s]},
-            customdata=np.column_stack([values[:, 1:], bins["n"]]),
-            hovertemplate="confidence %{x:.1%}, right %{y:.1%} [%{customdata[0]:.1%}, %{customdata[1]:.1%}]"
-            "<br>%{customdata[2]:,.0f} rows<extra></extra>",
-            row=1,
-            col=1,
-        )
-        share = spread[state]
-        plot.add_bar(
-            x=(share["left"] + share["right"]) / 2,
-            y=share["n"] / share["n"].sum(),
-            width=(share["right"] - share["left"]) * 0.94,
-            marker={
-                "color": "rgba(0,0,0,0)" if s else colour,
-                "line": {"color": colour, "width": 2 if s else 0},
-                "opacity": 1 if s else 0.45,
-            },
-            showlegend=False,
-            hovertemplate=f"{as_text(state, 40)}: %{{y:.1%}} of the rows<extra></extra>",
-            row=2,
-            col=1,
-        )
-    drawn, top = 300, 72
-    layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), barmode="overlay")
-    plot.update_layout(layout, legend=legend_above(top, drawn))
+    points = stacked(states, "state").assign(panel="right")
+    shares = stacked(spread, "state").assign(
+        panel="rows",
+        middle=lambda rows: (rows["left"] + rows["right"]) / 2,
+        share=lambda rows: rows["n"] / rows.groupby("state")["n"].transform("sum"),
+        wide=lambda rows: 0.94 * (rows["right"] - rows["left"]),
+    )
     start = min(start, *(float(share["left"].min()) for share in spread.values()))
-    plot.update_xaxes(range=[start - 0.01, 1.01], tickformat=".0%", nticks=7, automargin=False)
-    plot.update_xaxes(title_text="confidence: probability of the predicted class", title_standoff=4, row=2)
-    plot.update_yaxes(automargin=False, tickformat=".0%", title_standoff=4)
-    plot.update_yaxes(range=[-0.02, 1.04], nticks=6, title_text="right", row=1)
-    plot.update_yaxes(nticks=3, rangemode="tozero", title_text="rows", row=2)
+    hover = "confidence {confidence:.1%}, right {accuracy:.1%} [{low:.1%}, {high:.1%}]<br>{n:,} rows"
+    marks = [
+        replace(diagonal("calibrated"), frame=pd.DataFrame({"x": [start, 1.0], "y": [start, 1.0], "panel": "right"})),
+        line(points, "confidence", "accuracy", by="state", low="low", high="high", whiskers=True, hover=hover),
+        bars(shares, "middle", "share", by="state", wide="wide", faint=True, hover="{state}: {share:.1%} of the rows"),
+    ]
+    panels = Panels("panel", {"right": "Right, by confidence", "rows": "Rows, by confidence"}, 2)
+    across = Axis("confidence: probability of the predicted class", ".0%", span=(start - 0.01, 1.01))
+    chart = Chart(title, marks, across, Axis(form=".0%", zero=True), panels=panels, dashed=None)
     frame = stacked(states, "state")
     n = int(next(iter(states.values()))["n"].sum())
     caption = (
         f"Accuracy of {n:,} rows by confidence, the probability of the predicted class. Below the dotted line the model is overconfident."
         " Bars on the points are 95% intervals (Wilson); the lower part shows the share of rows by confidence."
     )
-    return Figure(file_safe("reliability", title), plot, frame, caption)
+    return Figure(file_safe("reliability", title), chart, frame, caption)
 
 
 def threshold_lines(
-    tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5, theme: Theme = "light"
+    tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5
 ) -> Figure:
     """Draw accuracy and the recall of both classes at every threshold; a dotted line marks the present threshold.
 
@@ -236,41 +157,17 @@ def threshold_lines(
     """
     if not tables or len(classes) != 2:
         raise InputError("A threshold decides between two classes of a run.")
-    colours = palette(theme)
-    columns = {
-        "accuracy": "accuracy",
-        "recall_0": f"recall of {as_text(classes[0], 16)}",
-        "recall_1": f"recall of {as_text(classes[1], 16)}",
-    }
-    marks = run_marks(list(tables), theme)
-    plot = go.Figure()
-    for r, (run, table) in enumerate(tables.items()):
-        for m, (column, name) in enumerate(columns.items()):
-            if table[column].isna().all():
-                continue
-            plot.add_scatter(
-                x=table["threshold"],
-                y=table[column],
-                mode="lines",
-                name=name,
-                showlegend=r == 0,
-                line={"color": colours.lines[m], "width": 3 if column == "accuracy" else 2, "dash": marks[run].dash},
-                hovertemplate=f"from %{{x:.2f}} on: {name} %{{y:.1%}}<extra>{as_run(run, 32)}</extra>",
-            )
-    plot.add_vline(x=threshold, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
-    note_above(plot, threshold, f"{threshold:.2f}", colours.ink, 12)
-    for run in tables if len(tables) > 1 else ():
-        dash = {"color": colours.muted, "width": 2, "dash": marks[run].dash}
-        legend_entry(plot, as_run(run, 32), line=dash)
-    drawn, top = 220, 112 if len(tables) > 1 else 92
-    title = f"From which probability on “{as_text(classes[1], 20)}” is said"
-    layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), legend=legend_above(top, drawn))
-    plot.update_layout(layout)
-    plot.update_xaxes(range=[0, 1], title_text="threshold", title_standoff=4, automargin=False)
-    plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
+    columns = {"accuracy": "accuracy"} | {f"recall_{k}": f"recall of {shortened(name, 16)}" for k, name in enumerate(classes)}
     frame = stacked(tables, "run")
+    drawn = frame.melt(["run", "threshold"], list(columns), "column", "value").dropna(subset="value")
+    drawn["name"] = drawn["column"].map(columns)
+    hover = "from {threshold:.2f} on: {name} {value:.1%}<br>{run}"
+    lines = line(drawn, "threshold", "value", by="name", dashes="run", symbol="", hover=hover)
+    axes = {"x": Axis("threshold", span=(0, 1)), "y": Axis(form=".0%", span=(-0.02, 1.02))}
+    title = f"From which probability on “{shortened(classes[1], 20)}” is said"
+    chart = Chart(title, [lines], **axes, rules=[Rule(x=threshold, note=f"{threshold:.2f}", role="ink")])
     caption = (
         "A lower threshold finds more rows of the second class and misses more of the first. A threshold that was chosen on these rows"
         " looks better than it is."
     )
-    return Figure(file_safe("threshold", *tables), plot, frame, caption, printed=frame[np.isclose(frame["threshold"] * 10 % 1, 0)])
+    return Figure(file_safe("threshold", *tables), chart, frame, caption, printed=frame[np.isclose(frame["threshold"] * 10 % 1, 0)])

@@ -68,11 +68,11 @@ class Epochs(Runs):
 
 
 @figure("epoch-answers", "The prediction after each epoch", Epochs, "epochs:epoch_answers", MEASURED)
-def _answers(of: Epochs, *, theme: Theme = "light") -> Figure:
+def _answers(of: Epochs) -> Figure:
     from sentviz.figures.epochs import epoch_answers
 
     traces = list(of.traces.values())
-    return epoch_answers(list(of.traces), traces[0].labels, [trace.probabilities for trace in traces], theme=theme)
+    return epoch_answers(list(of.traces), traces[0].labels, [trace.probabilities for trace in traces])
 
 
 @figure("epoch-maps", "One map after each epoch", Epochs, "epochs:epoch_maps", MAPS, MEASURED)
@@ -83,10 +83,10 @@ def _maps(of: Epochs, *, layer: int = 0, head: int | str = "mean", component: in
 
 
 @figure("epoch-confusion", "The confusion matrix after each epoch", Epochs, "epochs:epoch_confusions", MEASURED)
-def _confusion(of: Epochs, *, theme: Theme = "light") -> Figure:
+def _confusion(of: Epochs) -> Figure:
     from sentviz.figures.epochs import epoch_confusions
 
-    return epoch_confusions(of.series.epochs, of.series.counts, of.run.labels, theme=theme)
+    return epoch_confusions(of.series.epochs, of.series.counts, of.run.labels)
 
 
 @figure("epoch-points", "The rows as points after each epoch", Epochs, "epochs:epoch_points", MEASURED)
@@ -103,10 +103,10 @@ def _points(of: Epochs, *, how: str = "joint", theme: Theme = "light") -> Figure
 
 
 @figure("epoch-heads", "What heads attend to after each epoch", Epochs, "epochs:epoch_heads", MAPS, MEASURED)
-def _heads(of: Epochs, *, measure: str = "entropy", theme: Theme = "light") -> Figure:
+def _heads(of: Epochs, *, measure: str = "entropy") -> Figure:
     from sentviz.figures.epochs import epoch_heads
 
-    return epoch_heads(of.series.heads, measure, theme=theme)
+    return epoch_heads(of.series.heads, measure)
 
 
 @figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, "forgetting:forgetting", MEASURED)

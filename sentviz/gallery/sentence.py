@@ -332,11 +332,11 @@ def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme
 
 
 @figure("leaders-by-layer", "Leaders so far, layer by layer", Sentence, "clustering:layer_lines", MOVING)
-def _leaders_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
+def _leaders_by_layer(of: Sentence) -> Figure:
     from sentviz.figures.clustering import layer_lines
 
     _, review = _followed(of)
     clustering = review.clustering
     leading = [int((clustering.since <= k).sum()) for k in range(len(clustering.positions))]
     words = "Number of leaders up to each layer. A leader is a token that was alone in its C_i."
-    return layer_lines({"leaders": leading}, "Leaders", caption=words, theme=theme)
+    return layer_lines({"leaders": leading}, "Leaders", caption=words)

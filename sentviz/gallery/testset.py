@@ -73,16 +73,16 @@ def _classes(of: Answers, *, theme: Theme = "light") -> Figure:
 
 
 @figure("roc", "ROC curves", Answers, "operating:one_vs_rest")
-def _roc(of: Answers, *, theme: Theme = "light") -> Figure:
-    return _one_vs_rest(of, "roc", theme)
+def _roc(of: Answers) -> Figure:
+    return _one_vs_rest(of, "roc")
 
 
 @figure("precision-recall", "Precision against recall", Answers, "operating:one_vs_rest")
-def _precision_recall(of: Answers, *, theme: Theme = "light") -> Figure:
-    return _one_vs_rest(of, "pr", theme)
+def _precision_recall(of: Answers) -> Figure:
+    return _one_vs_rest(of, "pr")
 
 
-def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figure:
+def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"]) -> Figure:
 
     from sentviz.figures.operating import one_vs_rest
 
@@ -96,21 +96,21 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     if len(classes) > 2:
         lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
         panels = [operating.MACRO, *classes]
-    return one_vs_rest(lines, areas, points, kind=kind, classes=panels, theme=theme)
+    return one_vs_rest(lines, areas, points, kind=kind, classes=panels)
 
 
 @figure("threshold", "Errors of both classes at each threshold", Answers, "operating:threshold_lines", TWO)
-def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
+def _threshold(of: Answers) -> Figure:
     from sentviz.figures.operating import threshold_lines
 
     for rows in of.rows:
         rows.source.require("probabilities", what="thresholds")
     tables = {rows.source.name: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
-    return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold, theme=theme)
+    return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold)
 
 
 @figure("reliability", "Accuracy against confidence", Answers, "operating:reliability_diagram")
-def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> Figure:
+def _reliability(of: Answers, *, by: str = "width") -> Figure:
     from sentviz.figures.operating import reliability_diagram
 
     if by not in STEPS:
@@ -124,7 +124,7 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title = f"{rows.source.name}: {STEPS[by].lower()}"
-    return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme)
+    return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes))
 
 
 @figure("label-errors", "Labels that look wrong", Answers, "label_errors:label_errors")

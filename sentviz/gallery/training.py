@@ -180,7 +180,6 @@ def _leaders(
     distance: float = -1.0,
     confidence: float = 0.95,
     top: int = 15,
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.analysis.testset.leaders import frequent, leading
     from sentviz.figures.clustering import leader_bars
@@ -191,16 +190,16 @@ def _leaders(
         words = leading(frame, model.vocabulary)
         distance = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max()) / 3
     rows = frequent(frame, model.vocabulary, model.decision[0], distance=distance, confidence=confidence, top=top)
-    return leader_bars(rows, label or of.run.labels[-1], theme=theme)
+    return leader_bars(rows, label or of.run.labels[-1])
 
 
 @figure("leaders-depth", "How fast texts cluster", Runs, "clustering:layer_bands", MOVING, LEADERS)
-def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light") -> Figure:
+def _leaders_depth(of: Runs, *, measure: str = "clusters") -> Figure:
     from sentviz.analysis.testset.leaders import per_layer
     from sentviz.figures.clustering import layer_bands
 
     title = {"clusters": "Number of places at which the words are", "at leaders": "Share of words at a leader"}.get(measure, measure)
-    return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders", theme=theme)
+    return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders")
 
 
 @figure("vocabulary", "Every word at its embedding", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)

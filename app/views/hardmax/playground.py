@@ -336,7 +336,6 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
                 {"leaders": leading, "places": places},
                 "Leaders and places",
                 caption="Leaders: tokens that were alone in their C_i up to this layer. Places: at least 1% of the largest norm apart.",
-                theme=theme,
             ),
             "play-counts",
         )
@@ -347,7 +346,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
             words = f"No limit is reached within {when} layers. Distances are measured to the positions after the last layer."
         show_drawn(
             lambda theme: layer_lines(
-                {"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words, theme=theme
+                {"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words
             ),
             "play-distance",
         )

@@ -122,19 +122,19 @@ def _coverage(of: Study, *, theme: Theme = "light") -> Figure:
 
 
 @figure("coverage-tokenizers", "Share of neutral tokens by tokenizer", Study, "injection:neutral_by_tokenizer")
-def _tokenizers(of: Study, *, theme: Theme = "light") -> Figure:
+def _tokenizers(of: Study) -> Figure:
     """Draw figure 4 with its second axis: the share of tokens that no entry of KNU contains, by task and tokenizer."""
     from sentviz.figures.injection import neutral_by_tokenizer
 
-    return neutral_by_tokenizer(coverage.WITH_TOKENIZERS.require(), coverage.TITLES, coverage.TOKENIZERS, theme=theme)
+    return neutral_by_tokenizer(coverage.WITH_TOKENIZERS.require(), coverage.TITLES, coverage.TOKENIZERS)
 
 
 @figure("product-and-sum", "The product of Xia et al. beside the sum", Study, "injection:product_and_sum")
-def _product(of: Study, *, theme: Theme = "light") -> Figure:
+def _product(of: Study) -> Figure:
     """Draw what a lexicon does to the weight of one pair, by its score, multiplied and added."""
     from sentviz.figures.injection import product_and_sum
 
-    return product_and_sum(theme=theme)
+    return product_and_sum()
 
 
 # ---- the paper's figures 1 to 3, drawn of a run's example

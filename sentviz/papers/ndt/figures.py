@@ -221,12 +221,12 @@ def _confusion_panels(of: Study, *, best: bool = False, theme: Theme = "light") 
 
 
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
-def _roc_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
+def _roc_panels(of: Study, *, best: bool = False) -> Figure:
     from sentviz.figures.roc_panels import roc_panels
 
     lost = missing(of.runs, best=best)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
-    result = roc_panels(rocs(of.runs, best=best), order=tuple(DATASETS.values()), chosen=CHOSEN[best], missing=lost, theme=theme)
+    result = roc_panels(rocs(of.runs, best=best), order=tuple(DATASETS.values()), chosen=CHOSEN[best], missing=lost)
     return sourced(result, *panel_runs(of.runs, "diff").values(), *panel_runs(of.runs, best=best).values())
 
 
