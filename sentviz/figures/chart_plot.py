@@ -286,7 +286,7 @@ class _Sheet:
         if place == "none" or not self.has_legend:
             return "none", 0, 0
         wide = ceil(max(label_width(as_run(entry.name, LABEL), LETTERS) for entry in self.entries)) + 56
-        per_line = max(1, (self.width - 2 * EDGE) // wide)
+        per_line = max(1, (self.width - self.left - self.right) // wide)  # Plotly makes a legend as wide as the axes at most.
         return place, wide, ceil(len(self.entries) / per_line)
 
     def plot(self) -> go.Figure:
@@ -309,6 +309,7 @@ class _Sheet:
         inner = max(height - top - bottom, 60)
         across = self.width - self.left - right
         layout = base_layout(self.look.theme, title=self.title, width=self.width, height=height, margin=(self.left, top, right, bottom))
+        layout["margin"]["autoexpand"] = False
         self._recolour(layout)
         layout["showlegend"] = place != "none"
         layout["legend"] = self._legend(place, wide, inner)
@@ -380,7 +381,8 @@ class _Sheet:
         flat |= {"entrywidth": wide - 46, "tracegroupgap": 0}
         if place == "above":
             return flat | {"y": 1 + 6 / inner, "yanchor": "bottom"}
-        return flat | {"y": -(4 if self.is_table else self.ticks + 6) / inner, "yanchor": "top"}  # below 0, it may be as wide as the picture
+        below = 4 if self.is_table else self.ticks + 6
+        return flat | {"y": -below / inner, "yanchor": "top"}
 
     def _legend_traces(self, place: str) -> Iterator[dict[str, Any]]:
         if place == "none":
