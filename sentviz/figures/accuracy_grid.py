@@ -37,8 +37,8 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str) -> Figure:
         marks.append(points(beside, "components", "printed", **named))
     constraints = frame.loc[frame["constraint"] != "", "constraint"].unique()
     panels = Panels("constraint", {name: name.replace("inf", "∞").replace("-", "−") for name in constraints}, len(constraints), alike=True)
-    axes = {"x": Axis("C", ticks={2.0: "2", 3.0: "3", 4.0: "4"}, span=(1.5, 4.6)), "y": Axis(form=".1%")}
-    chart = Chart(f"Accuracy by constraint and number of maps, {title}", marks, **axes, panels=panels)
+    across, down = Axis("C", ticks={2.0: "2", 3.0: "3", 4.0: "4"}, span=(1.5, 4.6)), Axis(form=".1%")
+    chart = Chart(f"Accuracy by constraint and number of maps, {title}", marks, across, down, panels=panels)
     caption = sentence(
         [
             "Accuracy of each constraint over the number of maps C. Dots are measured; bars are 95% intervals over test rows, and over"

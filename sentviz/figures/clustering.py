@@ -61,8 +61,8 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
         line(rows, "layer", "mean", role=1, symbol="", dash="dash", hover=f"layer {{layer}}: mean {{mean:{form}}}"),
     ]
     ticks = {float(layer): str(layer) for layer in rows["layer"].astype(int)}
-    axes = {"x": Axis("after layer", ticks=ticks), "y": Axis(form=".0%" if share else "", zero=True)}
-    chart = Chart(title, marks, **axes, ends="{name}")
+    across, down = Axis("after layer", ticks=ticks), Axis(form=".0%" if share else "", zero=True)
+    chart = Chart(title, marks, across, down, ends="{name}")
     caption = f"Line: median; dashed: mean; bands: the middle 50% and 90% of the reviews; n = {int(last['n']):,}."
     return Figure(file_safe("layers", measure), chart, rows.reset_index(drop=True), caption, from_zero=("layer",))
 

@@ -37,7 +37,7 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
             f"{name}: {'at no length measured' if at is None else f'from about {at:,.0f} tokens on' if at else 'at every length'}"
         )
     ticks = {float(n): f"{n:,}" for n in sorted(frame["tokens"].unique())}
-    axes = {"x": Axis("tokens", log=True, ticks=ticks), "y": Axis("milliseconds", ",", log=True, step=1)}
-    chart = Chart("Time of one text by its length", marks, **axes, rules=rules, height=1.1)
+    across, down = Axis("tokens", log=True, ticks=ticks), Axis("milliseconds", ",", log=True, step=1)
+    chart = Chart("Time of one text by its length", marks, across, down, rules=rules, height=1.1)
     caption = sentence([f"Full attention takes longer for {'; for '.join(statements)}.", about])
     return Figure("time-by-length", chart, frame, caption)

@@ -37,8 +37,8 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
         raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
     frame = pd.DataFrame({"epoch": np.repeat(epochs, len(labels)), "label": list(labels) * len(epochs), "probability": shares.ravel()})
     lines = line(frame, "epoch", "probability", by="label", hover="{label}, epoch {epoch}: {probability:.1%}")
-    axes = {"x": Axis("epoch", ticks={float(epoch): str(epoch) for epoch in epochs}), "y": Axis(form=".0%", span=(-0.03, 1.03))}
-    chart = Chart("The prediction after each epoch", [lines], **axes, classes=list(labels), ends="{label} {probability:.0%}")
+    across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in epochs}), Axis(form=".0%", span=(-0.03, 1.03))
+    chart = Chart("The prediction after each epoch", [lines], across, down, classes=list(labels), ends="{label} {probability:.0%}")
     caption = "Probability of each class for this sentence, with the weights after each epoch."
     return Figure(file_safe("epochs", "answer"), chart, frame, caption)
 
@@ -244,8 +244,8 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy") -> Figure:
     rows = part.sort_values("layer", kind="stable").assign(name=lambda rows: [f"layer {layer + 1}" for layer in rows["layer"]])
     hover = "{name}, epoch {epoch}: {value:.4f} [{low:.4f}, {high:.4f}]"
     lines = line(rows, "epoch", "value", by="name", low="low", high="high", hover=hover)
-    axes = {"x": Axis("epoch", ticks={float(epoch): str(epoch) for epoch in sorted(part["epoch"].unique())}), "y": Axis(zero=True)}
-    chart = Chart(MEASURE_TITLES.get(measure, measure), [lines], **axes)
+    across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in sorted(part["epoch"].unique())}), Axis(zero=True)
+    chart = Chart(MEASURE_TITLES.get(measure, measure), [lines], across, down)
     caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95% intervals over texts."
     return Figure(file_safe("epochs", "heads", measure), chart, part, caption)
 

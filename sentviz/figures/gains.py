@@ -61,8 +61,8 @@ def gain_dots(
             f"n = {_span(frame['n'])}." if len(frame) else "No run is installed.",
         ]
     )
-    axes = {"x": Axis(f"percentage points over {base}"), "y": Axis(rows={row: row for row in order})}
-    chart = Chart(title, [*measured, *reported], **axes, rules=[Rule(x=0, solid=True)])
+    across, down = Axis(f"percentage points over {base}"), Axis(rows={row: row for row in order})
+    chart = Chart(title, [*measured, *reported], across, down, rules=[Rule(x=0, solid=True)])
     return Figure(file_safe(title), chart, together, caption)
 
 

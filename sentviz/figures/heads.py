@@ -55,8 +55,8 @@ def layer_lines(
         hover = "this sentence, layer {place}: {value:.4f}"
         marks.append(points(own, "place", "value", role="ink", symbol="circle-open", size=1.4, name="this sentence", hover=hover))
     layers = {float(layer) + 1: str(layer + 1) for layer in sorted(table["layer"].unique())}
-    axes = {"x": Axis("layer", ticks=layers), "y": Axis(zero=True)}
-    chart = Chart(title, marks, **axes, panels=Panels("measure", drawn, 2), series=numbered(frames, series), dashed=dashed)
+    across, down = Axis("layer", ticks=layers), Axis(zero=True)
+    chart = Chart(title, marks, across, down, panels=Panels("measure", drawn, 2), series=numbered(frames, series), dashed=dashed)
     counts = sorted({int(table["n"].min()), int(table["n"].max())})
     caption = (
         f"Lines are means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95% intervals of the mean over texts."

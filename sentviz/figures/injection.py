@@ -38,8 +38,8 @@ def product_and_sum() -> Figure:
     ]
     panels = Panels("way", {"product": "Product of Xia et al.", "sum": "Sum, as in the paper"}, 2)
     ticks = {share: f"{share:.0%}" for share in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
-    axes = {"x": Axis("similarity σ of the pair", span=(-0.02, 1.02)), "y": Axis(log=True, span=(0.009, 0.75), ticks=ticks)}
-    chart = Chart("Attention weight of one pair", marks, **axes, panels=panels, rules=[Rule(x=1 / 3)])
+    across, down = Axis("similarity σ of the pair", span=(-0.02, 1.02)), Axis(log=True, span=(0.009, 0.75), ticks=ticks)
+    chart = Chart("Attention weight of one pair", marks, across, down, panels=panels, rules=[Rule(x=1 / 3)])
     caption = (
         f"Attention of one query to a key (log scale), against their similarity. {OTHERS} other keys have a score of 0 and are neutral"
         " (σ = 1/3, dotted). Open circles are the weights without a lexicon. Under the product, a more similar pair with a negative score"

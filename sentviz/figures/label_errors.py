@@ -21,7 +21,7 @@ def label_errors(frame: pd.DataFrame, classes: Sequence[str], *, name: str = "")
     """
     named = frame.assign(label=[classes[k] for k in frame["label"]], likely=[classes[k] for k in frame["likely"]])
     pairs = [(int(a), int(b)) for a, b in frame[["label", "likely"]].head(MOST).to_numpy()]
-    drawn = named.head(MOST).assign(pair=pairs, a=[a for a, _ in pairs], b=[b for _, b in pairs])
+    drawn = named.head(MOST).assign(pair=pd.Series(pairs, dtype=object), a=[a for a, _ in pairs], b=[b for _, b in pairs])
     rows = {(a, b): f"{shortened(classes[a], 13)} → {shortened(classes[b], 13)}" for a, b in pairs}
     most = float(drawn["high"].max()) if len(drawn) else 0.01
     hover = "{n:,} of {of:,} rows: {share:.1%}"

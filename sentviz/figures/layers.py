@@ -31,8 +31,8 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike) -> Figure
     layers = {i: f"layer {i}" if i else "embedding" for i in range(len(shares))}
     named = frame.assign(place=frame["layer"].map(layers))
     lines = line(named, "layer", "probability", by="label", hover="{label}, {place}: {probability:.1%}")
-    axes = {"x": Axis(rows=layers), "y": Axis(form=".0%", span=(-0.03, 1.03))}
-    chart = Chart("The prediction, layer by layer", [lines], **axes, classes=list(labels), ends="{label} {probability:.0%}")
+    across, down = Axis(rows=layers), Axis(form=".0%", span=(-0.03, 1.03))
+    chart = Chart("The prediction, layer by layer", [lines], across, down, classes=list(labels), ends="{label} {probability:.0%}")
     caption = (
         "Class probabilities if the model's final norm and classifier read the states of each layer. Only the states of the last layer"
         " were trained"

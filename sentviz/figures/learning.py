@@ -41,8 +41,8 @@ def learning_curve(
             marks.append(points(reported, "rows", "printed", role=place, symbol="diamond-open", name=f"{name}, reported", hover=hover))
     ticks = sorted({int(rows) for rows in frame["rows"]})
     labelled = [tick for i, tick in enumerate(ticks) if not i or tick > 1.6 * ticks[i - 1] or tick == ticks[-1]]
-    axes = {"x": Axis(unit, log=True, ticks={float(tick): f"{tick:,}" for tick in labelled}), "y": Axis(form=".0%")}
-    chart = Chart(title, marks, **axes)
+    across, down = Axis(unit, log=True, ticks={float(tick): f"{tick:,}" for tick in labelled}), Axis(form=".0%")
+    chart = Chart(title, marks, across, down)
     seeds = measured["seeds"].astype(int)
     diamonds = "; open diamonds are reported" if frame["printed"].notna().any() else ""
     caption = sentence(

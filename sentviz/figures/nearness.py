@@ -31,8 +31,8 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     ticks = {decade: f"{100 * decade:g}%" for decade in decades.tolist()}
     across = Axis("near: within this share of the largest norm", log=True, span=(ends[0] * 0.8, ends[1] * 1.25), ticks=ticks)
     rules = [Rule(x=near), Rule(y=wanted)]
-    axes = {"x": across, "y": Axis("share of words", ".0%", span=(0, 1.02))}
-    chart = Chart(f"Words near a leader after {layers} layers", [lines], **axes, rules=rules, dashed=None, ends="{name}")
+    across, down = across, Axis("share of words", ".0%", span=(0, 1.02))
+    chart = Chart(f"Words near a leader after {layers} layers", [lines], across, down, rules=rules, dashed=None, ends="{name}")
     caption = (
         "Lines: the share of words at a leader that half of the reviews reach, that 19 of 20 reviews reach, and the mean. Dotted: the"
         f" limits of our test, {wanted:.0%} of the words within {near:.0%} (the poster names no number); n = {int(rows['n'].max()):,}."

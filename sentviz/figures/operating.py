@@ -67,8 +67,8 @@ def one_vs_rest(
     title = ("ROC" if kind == "roc" else "Precision and recall") + (f", {runs[0]}" if len(runs) == 1 else "")
     corner: Literal["right", "left"] = "right" if kind == "roc" else "left"
     panels = Panels("class", {name: shortened(name, 24) for name in classes}, 2, notes=notes, corner=corner)
-    axes = {"x": Axis(words[x], span=(-0.02, 1.02)), "y": Axis(words[y], span=(-0.02, 1.04))}
-    chart = Chart(title, marks, **axes, panels=panels, dashed=None, height=1.25)
+    across, down = Axis(words[x], span=(-0.02, 1.02)), Axis(words[y], span=(-0.02, 1.04))
+    chart = Chart(title, marks, across, down, panels=panels, dashed=None, height=1.25)
     n = int(max(table["n"].max() for table in areas.values()))
     about = (
         "AUC: how often a row of the class gets a higher probability than a row of the other classes. Equal probabilities count half."
@@ -163,9 +163,9 @@ def threshold_lines(
     drawn["name"] = drawn["column"].map(columns)
     hover = "from {threshold:.2f} on: {name} {value:.1%}<br>{run}"
     lines = line(drawn, "threshold", "value", by="name", dashes="run", symbol="", hover=hover)
-    axes = {"x": Axis("threshold", span=(0, 1)), "y": Axis(form=".0%", span=(-0.02, 1.02))}
+    across, down = Axis("threshold", span=(0, 1)), Axis(form=".0%", span=(-0.02, 1.02))
     title = f"From which probability on “{shortened(classes[1], 20)}” is said"
-    chart = Chart(title, [lines], **axes, rules=[Rule(x=threshold, note=f"{threshold:.2f}", role="ink")])
+    chart = Chart(title, [lines], across, down, rules=[Rule(x=threshold, note=f"{threshold:.2f}", role="ink")])
     caption = (
         "A lower threshold finds more rows of the second class and misses more of the first. A threshold that was chosen on these rows"
         " looks better than it is."

@@ -40,11 +40,10 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int) -> Fi
         line(chance, "share", "probability", low="low", high="high", role="muted", dash="dot", faint=True, name="random orders", **hover),
         line(lines, "share", "probability", by="method", **hover),
     ]
-    axes = {
-        "x": Axis("share of the words, in the method's order", ".0%", span=(0, 1)),
-        "y": Axis("mean probability of the prediction", ".0%", span=(-0.02, 1.02)),
-    }
-    chart = Chart("What the words that a method names do", marks, **axes, panels=Panels("curve", CURVES, 2), series=order, dashed=None)
+    across = Axis("share of the words, in the method's order", ".0%", span=(0, 1))
+    down = Axis("mean probability of the prediction", ".0%", span=(-0.02, 1.02))
+    panels = Panels("curve", CURVES, 2)
+    chart = Chart("What the words that a method names do", marks, across, down, panels=panels, series=order, dashed=None)
     tidy = data[["method", "curve", "share", "probability", "low", "high"]].reset_index(drop=True)
     caption = sentence(
         [

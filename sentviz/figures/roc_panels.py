@@ -35,16 +35,17 @@ def roc_panels(
     cells = {f"{row}, {panel}": (row, panel) for row in rows for panel in panels}
     drawn = frame.assign(cell=frame["row"] + ", " + frame["panel"], place=frame.groupby(["row", "panel"])["curve"].transform(_places))
     marks = [diagonal()]
-    for place, part in drawn.groupby("place", sort=True):
+    for place in sorted(drawn["place"].astype(int).unique().tolist()):
+        part = drawn[drawn["place"] == place]
         hover = "{curve}<br>false positives {fpr:.1%}, true positives {tpr:.1%}"
-        marks.append(line(part, "fpr", "tpr", role=int(place), symbol="", dash=DASHES[int(place) % len(DASHES)], hover=hover))
+        marks.append(line(part, "fpr", "tpr", role=place, symbol="", dash=DASHES[place % len(DASHES)], hover=hover))
     notes = {name: _areas(drawn[drawn["cell"] == name]) for name in cells}
     titles = {name: f"{panel}\n{runs.get((row, panel), 'no run here')}" for name, (row, panel) in cells.items()}
     ticks = {0.0: "0", 0.5: "0.5", 1.0: "1"}
-    axes = {"x": Axis("false positive rate", span=(-0.02, 1.02), ticks=ticks)}
-    axes["y"] = Axis("true positive rate", span=(-0.02, 1.04), ticks=ticks)
+    across = Axis("false positive rate", span=(-0.02, 1.02), ticks=ticks)
+    down = Axis("true positive rate", span=(-0.02, 1.04), ticks=ticks)
     title = "ROC curves of DT and of the best NDT of each data set"
-    chart = Chart(title, marks, **axes, panels=Panels("cell", titles, len(panels), notes=notes), height=1.2)
+    chart = Chart(title, marks, across, down, panels=Panels("cell", titles, len(panels), notes=notes), height=1.2)
     sizes = frame.drop_duplicates("panel").set_index("panel").loc[panels].reset_index()
     caption = sentence(
         [

@@ -43,9 +43,9 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int) -> Figure:
     others = iter(range(1, len(frame)))
     names = frame.drop_duplicates("model")
     series = {name: SHADE if order else next(others) for name, order in zip(names["model"], names["order"], strict=True)}
-    axes = {"x": across, "y": Axis(form=".0%", span=(max(0.0, least), 1.09))}
+    across, down = across, Axis(form=".0%", span=(max(0.0, least), 1.09))
     marks = [mark for mark in marks if len(mark.frame)]
-    chart = Chart("Accuracy by the length of the sequence", marks, **axes, rules=rules, series=series, height=1.2)
+    chart = Chart("Accuracy by the length of the sequence", marks, across, down, rules=rules, series=series, height=1.2)
     caption = sentence(
         [
             f"Share of right predictions among {int(frame['n'].max()):,} new sequences of each length that end in “good”; half of them"

@@ -266,7 +266,7 @@ def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
         words = (
             "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, next to the reported values."
         )
-        figure = measured_beside_printed(frame, points(by_model, "accuracy"), title=title, percent=True, theme=theme)
+        figure = measured_beside_printed(frame, points(by_model, "accuracy"), title=title, percent=True)
         sources = [run for seeds in by_model.values() for run in seeds]
         return [Table(file_safe("accuracy", dataset), title, frame, words), sourced(figure, *sources)]
 
