@@ -116,7 +116,7 @@ def test_figures_hold_their_numbers() -> None:
     assert ends.frame.query("drawn")["word"].tolist() == ["dull", "warm"] and "+0.50 [+0.40, +0.60]" in ends.caption
     assert "75%" in row_histogram([-1, -0.5, 0.5, 1], [0, 1, 1, 1], sides=("n", "p"), depth=0, way="w").caption
     steered = pd.DataFrame({"norm": [-1.0, 1.0], "n": [0.8, 0.1], "p": [0.2, 0.9]})
-    assert steered_lines(steered, ["n", "p"], ["#000", "#111"], depth=1, apart=0.5).frame["probability"].tolist() == [0.8, 0.1, 0.2, 0.9]
+    assert steered_lines(steered, ["n", "p"], depth=1, apart=0.5).frame["probability"].tolist() == [0.8, 0.1, 0.2, 0.9]
     for call in (
         lambda: removal_lines(lines.iloc[2:], {"difference": "d"}, before=0.9, title="t", about="a.", n=30),
         lambda: probe_lines(probes.iloc[:0], {"length": "length"}),

@@ -31,7 +31,8 @@ class Mark:
         low, high: columns of an interval of the value: bars at points and bars, a band at lines; "" for none.
         whiskers: lines have bars at their points in place of a band.
         by: column with the series of each row, which have a colour, a symbol and an entry of the legend each; "" for one kind of marks.
-        role: colour of marks without series. symbol: of the marks; "auto" is that of the series, "" is none. dash: of lines without series.
+        role: colour of marks without series. dash: of lines without series.
+        symbol: of the marks; "auto" is that of the series, "" is none: of points, only the intervals are drawn, as wide as a symbol.
         size: of the symbols, relative to the usual one.
         name: entry of the legend for all marks together, in the colour `role`; "" for that of each series, or for none.
         hover, text: what the pointer shows, and what is written at each mark: words with columns in braces, as "{run}: {value:.1%}".
@@ -42,6 +43,8 @@ class Mark:
         dashes: column that splits a series into lines with a dash each, which the legend names; for example a run.
         stepped: a line goes across and then up, as the curve of a threshold does. wide: column with the widths of vertical bars.
         tint, lift: columns with the colour (a role) and the further shift of each row.
+        plain: series are spread beside each other, but have the one colour `role`. text_at: column with the place of each text, as Plotly
+            has it, for example "middle left".
         faint: drawn in the background.
     """
 
@@ -69,6 +72,8 @@ class Mark:
     dashes: str = ""
     stepped: bool = False
     wide: str = ""
+    plain: bool = False
+    text_at: str = ""
     tint: str = ""
     lift: str = ""
     faint: bool = False

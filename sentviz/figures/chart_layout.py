@@ -263,7 +263,7 @@ class Geometry:
     def _entries(self, mark: Mark) -> Iterator[Entry]:
         if mark.name:
             yield Entry(mark.name, self.stroke(mark, None))
-        elif mark.by and (not self.chart.ends or mark.dashes):
+        elif mark.by and not mark.plain and (not self.chart.ends or mark.dashes):
             for name in dict.fromkeys(mark.frame[mark.by].astype(str)):
                 yield Entry(name, self.stroke(mark, name))
             lines = dict.fromkeys(mark.frame[mark.dashes].astype(str)) if mark.dashes else {}
@@ -293,7 +293,7 @@ class Geometry:
 
     def stroke(self, mark: Mark, name: str | None) -> dict[str, Any]:
         """Return mode, line and marker of a series or of a mark without series."""
-        number = None if name is None else self.series[name]
+        number = None if name is None or mark.plain else self.series[name]
         colour = self.look.colour(mark.role) if number is None or name is None else self.colour_of(name, number)
         symbol = SYMBOLS[(number or 0) % len(SYMBOLS)] if mark.symbol == "auto" else mark.symbol
         marker: dict[str, Any] = {"size": mark.size * MARKER, "symbol": symbol or "circle", "color": colour}

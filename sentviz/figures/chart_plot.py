@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sentviz.figures.chart import Axis, Chart, Mark, Rule
-from sentviz.figures.chart_layout import EDGE, ENTRY, LABEL, LETTERS, LINE, SMALL, Geometry, count_lines, lines_of, row_texts
+from sentviz.figures.chart_layout import EDGE, ENTRY, LABEL, LETTERS, LINE, MARKER, SMALL, Geometry, count_lines, lines_of, row_texts
 from sentviz.figures.colours import blend, colour_scale, ink_on
 from sentviz.figures.figure import base_layout
 from sentviz.figures.look import FONTS, PATTERNS, Look
@@ -215,6 +215,8 @@ class _Plot(Geometry):
         if mark.level:
             low_end, high_end = mark.span
             stroke["marker"]["color"] = blend(self._stops(mark), (rows[mark.level].to_numpy(float) - low_end) / (high_end - low_end))
+        if mark.kind == "points" and not mark.symbol:
+            stroke["marker"]["opacity"] = 0
         if mark.tint:
             stroke["marker"]["color"] = [self.look.colour(role) for role in rows[mark.tint]]
         trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": name or mark.name, "name": name or mark.name}
@@ -232,7 +234,8 @@ class _Plot(Geometry):
                 yield self._band(x[known], low[known], high[known], colour, name or mark.name)
             else:
                 bar = self.colours.ink if mark.kind == "bars" else colour
-                ends = {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low, "thickness": 1.6, "width": 0}
+                ends = {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low, "width": 0}
+                ends["thickness"] = 1.6 if mark.symbol else mark.size * MARKER
                 trace[f"error_{values}"] = ends | {"color": bar}
         unfaded = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}} if mark.click else {}
         if mark.kind == "bars":
@@ -247,7 +250,8 @@ class _Plot(Geometry):
                            "marker": shade, **unfaded}  # fmt: skip
             return
         if mark.text:
-            stroke = stroke | {"mode": f"{stroke['mode']}+text", "text": row_texts(mark.text, rows), "textposition": "top center",
+            sides = rows[mark.text_at].tolist() if mark.text_at else "top center"
+            stroke = stroke | {"mode": f"{stroke['mode']}+text", "text": row_texts(mark.text, rows), "textposition": sides,
                                "textfont": {"size": SMALL, "color": self.colours.muted}}  # fmt: skip
         if mark.stepped:
             stroke["line"] = stroke["line"] | {"shape": "vh"}

@@ -52,6 +52,16 @@ class Palette:
         return self.lines[series % len(self.lines)]
 
     @property
+    def negative(self) -> str:
+        """The negative class."""
+        return self.classes[1]
+
+    @property
+    def positive(self) -> str:
+        """The positive class."""
+        return self.classes[-2]
+
+    @property
     def wrong(self) -> str:
         """Mistakes."""
         return self.judged[1]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sentviz.analysis.maps.gates import Signals
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
-from sentviz.figures.text import as_text, token_label
+from sentviz.figures.chart import Axis, Chart, line
+from sentviz.figures.figure import Figure, file_safe, sentence
+from sentviz.figures.text import shortened
 from sentviz.io.lazy import pd
 from sentviz.runs.trace import Trace
 
-_LABELLED, _SLANTED = 32, 14  # numbers of tokens up to which labels are drawn, and are slanted instead of upright
+_LABELLED = 32  # number of tokens up to which labels are drawn
 _DASHES = {"recency": "dash", "word": "dot"}  # recency is often as long as the sinusoid, so its line is dashed
 _NAMES = {"sinusoid": ("α · sinusoid", "alpha"), "recency": ("β · recency", "beta"), "tag": ("γ · tag", "gamma")}
 
 
-def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: Theme = "light") -> Figure:
+def position_signals(trace: Trace, parts: Signals, *, tagger: str = "") -> Figure:
     """Draw the length of each part of the position signal at every token, of their sum, and of the word vector for comparison.
 
     Args:
@@ -25,37 +27,9 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: T
     Frame:
         place (counted from 0), token, tag, part (sinusoid, recency, tag, sum, word), length (Euclidean norm).
     """
-    colours, n = palette(theme), len(trace.tokens)
+    n = len(trace.tokens)
     tags, places = trace.tags or ("",) * n, np.arange(n)
     lengths = {**parts.parts, "sum": parts.total, "word": parts.word}
-    plot = new_plot(
-        theme,
-        "What the positions are made of",
-        (560, 360),
-        (52, 84, 20, 112),
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-    )
-    for i, (name, values) in enumerate(lengths.items()):
-        title = _NAMES.get(name, (name, ""))[0]
-        plot.add_scatter(
-            x=places,
-            y=values,
-            mode="lines+markers" if n <= _LABELLED else "lines",
-            name=title,
-            line={"color": colours.muted if name == "word" else colours.lines[i], "width": 2, "dash": _DASHES.get(name, "solid")},
-            marker={"size": 6, "symbol": "circle-open" if name == "recency" else "circle"},
-            customdata=[
-                token_label(token, k) + (f", {tag}" if tag else "") for k, (token, tag) in enumerate(zip(trace.tokens, tags, strict=True))
-            ],
-            hovertemplate="%{customdata}<br>" + title + ": %{y:.2f}<extra></extra>",
-        )
-    if n <= _LABELLED:
-        muted = f'<span style="color:{colours.muted};font-size:10px">'
-        named = [as_text(token, 11) + (f" {muted}{tag}</span>" if tag else "") for token, tag in zip(trace.tokens, tags, strict=True)]
-        plot.update_xaxes(tickvals=places, ticktext=named, tickangle=-45 if n <= _SLANTED else -90)
-    else:
-        plot.update_xaxes(title_text="token")
-    plot.update_yaxes(rangemode="tozero", title_text="length of the vector", automargin=False)
     frame = pd.DataFrame(
         {
             "place": np.tile(places, len(lengths)),
@@ -65,6 +39,17 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: T
             "length": np.concatenate(list(lengths.values())),
         }
     )
+    drawn = frame.assign(at=frame["place"] + 1, with_tag=[f", {tag}" if tag else "" for tag in frame["tag"]])
+    marks = []
+    for i, name in enumerate(lengths):
+        title = _NAMES.get(name, (name, ""))[0]
+        symbol = "" if n > _LABELLED else "circle-open" if name == "recency" else "circle"
+        style: Any = {"role": "muted" if name == "word" else i, "dash": _DASHES.get(name, "solid"), "symbol": symbol, "size": 0.7}
+        hover = "“{token}” ({at}){with_tag}<br>" + title + ": {length:.2f}"
+        marks.append(line(drawn[drawn["part"] == name], "place", "length", name=title, hover=hover, **style))
+    words = {i: f"{shortened(token, 11)} {tag}".strip() for i, (token, tag) in enumerate(zip(trace.tokens, tags, strict=True))}
+    across = Axis(rows=words) if n <= _LABELLED else Axis("token")
+    chart = Chart("What the positions are made of", marks, across, Axis("length of the vector", zero=True))
     weights = [f"{_NAMES[name][0][0]} = {parts.weights[scalar]:.2f}" for name, (_, scalar) in _NAMES.items() if scalar in parts.weights]
     caption = sentence(
         [
@@ -75,4 +60,4 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: T
             tagger if trace.tags else "",
         ]
     )
-    return Figure(file_safe("positions", trace.run), plot, frame, caption)
+    return Figure(file_safe("positions", trace.run), chart, frame, caption)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
-from sentviz.figures.panels import legend_below, with_interval
-from sentviz.figures.text import as_text
+from sentviz.figures.chart import Axis, Chart, points
+from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.io.lazy import pd
 
 BESIDE = {
-    "vanilla-matched": ("right", -11),
-    "diff": ("left", 0),
-    "ndt-unit-2": ("right", 9),
-}  # side and shift in pixels of labels whose points nearly coincide
+    "vanilla-matched": "bottom left",
+    "diff": "middle right",
+    "ndt-unit-2": "top left",
+}  # places of labels whose points nearly coincide
 
 
-def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: Theme = "light") -> Figure:
+def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str) -> Figure:
     """Draw each model at its parameters (millions) and its time per test batch as a multiple of vanilla's.
 
     Args:
@@ -26,42 +26,19 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
     """
     if frame.empty and printed.empty:
         raise InputError("There is neither a measured nor a reported time.")
-    colours = palette(theme)
-    plot = new_plot(
-        theme, f"Parameters against time per batch, {as_text(title, 40)}", (620, 420), (64, 44, 44, 88), legend=legend_below(-0.17)
+    names = frame.assign(
+        label=[model.replace("ndt-unit-", "NDT, C = ") for model in frame["model"]],
+        place=[BESIDE.get(model, "middle left") for model in frame["model"]],
     )
-    kinds = (
-        ("measured, 95% interval over rounds", frame, "circle", colours.lines[0]),
-        ("reported, with its rounding", printed, "diamond-open", colours.lines[1]),
-    )
-    for name, rows, symbol, colour in kinds:
-        if rows.empty:
-            continue
-        values = rows[["value", "low", "high"]].to_numpy(float)
-        plot.add_scatter(
-            x=rows["parameters"],
-            **with_interval("y", values, colour),
-            mode="markers",
-            name=name,
-            marker={"size": 10, "symbol": symbol, "color": colour, "line": {"width": 2, "color": colour}},
-            customdata=[as_text(model, 30) for model in rows["model"]],
-            hovertemplate="%{customdata}: %{x:.2f} M, %{y:.2f} × vanilla<extra></extra>",
-        )
-        if rows is frame:
-            for row in rows.to_dict("records"):
-                side, up = BESIDE.get(row["model"], ("right", 0))
-                plot.add_annotation(
-                    x=row["parameters"],
-                    y=row["value"],
-                    text=as_text(row["model"].replace("ndt-unit-", "NDT, C = "), 30),
-                    xanchor=side,
-                    xshift=-9 if side == "right" else 9,
-                    yshift=up,
-                    font={"size": 11, "color": colours.muted},
-                    bgcolor=colours.paper,  # Otherwise intervals of other models would cross the name.
-                )
-    plot.update_xaxes(title_text="parameters, millions", title_standoff=4, automargin=False, nticks=7)
-    plot.update_yaxes(title_text="× vanilla", title_standoff=4, automargin=False, rangemode="tozero")
+    hover = "{model}: {parameters:.2f} M, {value:.2f} × vanilla"
+    ends: Any = {"low": "low", "high": "high", "hover": hover}
+    marks = [
+        points(names, "parameters", "value", name="measured, 95% interval over rounds", text="{label}", text_at="place", **ends),
+        points(printed, "parameters", "value", role=1, symbol="diamond-open", name="reported, with its rounding", **ends),
+    ]
+    across, down = Axis("parameters, millions"), Axis("× vanilla", zero=True)
+    shown = [mark for mark in marks if len(mark.frame)]
+    chart = Chart(f"Parameters against time per batch, {title}", shown, across, down, height=1.2)
     caption = sentence(
         [
             "Time of the same test batches as a multiple of vanilla's time. The models are measured in turns in one process."
@@ -74,4 +51,4 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
         ]
     )
     together = pd.concat([frame.assign(source="measured"), printed.assign(source="printed")], ignore_index=True)
-    return Figure(file_safe("parameters-latency", title), plot, together, caption)
+    return Figure(file_safe("parameters-latency", title), chart, together, caption)

@@ -9,7 +9,6 @@ from sentviz.analysis.causal.directions import ERASED, WAYS, Directions, directi
 from sentviz.analysis.causal.probes import TASKS
 from sentviz.analysis.causal.states import PLACES
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, class_colours
 from sentviz.gallery.patching import REPLACES
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Runs, Sentence
@@ -25,7 +24,7 @@ BY = {"way": "by the way to find it", "place": "by the tokens that lose it"}
 
 
 @figure("direction-removal", "Accuracy without the direction of the classes", Runs, "directions:removal_lines", MEASURED)
-def _removal(of: Runs, *, by: str = "way", theme: Theme = "light") -> Figure:
+def _removal(of: Runs, *, by: str = "way") -> Figure:
     from sentviz.figures.directions import removal_lines
 
     if by not in BY:
@@ -51,12 +50,11 @@ def _removal(of: Runs, *, by: str = "way", theme: Theme = "light") -> Figure:
         title=f"Accuracy without the direction, {BY[by]}",
         about=about,
         n=int(before["n"]),
-        theme=theme,
     )
 
 
 @figure("directions", "Five ways to find the direction of the classes: do they agree?", Runs, "directions:cosine_map", MEASURED)
-def _agreement(of: Runs, *, depth: int = -1, theme: Theme = "light") -> Figure:
+def _agreement(of: Runs, *, depth: int = -1) -> Figure:
 
     from sentviz.figures.directions import cosine_map
 
@@ -68,19 +66,19 @@ def _agreement(of: Runs, *, depth: int = -1, theme: Theme = "light") -> Figure:
         for j, second in list(enumerate(WAYS))[i + 1 :]:
             cosines[i, j] = cosines[j, i] = rows["cosine", f"{first}|{second}"]
     n = int(table[table["measure"] == "separated"]["n"].max())
-    return cosine_map(cosines, list(WAYS.values()), [rows["separated", way] for way in WAYS], depth=depth, n=n, theme=theme)
+    return cosine_map(cosines, list(WAYS.values()), [rows["separated", way] for way in WAYS], depth=depth, n=n)
 
 
 @figure("probes", "What a linear probe can read from each layer", Runs, "directions:probe_lines", MEASURED)
-def _probes(of: Runs, *, theme: Theme = "light") -> Figure:
+def _probes(of: Runs) -> Figure:
     from sentviz.figures.directions import probe_lines
 
     table = table_of(of.run)
-    return probe_lines(table[table["measure"] == "probe"], TASKS, theme=theme)
+    return probe_lines(table[table["measure"] == "probe"], TASKS)
 
 
 @figure("direction-words", "The words along the direction of the classes", Runs, "directions:word_ends", WEIGHTS, REPLACES)
-def _words(of: Runs, *, depth: int = -1, most: int = 15, theme: Theme = "light") -> Figure:
+def _words(of: Runs, *, depth: int = -1, most: int = 15) -> Figure:
     from sentviz.analysis.causal.direction_tables import along, correlations
     from sentviz.figures.directions import word_ends
 
@@ -91,21 +89,21 @@ def _words(of: Runs, *, depth: int = -1, most: int = 15, theme: Theme = "light")
     rho = None
     for row in rows.to_dict("records"):
         rho = (float(row["value"]), float(row["low"]), float(row["high"]), int(row["n"]))
-    return word_ends(frame, depth=depth, sides=class_directions.sides, rho=rho, most=most, theme=theme)
+    return word_ends(frame, depth=depth, sides=class_directions.sides, rho=rho, most=most)
 
 
 @figure("direction-rows", "Rows of both sides along the direction of the classes", Runs, "directions:row_histogram", WEIGHTS, REPLACES)
-def _rows(of: Runs, *, depth: int = -1, way: str = "difference", theme: Theme = "light") -> Figure:
+def _rows(of: Runs, *, depth: int = -1, way: str = "difference") -> Figure:
     from sentviz.figures.directions import row_histogram
 
     class_directions = found_of(of)
     depth = depth_of(depth, len(class_directions.depths) - 1)
     values = class_directions.projected(way, depth)
-    return row_histogram(values, class_directions.measured.side, sides=class_directions.sides, depth=depth, way=WAYS[way], theme=theme)
+    return row_histogram(values, class_directions.measured.side, sides=class_directions.sides, depth=depth, way=WAYS[way])
 
 
 @figure("steering", "A sentence while the direction of the classes is added", Sentence, "directions:steered_lines", REPLACES)
-def _steering(of: Sentence, *, depth: int = -1, norm: float = 0.0, way: str = "difference", theme: Theme = "light") -> Figure:
+def _steering(of: Sentence, *, depth: int = -1, norm: float = 0.0, way: str = "difference") -> Figure:
 
     from sentviz.figures.directions import steered_lines
 
@@ -115,7 +113,7 @@ def _steering(of: Sentence, *, depth: int = -1, norm: float = 0.0, way: str = "d
     widest = max(2 * apart, abs(norm))
     frame = class_directions.steer(of.trace.text, depth, np.linspace(-widest, widest, 41).tolist(), of.trace.text_pair, way=way)
     labels = of.trace.labels
-    return steered_lines(frame, labels, class_colours(labels, theme), depth=depth, apart=apart, marked=norm, theme=theme)
+    return steered_lines(frame, labels, depth=depth, apart=apart, marked=norm)
 
 
 def found_of(of: Runs) -> Directions:

@@ -249,10 +249,10 @@ def _gates(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 
 @figure("positions", "What the position of each token is made of", Sentence, "positions:position_signals", AWARE)
-def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
+def _positions(of: Sentence) -> Figure:
     from sentviz.figures.positions import position_signals
 
-    return position_signals(of.trace, signals(of.model, of.trace), tagger=tagger(of.run), theme=theme)
+    return position_signals(of.trace, signals(of.model, of.trace), tagger=tagger(of.run))
 
 
 def tagger(run: Run) -> str:

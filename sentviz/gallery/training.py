@@ -149,24 +149,24 @@ def _gate_grid(of: Runs, *, kind: Literal["tag", "class", "word"] = "tag", most:
 
 
 @figure("component-words", "What components attend to, by class of words", Runs, "specialise:word_shares", SEVERAL, COMPONENTS)
-def _component_words(of: Runs, *, theme: Theme = "light") -> Figure:
+def _component_words(of: Runs) -> Figure:
     from sentviz.figures.specialise import word_shares
 
-    return word_shares(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
+    return word_shares(of.run.frame("components.parquet"), run=of.run.name)
 
 
 @figure("component-entropy", "Entropy of each component", Runs, "specialise:entropies", SEVERAL, COMPONENTS)
-def _component_entropy(of: Runs, *, theme: Theme = "light") -> Figure:
+def _component_entropy(of: Runs) -> Figure:
     from sentviz.figures.specialise import entropies
 
-    return entropies(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
+    return entropies(of.run.frame("components.parquet"), run=of.run.name)
 
 
 @figure("component-likeness", "Similarity of the components", Runs, "specialise:likeness", SEVERAL, COMPONENTS)
-def _component_likeness(of: Runs, *, theme: Theme = "light") -> Figure:
+def _component_likeness(of: Runs) -> Figure:
     from sentviz.figures.specialise import likeness
 
-    return likeness(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
+    return likeness(of.run.frame("components.parquet"), run=of.run.name)
 
 
 # ---- leaders of a hardmax transformer

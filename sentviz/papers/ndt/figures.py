@@ -195,11 +195,11 @@ def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, sett
 
 
 @figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
-def _cost(of: Study, *, theme: Theme = "light") -> Figure:
+def _cost(of: Study) -> Figure:
     from sentviz.figures.tradeoff import tradeoff
     from sentviz.papers.ndt.tables import costs
 
-    return tradeoff(*costs(of.name), title=DATASETS[of.name], theme=theme)
+    return tradeoff(*costs(of.name), title=DATASETS[of.name])
 
 
 @figure("component-habits", "Habits in which the components of each run differ", Study, "component_habits:component_habits")
