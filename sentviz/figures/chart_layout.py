@@ -300,6 +300,8 @@ class Geometry:
         marker["line"] = {"width": 1.8, "color": colour} if "open" in symbol else {"width": 0}
         if mark.kind == "bars":
             return {"mode": "markers", "marker": marker | {"symbol": "square", "opacity": 0.45 if mark.faint else 1}}
+        if mark.kind == "points" and not symbol:
+            return {"mode": "lines", "marker": marker, "line": {"color": colour, "width": mark.size * MARKER}}
         if mark.kind == "points":
             return {"mode": "markers", "marker": marker}
         dash = mark.dash if number is None or mark.dash != "solid" else "dash" if name in (self.chart.dashed or ()) else "solid"

@@ -73,6 +73,10 @@ class _Plot(Geometry):
                 middle = {"x": sum(domain[0]) / 2, "y": domain[1][1], "xref": "paper", "yref": "paper", "yshift": over + 4}
                 anchors = {"xanchor": "center", "yanchor": "bottom"}
                 annotations.append({"text": heading_text, "font": {"size": 13, "color": self.colours.muted}, **middle, **anchors})
+            if self.y.title and number % self.across == 0:
+                upright = {"text": lines_of(self.y.title, area + 10, LETTERS, None), "textangle": -90, "xshift": EDGE - 4 - self.left}
+                edge = {"x": 0, "xref": f"x{ends} domain", "xanchor": "left", "y": 0.5, "yref": f"y{ends} domain", "yanchor": "middle"}
+                annotations.append({"font": {"size": LETTERS, "color": self.colours.muted}, **upright, **edge})
             if self.axis_title:
                 apart = self.ticks - LINE * count_lines(self.axis_title) - 2
                 below = {"y": 0, "yref": f"y{ends} domain", "yanchor": "top", "yshift": -apart}
@@ -157,8 +161,7 @@ class _Plot(Geometry):
     def _down(self, number: int) -> dict[str, Any]:
         axis = self.y
         is_first = number % self.across == 0
-        title = lines_of(axis.title, self.area + 10, LETTERS, None) if is_first else ""
-        made: dict[str, Any] = {"automargin": False, "title": {"text": title, "standoff": 6}}
+        made: dict[str, Any] = {"automargin": False}
         if axis.rows:
             count = len(axis.rows)
             ticks = {"tickvals": list(range(count)), "ticktext": self.names, "range": [count - 0.5, -0.5]}
@@ -216,7 +219,7 @@ class _Plot(Geometry):
             low_end, high_end = mark.span
             stroke["marker"]["color"] = blend(self._stops(mark), (rows[mark.level].to_numpy(float) - low_end) / (high_end - low_end))
         if mark.kind == "points" and not mark.symbol:
-            stroke["marker"]["opacity"] = 0
+            stroke |= {"mode": "markers", "marker": stroke["marker"] | {"opacity": 0}}
         if mark.tint:
             stroke["marker"]["color"] = [self.look.colour(role) for role in rows[mark.tint]]
         trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": name or mark.name, "name": name or mark.name}

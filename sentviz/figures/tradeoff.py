@@ -10,8 +10,9 @@ from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.io.lazy import pd
 
 BESIDE = {
-    "vanilla-matched": "bottom left",
-    "diff": "middle right",
+    "vanilla": "middle right",
+    "vanilla-matched": "middle right",
+    "diff": "bottom right",
     "ndt-unit-2": "top left",
 }  # places of labels whose points nearly coincide
 
