@@ -233,7 +233,7 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
         points = st.session_state[f"plot-{KEY}"]["selection"]["points"]
         if not points:
             return
-        name = points[0]["customdata"][3]
+        name = points[0]["customdata"][0]
         visit.go(slice=str(Slice("tag", name)) if name != EVERY else "")
 
     def pick() -> None:
