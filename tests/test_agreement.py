@@ -74,7 +74,7 @@ def test_a_sample_is_measured_with_intervals() -> None:
             for layer in (block.attention.output, block.ffn.down):
                 layer.weight.zero_()
                 layer.bias.zero_()
-    table = agreement.measure(model, TEXTS, sample=6)
+    table = agreement.measure_agreement(model, TEXTS, sample=6)
     rows = table.set_index(["method", "metric"])
     assert {"removal", "received", "gradient", "random"} <= set(table["method"]) and (rows.loc["removal", "n"] == 6).all()
     assert rows.loc[("removal", "patched-word-ranks"), "value"] > 0.9 and not {"exact", "permutation"} & set(table["method"])
@@ -85,8 +85,8 @@ def test_a_sample_is_measured_with_intervals() -> None:
 def test_what_cannot_be_compared_is_said() -> None:
     """A model without states, and texts with one prediction: one sentence each."""
     with pytest.raises(InputError, match="patching needs a transformer"):
-        agreement.measure(random_model(5), TEXTS)
+        agreement.measure_agreement(random_model(5), TEXTS)
     with pytest.raises(InputError, match="gives all texts of the sample the same one"):
-        agreement.measure(MODEL, [TEXTS[0]] * 3)
+        agreement.measure_agreement(MODEL, [TEXTS[0]] * 3)
     with pytest.raises(InputError, match="gives all texts of the sample the same one"):
-        agreement.measure(MODEL, ["  "])
+        agreement.measure_agreement(MODEL, ["  "])

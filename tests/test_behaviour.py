@@ -18,7 +18,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain.stored import read_measured
 from sentviz.analysis.testset import baselines
 from sentviz.analysis.testset import behaviour as card_module
-from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure, stored_card, tfidf_name, why_not_tested
+from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure_behaviour, stored_card, tfidf_name, why_not_tested
 from sentviz.analysis.testset.behaviour_report import as_json, as_markdown, read_requirement
 from sentviz.cli import main
 from sentviz.data import behaviour, templates
@@ -150,7 +150,7 @@ def test_a_case_is_found_by_its_id() -> None:
 
 def test_the_rates_are_those_of_a_loop() -> None:
     """Each case is judged by its own call of the function; the tolerance is 0.1."""
-    card = measure(MODEL, SOME)
+    card = measure_behaviour(MODEL, SOME)
 
     def share(text: str) -> float:
         return praising([text])[0][1]
@@ -183,13 +183,13 @@ def test_classes_in_the_middle_are_on_neither_side() -> None:
     """Five classes are mapped to sides, and the card says so; a neutral prediction fails a test of the class."""
     five = ["very negative", "negative", "neutral", "positive", "very positive"]
     model = sentviz.load(lambda texts: [[0.1, 0.1, 0.6, 0.1, 0.1]] * len(texts), classes=five)
-    card = measure(model, SOME)
+    card = measure_behaviour(model, SOME)
     assert not card.passed[(SOME["kind"] == "minimum functionality").to_numpy()].any()
     assert any("Predictions of neutral are on neither side" in remark for remark in card.remarks)
 
 
 def test_a_stored_card_is_the_same_card() -> None:
-    card = measure(MODEL, SOME)
+    card = measure_behaviour(MODEL, SOME)
     table = pd.read_csv(pd.io.common.StringIO(card.stored().to_csv(index=False)), dtype={"digest": str})
     back = card_module._restored(card.name, "", SOME, table, "en")
     assert (back.passed == card.passed).all() and (back.passed_random == card.passed_random).all()
@@ -241,7 +241,7 @@ def required(tmp_path: Path, text: str) -> Path:
 )  # fmt: skip
 def test_a_wrong_requirement_is_one_sentence(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(message)) as caught:
-        read_requirement(required(tmp_path, text)).verdicts(measure(MODEL, SOME))
+        read_requirement(required(tmp_path, text)).verdicts(measure_behaviour(MODEL, SOME))
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match=r"absent\.toml is missing"):
         read_requirement(tmp_path / "absent.toml")
@@ -277,7 +277,7 @@ def test_own_templates_make_a_smaller_card(tmp_path: Path) -> None:
     path.write_text('[slots]\nx = ["one", "two", "three"]\n[own]\npositive = ["Superb {x}."]\n[more]\nsame = ["[{city}|{city 2}]."]')
     frame = cases(templates=read_templates(path), each=10)
     assert frame.groupby("capability").size().to_dict() == {"own": 3, "more": 10}
-    assert measure(MODEL, frame).frame()["rate"].tolist()[0] == 1
+    assert measure_behaviour(MODEL, frame).frame()["rate"].tolist()[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_the_command_exits_with_1_if_a_minimum_is_missed_and_writes_equal_bytes(
 def test_a_model_of_one_class_meets_no_minimum_of_edits(tmp_path: Path) -> None:
     """All edits leave its prediction unchanged, so its rates of 100 % do not count, and the card says so."""
     model = sentviz.load(lambda texts: [[0.1, 0.9]] * len(texts), classes=["negative", "positive"])
-    card = measure(model, SOME)
+    card = measure_behaviour(model, SOME)
     assert "predicts positive for every case" in card.remarks[0]
     verdicts = read_requirement(required(tmp_path, "[minimum]\nnames = 0.9\nnegation = 0.1")).verdicts(card)
     assert verdicts["names"][0] == 1 and not verdicts["names"][2] and verdicts["negation"][2]
@@ -344,14 +344,14 @@ def test_a_text_that_cannot_be_read_fails(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_markdown_has_every_capability_and_baseline() -> None:
-    card = measure(MODEL, SOME)
+    card = measure_behaviour(MODEL, SOME)
     text = as_markdown(card, [card])
     assert all(f"| {name} |" in text for name in card.capabilities) and "praising, %" in text
     assert json.loads(as_json(card, [card]))["baselines"]["praising"][0]["n"] == 8
 
 
 def test_the_figure_draws_each_rate_and_tick() -> None:
-    table = measure(MODEL, SOME).frame()
+    table = measure_behaviour(MODEL, SOME).frame()
     figure = draw_behaviour({"a": table, "b": table}, {"VADER": table}, chosen="time")
     assert len(figure.frame) == 3 * 12 and set(figure.frame["role"]) == {"run", "baseline"}
     run = next(trace for trace in figure.plot.data if trace.name == "a" and trace.error_x.array is not None)

@@ -16,7 +16,7 @@ import pytest
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.compare_configurations import minus
-from sentviz.papers.studies.verdicts import FILE, digest_of_sources, measure, verdicts
+from sentviz.papers.studies.verdicts import FILE, digest_of_sources, store_verdicts, verdicts
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
@@ -177,7 +177,7 @@ def test_ids_are_those_of_the_stored_verdicts() -> None:
 def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
     """Stored verdicts are used only for the runs that the store names; other runs, and a damaged store, are judged again."""
     file = tmp_path / "verdicts.json"
-    measure([], file=file)
+    store_verdicts([], file=file)
     lied = file.read_text(encoding="utf-8").replace("unjudged", "holds")
     file.write_text(lied, encoding="utf-8")
     run = made_run(tmp_path, "sst2", "vanilla")

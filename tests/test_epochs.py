@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from safetensors.torch import load_file
 
 from sentviz.analysis.embeddings.projection import align
-from sentviz.analysis.epochs import KINDS, Measured, epoch_series, events, examples, files, measure, pictures, sample
+from sentviz.analysis.epochs import KINDS, Measured, epoch_series, events, examples, files, measure_epoch, pictures, sample
 from sentviz.analysis.maps.heads import over_split
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
@@ -54,7 +54,10 @@ def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -
         for name, tensor in model.network.state_dict().items():
             plain = packed[name].float() if name in packed else packed[f"{name}.int8"].float() * packed[f"{name}.scale"].float()
             assert torch.equal(tensor, plain)
-        stored, again = Measured.load(run.path(f"epochs/{epoch}.measured.safetensors")), measure(model, sample(split, 400, 0), epoch=epoch)
+        stored, again = (
+            Measured.load(run.path(f"epochs/{epoch}.measured.safetensors")),
+            measure_epoch(model, sample(split, 400, 0), epoch=epoch),
+        )
         assert stored.ids == again.ids and stored.classes == again.classes == makers.LABELS
         np.testing.assert_array_equal(stored.labels, again.labels)
         np.testing.assert_array_equal(stored.probabilities, again.probabilities)
@@ -82,8 +85,8 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
 def test_vectors_take_no_more_room_than_given(tiny_model: object) -> None:
     """A limit of bytes leaves as many rows of 16 two-byte numbers as fit."""
     drawn = sample(makers.toy_splits()["validation"], 30, seed=3)
-    assert len(measure(tiny_model, drawn, epoch=1, room=32 * 7 + 31).pooled) == 7
-    assert len(measure(tiny_model, drawn, epoch=1).pooled) == 30
+    assert len(measure_epoch(tiny_model, drawn, epoch=1, room=32 * 7 + 31).pooled) == 7
+    assert len(measure_epoch(tiny_model, drawn, epoch=1).pooled) == 30
 
 
 def test_the_sample_is_the_same_for_the_same_seed() -> None:

@@ -375,7 +375,7 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setitem(coverage.RECIPES, "toy", "fused_toy")
     recipe = Recipe.of({"dataset": "toy", "tokenizer": "words", "min_count": 1, "max_length": 64, "cls": True})
     monkeypatch.setattr(Recipe, "read", lambda source: recipe)
-    frame = coverage.measure("toy")
+    frame = coverage.measure_coverage("toy")
     assert list(frame["lexicon"]) == [*LEXICONS["en"], coverage.JOINED]
     words = [word for text in splits["test"].frame["text"] for word in text.lower().replace(",", " ,").replace("!", " !").split()]
     lexicon_words = {"warm", "dull", "puppet", "show"}
@@ -387,7 +387,7 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     assert set(frequent) == lexicon_words
     assert [words.count(word) for word in frequent] == sorted((words.count(word) for word in lexicon_words), reverse=True)
     with pytest.raises(InputError, match="not on 'nothing'"):
-        coverage.measure("nothing")
+        coverage.measure_coverage("nothing")
     table = replace(coverage.MEASURED, file=tmp_path / "coverage.csv")
     store_csv(table.file, frame.assign(neutral=0.5))
     coverage_of_sets.main(["toy"], table)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 import sentviz
-from sentviz.analysis.measurements import MEASUREMENTS, measure, measure_on
+from sentviz.analysis.measurements import MEASUREMENTS, measure_rows, measure_run
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
@@ -63,7 +63,7 @@ def test_a_button_measures_and_the_page_follows(own: Path) -> None:
     assert not app.exception and not app.button and app.markdown[-1].value.endswith("numbers")
     run = Run.open(own / "toy" / "ndt-unit-2")
     first = run.frame("heads.parquet")
-    assert measure("heads", run).frame("heads.parquet").equals(first)
+    assert measure_run("heads", run).frame("heads.parquet").equals(first)
 
 
 def test_a_measurement_that_fails_says_why_and_can_be_tried_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,20 +98,20 @@ def test_what_a_model_lacks_is_said_before_anything_is_read(tiny_runs: Path, mon
     box = sentviz.load(lambda texts: np.full((len(texts), 2), 0.5), classes=("no", "yes"))
     if name != "heads":
         with pytest.raises(InputError, match=r"^toy/vanilla-matched has (one attention map|no gates|no leaders)"):
-            measure(name, run)
+            measure_run(name, run)
     with pytest.raises(InputError, match=r"has no (attention|gates|leaders)"):
-        measure_on(name, box, makers.toy_splits()["test"])
+        measure_rows(name, box, makers.toy_splits()["test"])
 
 
 def test_a_run_is_measured_on_the_rows_that_its_recipe_draws(own: Path) -> None:
     """Test splits have the drawn rows, in commands as in the run's evaluation; other splits are complete."""
     run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
-    complete = {split: int(measure("heads", run, split).frame("heads.parquet")["n"].max()) for split in ("test", "validation")}
+    complete = {split: int(measure_run("heads", run, split).frame("heads.parquet")["n"].max()) for split in ("test", "validation")}
     run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
     recipe = run.config["recipe"] | {"test_rows": 5}
     write_config(run.folder, {name: value for name, value in run.config.items() if name != "files"} | {"recipe": recipe})
     run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
-    drawn = {split: int(measure("heads", run, split).frame("heads.parquet")["n"].max()) for split in complete}
+    drawn = {split: int(measure_run("heads", run, split).frame("heads.parquet")["n"].max()) for split in complete}
     assert drawn == {"test": 5, "validation": complete["validation"]} and complete["test"] > 5
 
 
@@ -174,18 +174,18 @@ def test_no_command_changes_a_byte_of_a_shipped_run_and_each_table_is_found(ship
 def test_tables_of_a_shipped_run_are_read_everywhere_by_one_mechanism(shipped: Path, tiny_run: Path) -> None:
     """A figure, an epoch and a longer length of the run find the table; the numbers are those of a run of the user."""
     assert "heads.parquet" not in Run.open(shipped).files
-    run = measure("heads", Run.open(shipped))
+    run = measure_run("heads", Run.open(shipped))
     assert run.is_shipped and not Run.open(tiny_run).is_shipped
     elsewhere = shipped.parents[2] / "runs" / "toy" / shipped.name
     shutil.copytree(shipped, elsewhere)
-    theirs = measure("heads", Run.open(elsewhere))
+    theirs = measure_run("heads", Run.open(elsewhere))
     assert theirs.digest != run.digest and theirs.path("heads.parquet").parent == elsewhere
     assert theirs.frame("heads.parquet").equals(run.frame("heads.parquet"))
     assert run.at(run.epochs[0]).frame("heads.parquet").equals(run.frame("heads.parquet"))
     run.path("heads.parquet").write_bytes(b"damaged")
     with pytest.raises(RunError, match=r"heads\.parquet is damaged or was replaced"):
         run.frame("heads.parquet")
-    assert measure("heads", run).frame("heads.parquet").equals(theirs.frame("heads.parquet"))
+    assert measure_run("heads", run).frame("heads.parquet").equals(theirs.frame("heads.parquet"))
     (run.beside / "config.json").write_text("{")
     assert "heads.parquet" not in Run.open(shipped).files
 
@@ -197,7 +197,7 @@ def test_a_measured_table_never_stands_in_for_weights_or_predictions(shipped: Pa
 
 
 def test_before_a_release_the_tables_move_into_the_run(shipped: Path) -> None:
-    run = measure("heads", Run.open(shipped))
+    run = measure_run("heads", Run.open(shipped))
     table, digest, files = run.frame("heads.parquet"), run.digest, run.files
     moved = take_in(run)
     assert moved.digest != digest and moved.config["files"] == files and not run.beside.exists()

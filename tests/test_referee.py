@@ -155,8 +155,8 @@ def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> Non
 def test_a_sample_of_texts_is_measured(model: Model) -> None:
     """Only texts of 4 to 10 words count; every method has every measure; negated texts and others are counted apart."""
     negated = np.array(["not" in text.split() for text in TEXTS])
-    got = exact_comparison.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
-    again = exact_comparison.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
+    got = exact_comparison.compare_with_exact(model, TEXTS, negated, sample=3, negations=1, seed=2)
+    again = exact_comparison.compare_with_exact(model, TEXTS, negated, sample=3, negations=1, seed=2)
     pd.testing.assert_frame_equal(got, again)
     table = got.set_index(["method", "metric"])
     assert (table.loc["removal"].loc[["ranks", "first", "reached"], "n"] == 3).all()
@@ -167,7 +167,7 @@ def test_a_sample_of_texts_is_measured(model: Model) -> None:
     chance = table.loc[("random", "deletion-05")]
     assert chance["low"] < chance["value"] < chance["high"]
     with pytest.raises(InputError, match="None of the texts has 4 to 10 words"):
-        exact_comparison.measure(model, ["a song", "warm"], np.zeros(2, bool))
+        exact_comparison.compare_with_exact(model, ["a song", "warm"], np.zeros(2, bool))
 
 
 # ---- stored tables, and what is said of them

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from sentviz.analysis.measurements import measure
+from sentviz.analysis.measurements import measure_run
 from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.io.files import hold, writing
@@ -261,11 +261,11 @@ def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.M
     folder = root / "toy/ndt-unit-2"
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"contains notes\.txt"):
-        measure("heads", find(folder))
+        measure_run("heads", find(folder))
     (folder / "notes.txt").unlink()
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(RunError, match="cannot be written"):
-        measure("heads", find(folder))
+        measure_run("heads", find(folder))
 
 
 @pytest.mark.parametrize("file", ["history.parquet", "example.safetensors", "test.parquet"])

@@ -20,7 +20,7 @@ from sentviz.papers.studies.cross_domain import (
     Texts,
     current,
     evaluate_on_sets,
-    measure,
+    measure_cross_domain,
     stored_accuracies,
     why_not_evaluated,
 )
@@ -73,12 +73,12 @@ def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "BASELINES", {"one": ("1", lambda: answer("one"))})
     monkeypatch.setattr(module, "runs", lambda folders: {})
     file = tmp_path / "standing.csv"
-    measure(file=file, sets=[PLANTED], say=lambda who: None)
-    assert measure(file=file, sets=[PLANTED], say=lambda who: None).equals(stored_accuracies(file)) and calls == ["one"]
-    measure(file=file, sets=[PLANTED], say=lambda who: None, again=True)
+    measure_cross_domain(file=file, sets=[PLANTED], say=lambda who: None)
+    assert measure_cross_domain(file=file, sets=[PLANTED], say=lambda who: None).equals(stored_accuracies(file)) and calls == ["one"]
+    measure_cross_domain(file=file, sets=[PLANTED], say=lambda who: None, again=True)
     assert calls == ["one", "one"]
     further = replace(PLANTED, name="further")
-    table = measure(file=file, sets=[PLANTED, further], say=lambda who: None)
+    table = measure_cross_domain(file=file, sets=[PLANTED, further], say=lambda who: None)
     assert calls == ["one"] * 3 and table["set"].tolist() == ["planted", "further"]
     file.write_text("who,set\n")
     with pytest.raises(RunError, match="missing or damaged"):

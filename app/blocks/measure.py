@@ -13,7 +13,7 @@ from app.blocks.run_choice import fitting_run, option, picker_row
 from app.server.headers import own_machine
 from app.server.queue import wait
 from app.text import md
-from sentviz.analysis.measurements import MEASUREMENTS, measure
+from sentviz.analysis.measurements import MEASUREMENTS, measure_run
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
 
@@ -80,5 +80,5 @@ def lacking(run: Run, name: str) -> None:
 
 def _measured(run: Run, name: str, job: Job) -> None:
     job.tick(0.0, "loading the model")
-    measure(name, run, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,}"))
+    measure_run(name, run, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,}"))
     cache.changed()

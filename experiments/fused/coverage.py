@@ -14,7 +14,16 @@ from experiments.writing import update, write
 from sentviz.data.lexicon import Lexicon, coverage
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.pretrained.base import tokenizer_of
-from sentviz.papers.fused.coverage import MEASURED, PAPER, RECIPES, TOKENIZERS, WITH_TOKENIZERS, measure, test_rows, trained_tokenizer
+from sentviz.papers.fused.coverage import (
+    MEASURED,
+    PAPER,
+    RECIPES,
+    TOKENIZERS,
+    WITH_TOKENIZERS,
+    measure_coverage,
+    test_rows,
+    trained_tokenizer,
+)
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.bases import find_base
 from sentviz.training.recipe import Recipe
@@ -42,7 +51,7 @@ def main(arguments: Sequence[str], stored: Stored = MEASURED) -> None:
     commands = parser(__name__, __doc__)
     commands.add_argument("dataset", nargs="*", default=list(RECIPES))
     names = commands.parse_args(arguments).dataset
-    frame = update(stored, pd.concat([measure(name) for name in names]), ("dataset",), "%.5g")
+    frame = update(stored, pd.concat([measure_coverage(name) for name in names]), ("dataset",), "%.5g")
     order = {name: place for place, name in enumerate(RECIPES)}
     write(stored, frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable"), "%.5g")
     if set(names) & set(PAPER):

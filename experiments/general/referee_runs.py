@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from sentviz.analysis.explain.exact_comparison import LEAST, MOST, measure
+from sentviz.analysis.explain.exact_comparison import LEAST, MOST, compare_with_exact
 from sentviz.analysis.explain.exact_comparison_table import TABLE
 from sentviz.analysis.explain.stored import measure_named
 from sentviz.analysis.measurements import negations, sample_of
@@ -37,7 +37,7 @@ def compare_run(run: Run) -> pd.DataFrame:
     model = load(run)
     sample = sample_of(model)
     data, texts = short_rows(run, sample)
-    return measure(model, texts, negations(texts), sample=sample, seed=SEED).assign(rows=data)
+    return compare_with_exact(model, texts, negations(texts), sample=sample, seed=SEED).assign(rows=data)
 
 
 def main(arguments: Sequence[str]) -> None:

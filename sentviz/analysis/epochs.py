@@ -102,7 +102,7 @@ def sample(split: Split, rows: int, seed: int) -> Split:
     return replace(split, frame=split.frame.iloc[drawn].reset_index(drop=True))
 
 
-def measure(model: Model, split: Split, *, epoch: int, seed: int = 0, room: int = ROOM) -> Measured:
+def measure_epoch(model: Model, split: Split, *, epoch: int, seed: int = 0, room: int = ROOM) -> Measured:
     """Measure a model on the rows of a sample.
 
     Args:
@@ -159,7 +159,7 @@ def files(
     writers: list[Callable[[Path], object]] = []
     for done, epoch in enumerate(run.epochs):
         model = load(run, epoch=epoch)
-        writers.append(measure(model, drawn, epoch=epoch, seed=seed, room=ROOM // len(run.epochs)).save)
+        writers.append(measure_epoch(model, drawn, epoch=epoch, seed=seed, room=ROOM // len(run.epochs)).save)
         writers.append(trace_of_text(model, *example).save)
         if progress is not None:
             progress(done + 1, len(run.epochs))

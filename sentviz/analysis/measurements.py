@@ -48,7 +48,7 @@ class Measurement:
             raise InputError(f"{of.name} {why}.")
 
 
-def measure(name: str, run: Run, split: str = "", *, progress: Progress | None = None, **options: Any) -> Run:
+def measure_run(name: str, run: Run, split: str = "", *, progress: Progress | None = None, **options: Any) -> Run:
     """Measure a run, store the result with the run, and return the run that holds it.
 
     Args:
@@ -65,11 +65,11 @@ def measure(name: str, run: Run, split: str = "", *, progress: Progress | None =
     return measured
 
 
-def measure_on(name: str, model: Model, rows: Split, *, progress: Progress | None = None, **options: Any) -> pd.DataFrame:
+def measure_rows(name: str, model: Model, rows: Split, *, progress: Progress | None = None, **options: Any) -> pd.DataFrame:
     """Measure a model on any rows, and return the table; nothing is stored.
 
     Args:
-        name, options: as for `measure`.
+        name, options: as for `measure_run`.
     """
     MEASUREMENTS[name].check(model)
     over = MEASUREMENTS[name].over
@@ -106,9 +106,10 @@ def sample_of(model: Model) -> int:
 
 
 def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 0, progress: Progress | None = None) -> pd.DataFrame:
-    """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.exact_comparison.measure` returns it.
+    """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.exact_comparison.compare_with_exact`
+    returns it.
 
-    If its states can be replaced and its predictions differ, `sentviz.analysis.causal.agreement.measure` is added.
+    If its states can be replaced and its predictions differ, `sentviz.analysis.causal.agreement.measure_agreement` is added.
 
     Args:
         sample: number of texts; 0 = `sample_of`.
@@ -116,9 +117,9 @@ def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = 
     from sentviz.analysis.explain import exact_comparison
 
     sample = sample or sample_of(model)
-    parts = [exact_comparison.measure(model, texts, negations(texts), sample=sample, seed=seed, progress=progress)]
+    parts = [exact_comparison.compare_with_exact(model, texts, negations(texts), sample=sample, seed=seed, progress=progress)]
     with suppress(InputError):
-        parts.append(agreement.measure(model, texts, sample=sample, seed=seed))
+        parts.append(agreement.measure_agreement(model, texts, sample=sample, seed=seed))
     return pd.concat(parts, ignore_index=True)
 
 

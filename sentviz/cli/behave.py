@@ -68,7 +68,7 @@ def behave(
             card = behaviour.card_of(stored, wanted=language, seed=seed, each=cases, templates=templates, progress=report_progress)
         else:
             model = own_model(model_name, classes) if run is None else load(run, classes=[each for each in classes.split(",") if each])
-            card = behaviour.measure(model, frame, spoken=language or "en", progress=report_progress)
+            card = behaviour.measure_behaviour(model, frame, spoken=language or "en", progress=report_progress)
     baselines = behaviour.baselines_of(card, stored.config["data"]["name"] if stored is not None else "")
     _print(card, baselines, requirement)
     text = as_markdown(card, baselines) if out is not None and out.suffix == ".md" else as_json(card, baselines, requirement)

@@ -28,17 +28,17 @@ def measured(kind: str, inputs: Given, split: str, file: str, **options: Any) ->
     Returns:
         The name of the run or model, the rows in words, and the table.
     """
-    from sentviz.analysis.measurements import measure, measure_on
+    from sentviz.analysis.measurements import measure_rows, measure_run
     from sentviz.models.loading import load
 
     of = inputs.answers()
     if inputs.data or inputs.model:
         rows = inputs.rows(of, split, needed=False)
         with progress_bar("Texts") as report_progress:
-            frame = measure_on(kind, load(of), rows, progress=report_progress, **options)
+            frame = measure_rows(kind, load(of), rows, progress=report_progress, **options)
         return of.name, f"{rows.name}, {rows.split}", frame
     with progress_bar("Texts") as report_progress:
-        run = measure(kind, of, split, progress=report_progress, **options)
+        run = measure_run(kind, of, split, progress=report_progress, **options)
     click.echo(f"Stored in {run.path(file).parent}")
     return run.name, split, run.frame(file)
 
@@ -102,9 +102,9 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
 
     of = inputs.answers()
     if inputs.data and not (inputs.model or of.has_rows or is_file(inputs.data) or out):
-        from sentviz.training import measure
+        from sentviz.training import evaluate_on
 
-        stored = measure(of, inputs.data)
+        stored = evaluate_on(of, inputs.data)
         print_metrics(stored.name, stored.metrics())
         click.echo(f"Stored in {stored.folder}")
         return
@@ -324,11 +324,11 @@ def epochs(run: str, sample: int, split: str, seed: int) -> None:
     """Predict the same texts, and the run's example, with the weights that RUN has of each epoch. Stores the results with the run."""
     from sentviz.analysis.epochs import KINDS, epoch_series, events
     from sentviz.analysis.evaluation import wilson
-    from sentviz.analysis.measurements import measure
+    from sentviz.analysis.measurements import measure_run
     from sentviz.runs.store import find
 
     with progress_bar("Epochs") as report_progress:
-        stored = measure("epochs", find(run), split, sample=sample, seed=seed, progress=report_progress)
+        stored = measure_run("epochs", find(run), split, sample=sample, seed=seed, progress=report_progress)
     click.echo(f"Stored in {stored.beside if stored.is_shipped else stored.folder}")
     seen = epoch_series(stored)
     n = len(seen.first.ids)

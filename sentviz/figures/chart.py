@@ -15,7 +15,7 @@ Role = str | int  # the name of a colour of `Palette`, or the number of a series
 
 
 class Picture(Protocol):
-    """What a figure shows; it can be drawn in any look."""
+    """A picture can be drawn in any look."""
 
     def draw(self, look: Look) -> go.Figure:
         """Return the plot."""
@@ -32,7 +32,7 @@ class Mark:
         whiskers: lines have bars at their points in place of a band.
         by: column with the series of each row, which have a colour, a symbol and an entry of the legend each; "" for one kind of marks.
         role: colour of marks without series. dash: of lines without series.
-        symbol: of the marks; "auto" is that of the series, "" is none: of points, only the intervals are drawn, as wide as a symbol.
+        symbol: of the marks; "auto" is that of the series, "" is none. Points without symbols are intervals as wide as a symbol.
         size: of the symbols, relative to the usual one.
         name: entry of the legend for all marks together, in the colour `role`; "" for that of each series, or for none.
         hover, text: what the pointer shows, and what is written at each mark: words with columns in braces, as "{run}: {value:.1%}".

@@ -59,7 +59,7 @@ def count_lines(label: str) -> int:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the legend: the trace that stands for it, without data."""
+    """A line of the legend, with the style of the trace that it names."""
 
     name: str
     trace: Mapping[str, Any]
@@ -72,9 +72,7 @@ class Geometry:
         self.look, self.colours, self.chart = look, look.colours, chart
         chart = self._within(chart)
         self.chart = chart
-        self.x, self.y = (
-            replace(axis, span=span) if span else axis for axis, span in ((chart.x, look.style.x), (chart.y, look.style.y))
-        )
+        self.x, self.y = (replace(axis, span=span) if span else axis for axis, span in ((chart.x, look.style.x), (chart.y, look.style.y)))
         for letter, axis, span in (("x", chart.x, look.style.x), ("y", chart.y, look.style.y)):
             if span and axis.rows:
                 raise InputError(f"The axis {letter} of this figure has no numbers, so its range cannot be set. Remove {letter}.")
@@ -87,9 +85,9 @@ class Geometry:
         most = max(2, (self.look.room - self.left - self.right) // LEAST_CELL) if self.look.room else len(chart.x.rows)
         if not chart.x.worth or most >= len(chart.x.rows):
             return chart
-        kept = set(sorted(chart.x.rows, key=lambda key: -chart.x.worth[key])[:most])
-        marks = [replace(mark, frame=mark.frame[mark.frame[mark.x].isin(kept)]) for mark in chart.marks]
-        return replace(chart, marks=marks, x=replace(chart.x, rows={key: name for key, name in chart.x.rows.items() if key in kept}))
+        columns = set(sorted(chart.x.rows, key=lambda key: -chart.x.worth[key])[:most])
+        marks = [replace(mark, frame=mark.frame[mark.frame[mark.x].isin(columns)]) for mark in chart.marks]
+        return replace(chart, marks=marks, x=replace(chart.x, rows={key: name for key, name in chart.x.rows.items() if key in columns}))
 
     # ---- what is drawn
 
@@ -133,8 +131,8 @@ class Geometry:
     @cached_property
     def ends(self) -> dict[Any, list[tuple[float, str, str]]]:
         """Height, colour and text of the last point of each line of each panel, if lines are named there."""
-        found = {key: self._ends(key) for key in self.panels} if self.chart.ends else {}
-        return {key: ends for key, ends in found.items() if 0 < len(ends) <= MOST_ENDS}
+        by_panel = {key: self._ends(key) for key in self.panels} if self.chart.ends else {}
+        return {key: ends for key, ends in by_panel.items() if 0 < len(ends) <= MOST_ENDS}
 
     def _ends(self, key: Any) -> list[tuple[float, str, str]]:
         mark = self.chart.marks[0]
@@ -255,10 +253,10 @@ class Geometry:
     @cached_property
     def entries(self) -> list[Entry]:
         """The legend: series first, then named marks, each once."""
-        found: dict[str, Entry] = {}
+        by_name: dict[str, Entry] = {}
         for entry in (entry for mark in self.chart.marks for entry in self._entries(mark)):
-            found.setdefault(entry.name, entry)
-        return list(found.values())
+            by_name.setdefault(entry.name, entry)
+        return list(by_name.values())
 
     def _entries(self, mark: Mark) -> Iterator[Entry]:
         if mark.name:

@@ -133,17 +133,22 @@ class _Plot(Geometry):
 
     def _across(self, panel: float) -> dict[str, Any]:
         axis = self.x
-        made: dict[str, Any] = {"automargin": False}
+        settings: dict[str, Any] = {"automargin": False}
         if axis.rows:
             labels, count = self.heads, len(axis.rows)
             step = panel / max(count, 1)
             every = 1 if self.angle == 0 else max(1, ceil((LETTERS + 1) / step))
-            shown = [label if i % every == 0 else "" for i, label in enumerate(labels)]
+            labels_left = [label if i % every == 0 else "" for i, label in enumerate(labels)]
             edge = 0.5 if self.is_table else 0.1
-            made |= {"tickvals": list(range(count)), "ticktext": shown, "tickangle": self.angle, "range": [-edge, count - 1 + edge]}
-            return made | ({"side": "top", "showgrid": False} if self.is_table else {})
-        made |= self._numbers(axis, max(2, min(8, int(panel // 56))))
-        return made | ({"ticktext": self._thinned(axis, panel)} if axis.ticks else {})
+            settings |= {
+                "tickvals": list(range(count)),
+                "ticktext": labels_left,
+                "tickangle": self.angle,
+                "range": [-edge, count - 1 + edge],
+            }
+            return settings | ({"side": "top", "showgrid": False} if self.is_table else {})
+        settings |= self._numbers(axis, max(2, min(8, int(panel // 56))))
+        return settings | ({"ticktext": self._thinned(axis, panel)} if axis.ticks else {})
 
     def _thinned(self, axis: Axis, room: float) -> list[str]:
         """Return the labels of an axis' own ticks, with "" in place of each that would touch the one before it."""
@@ -161,35 +166,35 @@ class _Plot(Geometry):
     def _down(self, number: int) -> dict[str, Any]:
         axis = self.y
         is_first = number % self.across == 0
-        made: dict[str, Any] = {"automargin": False}
+        settings: dict[str, Any] = {"automargin": False}
         if axis.rows:
             count = len(axis.rows)
             ticks = {"tickvals": list(range(count)), "ticktext": self.names, "range": [count - 0.5, -0.5]}
-            return made | ticks | {"showgrid": False, "showticklabels": is_first, "ticklabelstandoff": 4}
-        made |= self._numbers(axis, max(3, min(7, int(self.area // 34))))
+            return settings | ticks | {"showgrid": False, "showticklabels": is_first, "ticklabelstandoff": 4}
+        settings |= self._numbers(axis, max(3, min(7, int(self.area // 34))))
         panels = self.chart.panels
         if number and self.is_alike:
-            made["matches"] = "y"
+            settings["matches"] = "y"
         elif number and panels is not None and isinstance(panels.alike, Mapping):
             keys = list(self.panels)
             first = next(i for i, key in enumerate(keys) if panels.alike.get(key) == panels.alike.get(keys[number]))
             if first != number:
-                made["matches"] = "y" if first == 0 else f"y{first + 1}"
-        return made | {"showticklabels": is_first or not self.is_alike}
+                settings["matches"] = "y" if first == 0 else f"y{first + 1}"
+        return settings | {"showticklabels": is_first or not self.is_alike}
 
     def _numbers(self, axis: Axis, most: int) -> dict[str, Any]:
-        made: dict[str, Any] = {"tickformat": axis.form, "nticks": most, "tickangle": 0}
+        settings: dict[str, Any] = {"tickformat": axis.form, "nticks": most, "tickangle": 0}
         if axis.log:
-            made["type"] = "log"
+            settings["type"] = "log"
         if axis.span:
-            made["range"] = list(np.log10(axis.span)) if axis.log else list(axis.span)
+            settings["range"] = list(np.log10(axis.span)) if axis.log else list(axis.span)
         elif axis.zero:
-            made["rangemode"] = "tozero"
+            settings["rangemode"] = "tozero"
         if axis.ticks:
-            made |= {"tickvals": list(axis.ticks), "ticktext": [as_text(label, LABEL) for label in axis.ticks.values()]}
+            settings |= {"tickvals": list(axis.ticks), "ticktext": [as_text(label, LABEL) for label in axis.ticks.values()]}
         if axis.step:
-            made |= {"dtick": axis.step, "tick0": 0}
-        return made
+            settings |= {"dtick": axis.step, "tick0": 0}
+        return settings
 
     # ---- marks
 
@@ -280,7 +285,7 @@ class _Plot(Geometry):
     # ---- cells
 
     def _table(self, mark: Mark, values: Sequence[Any]) -> np.ndarray[Any, Any]:
-        """Return values of a mark's rows as a table, (rows, columns); None where there is no row."""
+        """Return values of a mark's rows as a table, (rows, columns); None for a cell without a row."""
         table = np.full((len(self.y.rows), len(self.x.rows)), None, dtype=object)
         at = self._places(self.y, mark.frame[mark.y]).astype(int), self._places(self.x, mark.frame[mark.x]).astype(int)
         for row, column, value in zip(*at, values, strict=True):
@@ -370,7 +375,7 @@ class _Plot(Geometry):
             at = {"x": value, "xref": f"x{ends}", "xanchor": "center", "y": domain[1][1], "yref": "paper"}
             if rule.rows:
                 at |= {"y": span[0], "yref": f"y{ends}"}
-            beside = [other.x for other in self.chart.rules if other.note and other.x is not None and other.rows is None]
+            beside = [rival.x for rival in self.chart.rules if rival.note and rival.x is not None and rival.rows is None]
             if rule.x in beside and len(beside) > 1:
                 at["xanchor"] = "right" if rule.x == min(beside) else "left"
             if along == "y":

@@ -18,9 +18,7 @@ from sentviz.figures.text import as_text, text_columns, visible
 from sentviz.io.lazy import pd
 
 
-def layer_lines(
-    values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = ""
-) -> Figure:
+def layer_lines(values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = "") -> Figure:
     """Draw values by layer of one run, each line with its name at its end.
 
     Args:

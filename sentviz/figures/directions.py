@@ -17,9 +17,7 @@ from sentviz.io.lazy import pd
 MOST_WORDS = 40  # words of each end
 
 
-def removal_lines(
-    frame: pd.DataFrame, names: Mapping[str, str], *, before: float, title: str, about: str, n: int
-) -> Figure:
+def removal_lines(frame: pd.DataFrame, names: Mapping[str, str], *, before: float, title: str, about: str, n: int) -> Figure:
     """Draw the accuracy without a direction after each layer, a line per way or place; random directions are a band.
 
     Args:
@@ -53,9 +51,7 @@ def removal_lines(
     return Figure(file_safe("direction-removal"), chart, data, caption)
 
 
-def cosine_map(
-    cosines: npt.ArrayLike, names: Sequence[str], separated: Sequence[float], *, depth: int, n: int
-) -> Figure:
+def cosine_map(cosines: npt.ArrayLike, names: Sequence[str], separated: Sequence[float], *, depth: int, n: int) -> Figure:
     """Draw the cosine of each pair of directions at a depth, and how well each one alone separates the sides.
 
     Args:
@@ -137,19 +133,19 @@ def word_ends(
     ordered = frame.sort_values("value", kind="stable").reset_index(drop=True)
     most = min(most, len(ordered) // 2 or 1)
     ends = [ordered.index < most, ordered.index >= len(ordered) - most]
-    shown = ordered[ends[0] | ends[1]].iloc[::-1]
-    sign = np.sign(shown["polarity"].fillna(0).to_numpy(float))
-    entries = ["no entry" if np.isnan(polarity) else f"{polarity:+.1f}" for polarity in shown["polarity"]]
+    both_ends = ordered[ends[0] | ends[1]].iloc[::-1]
+    sign = np.sign(both_ends["polarity"].fillna(0).to_numpy(float))
+    entries = ["no entry" if np.isnan(polarity) else f"{polarity:+.1f}" for polarity in both_ends["polarity"]]
     tints = {1.0: "positive", -1.0: "negative", 0.0: "muted"}
-    drawn_words = shown.assign(tint=[tints[float(each)] for each in sign], entry=entries)
+    drawn_words = both_ends.assign(tint=[tints[float(each)] for each in sign], entry=entries)
     meanings = {"negative": "negative in the lexicon", "positive": "positive", "muted": "no entry"}
     marks = [
         bars(drawn_words, "value", "word", tint="tint", hover="{value:.2f}, lexicon: {entry}"),
         *(points(drawn_words.iloc[:0], "value", "word", role=role, symbol="square", name=name) for role, name in meanings.items()),
     ]
-    words, half = shown["word"].tolist(), len(shown) // 2
+    words, half = both_ends["word"].tolist(), len(both_ends) // 2
     groups = {f"toward\n{sides[1]}": words[:half], f"toward\n{sides[0]}": words[half:]}
-    rows = Axis(rows={word: word for word in shown["word"]}, groups=groups)
+    rows = Axis(rows={word: word for word in both_ends["word"]}, groups=groups)
     chart = Chart(f"Words along the direction: {depth_name(depth)}", marks, Axis(), rows, rules=[Rule(x=0, solid=True)])
     known = (
         ""
@@ -167,9 +163,7 @@ def word_ends(
     return Figure(file_safe("direction-words"), chart, drawn, caption)
 
 
-def row_histogram(
-    values: npt.ArrayLike, side: npt.ArrayLike, *, sides: tuple[str, str], depth: int, way: str
-) -> Figure:
+def row_histogram(values: npt.ArrayLike, side: npt.ArrayLike, *, sides: tuple[str, str], depth: int, way: str) -> Figure:
     """Draw how rows of both sides lie along a direction.
 
     Args:

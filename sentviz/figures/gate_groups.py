@@ -69,9 +69,7 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "") -> Figure:
     return Figure(file_safe("gate-lines", run), chart, drawn, caption)
 
 
-def gate_grid(
-    frame: pd.DataFrame, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, run: str = ""
-) -> Figure:
+def gate_grid(frame: pd.DataFrame, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, run: str = "") -> Figure:
     """Draw the mean gate of each group in each layer as cells, the group with the lowest gates first; the pointer shows intervals.
 
     Args:

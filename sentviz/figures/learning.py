@@ -10,9 +10,7 @@ from sentviz.figures.figure import Figure, file_safe, sentence
 from sentviz.io.lazy import pd
 
 
-def learning_curve(
-    frame: pd.DataFrame, titles: Mapping[str, str], *, title: str, unit: str = "rows", note: str = ""
-) -> Figure:
+def learning_curve(frame: pd.DataFrame, titles: Mapping[str, str], *, title: str, unit: str = "rows", note: str = "") -> Figure:
     """Draw measured values as dots with 95 % intervals joined by lines, reported values as open diamonds; the number of rows is on a
     logarithmic axis.
 

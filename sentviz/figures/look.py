@@ -47,7 +47,6 @@ JOURNAL: dict[Theme, tuple[str, ...]] = {
 PATTERNS = ("", "/", ".", "x", "\\", "+", "-")
 
 
-
 @dataclass(frozen=True)
 class Style:
     """The look of a figure; the default is the figure as it is drawn.
@@ -174,7 +173,7 @@ def _written(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure is drawn.
+    """The choices with which a figure is drawn.
 
     Attributes:
         theme: of the page; files are drawn in "light".
@@ -203,8 +202,8 @@ class Look:
 
     def colour(self, role: str | int) -> str:
         """Return the colour of a role: the name of a colour of `Palette`, or the number of a series, counted from 0."""
-        found: str = self.colours.line(role) if isinstance(role, int) else getattr(self.colours, role)
-        return found
+        colour: str = self.colours.line(role) if isinstance(role, int) else getattr(self.colours, role)
+        return colour
 
     def at(self, width: int) -> Look:
         """Return the same look for another width in pixels."""

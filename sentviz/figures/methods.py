@@ -68,9 +68,7 @@ def method_matrix(
     return Figure(file_safe("methods"), chart, frame, caption)
 
 
-def ranking(
-    frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", percent: bool = False
-) -> Figure:
+def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", percent: bool = False) -> Figure:
     """Draw methods as dots with intervals, the best at the top; the reference is a grey line with its interval.
 
     Args:

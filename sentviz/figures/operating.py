@@ -144,9 +144,7 @@ def reliability_diagram(
     return Figure(file_safe("reliability", title), chart, frame, caption)
 
 
-def threshold_lines(
-    tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5
-) -> Figure:
+def threshold_lines(tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5) -> Figure:
     """Draw accuracy and the recall of both classes at every threshold; a dotted line marks the present threshold.
 
     Args:

@@ -15,9 +15,7 @@ MOST = 6  # runs
 _ALL = "all"
 
 
-def phenomena(
-    frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = ()
-) -> Figure:
+def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = ()) -> Figure:
     """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
 
     Args:

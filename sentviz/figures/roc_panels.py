@@ -15,9 +15,7 @@ from sentviz.figures.text import shortened
 from sentviz.io.lazy import pd
 
 
-def roc_panels(
-    frame: pd.DataFrame, *, order: Sequence[str] = (), chosen: str = "", missing: Sequence[str] = ()
-) -> Figure:
+def roc_panels(frame: pd.DataFrame, *, order: Sequence[str] = (), chosen: str = "", missing: Sequence[str] = ()) -> Figure:
     """Draw a column per data set and a row per model; each panel lists the area and interval of its curves.
 
     Args:

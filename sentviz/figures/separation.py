@@ -40,9 +40,9 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int) -> Figure:
     rules = [Rule(y=0.5)]
     if trained < longest:
         rules.append(Rule(low=trained * 1.05, high=longest * 1.1, note="longer than in training"))
-    others = iter(range(1, len(frame)))
+    places = iter(range(1, len(frame)))
     names = frame.drop_duplicates("model")
-    series = {name: SHADE if order else next(others) for name, order in zip(names["model"], names["order"], strict=True)}
+    series = {name: SHADE if order else next(places) for name, order in zip(names["model"], names["order"], strict=True)}
     across, down = across, Axis(form=".0%", span=(max(0.0, least), 1.09))
     marks = [mark for mark in marks if len(mark.frame)]
     chart = Chart("Accuracy by the length of the sequence", marks, across, down, rules=rules, series=series, height=1.2)

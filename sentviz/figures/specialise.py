@@ -130,8 +130,8 @@ def _dots(
     ]  # fmt: skip
     facets = Panels("panel", panels, 2) if panels else None
     rules = [] if even is None else [Rule(x=even)]
-    shown = [mark for mark in marks if len(mark.frame)]
-    return Chart(title, shown, across, Axis(rows=rows), rules=rules, panels=facets, series=numbered(series.values(), ()))
+    with_rows = [mark for mark in marks if len(mark.frame)]
+    return Chart(title, with_rows, across, Axis(rows=rows), rules=rules, panels=facets, series=numbered(series.values(), ()))
 
 
 def _components(frame: pd.DataFrame, measure: str) -> pd.DataFrame:

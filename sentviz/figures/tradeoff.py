@@ -38,8 +38,8 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str) -> Figur
         points(printed, "parameters", "value", role=1, symbol="diamond-open", name="reported, with its rounding", **ends),
     ]
     across, down = Axis("parameters, millions"), Axis("× vanilla", zero=True)
-    shown = [mark for mark in marks if len(mark.frame)]
-    chart = Chart(f"Parameters against time per batch, {title}", shown, across, down, height=1.2)
+    with_rows = [mark for mark in marks if len(mark.frame)]
+    chart = Chart(f"Parameters against time per batch, {title}", with_rows, across, down, height=1.2)
     caption = sentence(
         [
             "Time of the same test batches as a multiple of vanilla's time. The models are measured in turns in one process."

@@ -192,9 +192,7 @@ def judged_scores(judgement: Judgement, title: str) -> Figure:
 
     exact = judgement.exact
     rows = {title: judgement.by_player, "Exact Shapley values": exact.values, "Word left out": exact.left_out, "Word alone": exact.alone}
-    return method_matrix(
-        [player.text for player in exact.players], rows, title=f"{title} beside the exact values", about=str(judgement)
-    )
+    return method_matrix([player.text for player in exact.players], rows, title=f"{title} beside the exact values", about=str(judgement))
 
 
 @figure("attention", "One attention map", Sentence, "attention:heatmap", MAPS)

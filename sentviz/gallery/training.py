@@ -93,9 +93,7 @@ def scalar_axis(sources: Sequence[Run]) -> ScalarAxis:
 
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")
-def _curves(
-    of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, series: Sequence[int] = ()
-) -> Figure:
+def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, series: Sequence[int] = ()) -> Figure:
     from sentviz.figures.curves import curves
 
     groups = {run.name: f"{run.config['data']['name']}/{run.configuration}" for run in of.sources} if bands else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sentviz.io.lazy import package_names
 
 if TYPE_CHECKING:
-    from sentviz.training.adoption import adopt, measure
+    from sentviz.training.adoption import adopt, evaluate_on
     from sentviz.training.finishing import finish
     from sentviz.training.foreign import finetune
     from sentviz.training.plan import batches
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sentviz.training.task import TrainingTask
     from sentviz.training.trainer import Trainer
 
-__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "finetune", "finish", "measure", "task_of", "train"]
+__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "evaluate_on", "finetune", "finish", "task_of", "train"]
 
 _MODULES = {
     "TrainingTask": "task",
@@ -33,7 +33,7 @@ _MODULES = {
     "batches": "plan",
     "finetune": "foreign",
     "finish": "finishing",
-    "measure": "adoption",
+    "evaluate_on": "adoption",
     "task_of": "run",
     "train": "run",
 }

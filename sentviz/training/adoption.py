@@ -57,7 +57,7 @@ def adopt(
     """Write a Hugging Face classifier as the run `out/adopted/<model>`, or `out/<data set>/<model>`, with a copy of its weights.
 
     With a data set, the run has test rows: the classes are sorted into the data set's order by their names, and the temperature is fitted
-    on the validation split, if there is one. `measure` adds test rows later.
+    on the validation split, if there is one. `evaluate_on` adds test rows later.
 
     Args:
         data: data set with test rows; "" = none.
@@ -112,7 +112,7 @@ def adopt(
         )
 
 
-def measure(run: Run, data: str) -> Run:
+def evaluate_on(run: Run, data: str) -> Run:
     """Add the test rows of a data set to a run without any, calibrate it on the validation rows, if there are any, and return it.
 
     The labels of the rows are matched with the run's classes by their names.

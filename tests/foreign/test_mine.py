@@ -331,7 +331,7 @@ def test_a_model_is_adopted_without_data_and_gets_test_rows_later(
     predicted = sentviz.load(folder).predict(rows["text"].tolist())["label"].to_numpy() == "Pos"
     assert measured.metrics()["test"]["accuracy"]["value"] == pytest.approx((predicted == rows["label"]).mean(), abs=1e-5)
     with pytest.raises(RunError, match="has the test rows of toy already") as error:
-        training.measure(measured, "toy")
+        training.evaluate_on(measured, "toy")
     sentence(error)
     printed = CliRunner().invoke(main, ["evaluate", str(run.folder), "--data", "toy"])
     assert printed.exit_code == 0 and "accuracy" in printed.output

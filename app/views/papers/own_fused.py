@@ -124,7 +124,7 @@ def measure_coverage(runs: Sequence[Run], _: str) -> None:
             return
         try:
             with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
-                measured = coverage.measure(dataset)
+                measured = coverage.measure_coverage(dataset)
         except SentvizError as error:
             st.warning(md(str(error)), icon=":material/database_off:")
             return

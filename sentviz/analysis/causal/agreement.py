@@ -43,15 +43,17 @@ LONGEST = 30  # parts of a text between white space
 METRICS = ("patched-word", "patched-state")
 
 
-def measure(model: Model, texts: Sequence[str], *, sample: int = 200, seed: int = 0, progress: Progress | None = None) -> pd.DataFrame:
+def measure_agreement(
+    model: Model, texts: Sequence[str], *, sample: int = 200, seed: int = 0, progress: Progress | None = None
+) -> pd.DataFrame:
     """Measure how well the scores of every quick method agree with patching, on a seeded sample of texts of at most LONGEST parts.
 
     Args:
         sample: number of texts. seed: of the sample.
         progress: called with (done, sample) after each text.
     Frame:
-        as `sentviz.analysis.explain.exact_comparison.measure`. Metrics: METRICS, Spearman's rank correlation of the sizes of scores and
-        effects; with "-ranks", the correlation with signs, for methods that have a sign.
+        as `sentviz.analysis.explain.exact_comparison.compare_with_exact`. Metrics: METRICS, Spearman's rank correlation of the sizes of
+        scores and effects; with "-ranks", the correlation with signs, for methods that have a sign.
     """
     if "state" not in model.capabilities.replaces:
         raise InputError(f"{model.name} has no states of tokens that can be replaced: patching needs a transformer.")
@@ -142,11 +144,11 @@ def _ranks(scores: Floats, effect: Floats) -> float:
 
 
 def of_run(run: Run) -> pd.DataFrame:
-    """Measure a run on the test rows of its data set, as `measure` returns it."""
+    """Measure a run on the test rows of its data set, as `measure_agreement` returns it."""
     from sentviz.data.datasets import rows_of_recipe
     from sentviz.models.loading import load
 
-    return measure(load(run), rows_of_recipe(run.config["recipe"], "test").frame["text"].tolist())
+    return measure_agreement(load(run), rows_of_recipe(run.config["recipe"], "test").frame["text"].tolist())
 
 
 if __name__ == "__main__":

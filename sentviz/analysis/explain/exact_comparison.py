@@ -63,7 +63,7 @@ _FROM_SUBSETS: Mapping[str, Callable[[Valued, int], Doubles]] = {
 }
 
 
-def measure(
+def compare_with_exact(
     model: Model,
     texts: Sequence[str],
     negated: npt.NDArray[np.bool_],

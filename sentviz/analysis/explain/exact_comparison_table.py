@@ -29,8 +29,9 @@ def methods_of(run: Run) -> pd.DataFrame:
     """Return the comparison of a run's explanations with exact values: its own table, or the shipped rows; empty if there is neither.
 
     Frame:
-        as `sentviz.analysis.explain.exact_comparison.measure` and, if it was measured, `sentviz.analysis.causal.agreement.measure`; of
-        shipped runs also rows: the data set whose test split was asked for the exact values.
+        as `sentviz.analysis.explain.exact_comparison.compare_with_exact` and, if it was measured,
+        `sentviz.analysis.causal.agreement.measure_agreement`; of shipped runs also rows: the data set whose test split was asked for the
+        exact values.
     """
     if FILE in run.files:
         return run.frame(FILE)

@@ -132,7 +132,7 @@ def language_of(run: Run, wanted: str = "") -> str:
     return wanted or spoken
 
 
-def measure(model: Model, cases: pd.DataFrame, *, spoken: str = "en", digest: str = "", progress: Progress | None = None) -> Card:
+def measure_behaviour(model: Model, cases: pd.DataFrame, *, spoken: str = "en", digest: str = "", progress: Progress | None = None) -> Card:
     """Run a model on the cases.
 
     Args:
@@ -236,7 +236,7 @@ def card_of(
 
     spoken = language_of(run, wanted)
     cases = behaviour.cases(spoken, seed=seed, each=each, templates=templates)
-    card = measure(model or load(run), cases, spoken=spoken, digest=run.digest, progress=progress)
+    card = measure_behaviour(model or load(run), cases, spoken=spoken, digest=run.digest, progress=progress)
     return _with_remarks(card, *_leaks(run)) if templates is None else card
 
 

@@ -75,7 +75,7 @@ PAPER = ("nsmc", "kornli_xnli", "pawsx_ko", "korean_hate_speech", "question_pair
 NAMED = 8  # most frequent tokens that are not neutral
 
 
-def measure(dataset: str) -> pd.DataFrame:
+def measure_coverage(dataset: str) -> pd.DataFrame:
     """A row per lexicon of the data set's language, `COLUMNS`: neutral is the share of tokens (special and unknown ones aside) that stay at
     (1/3, 1/3, 1/3), known the share of vocabulary entries that do not, frequent the most frequent of those in the texts.
 

@@ -85,9 +85,7 @@ def _parts(of: Study) -> Figure:
 
 
 @figure("separation", "Proposition 2: which models can use the first word", Study, "separation:accuracy_by_length")
-def _separation(
-    of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3
-) -> Figure:
+def _separation(of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3) -> Figure:
     from sentviz.figures.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate
 

@@ -184,7 +184,7 @@ BASELINES: dict[str, tuple[str, Callable[[], Answer]]] = {"VADER": ("vader", vad
 # ---- the table
 
 
-def measure(
+def measure_cross_domain(
     folders: tuple[str | Path, ...] = (),
     *,
     again: bool = False,
@@ -242,4 +242,4 @@ def current(table: pd.DataFrame, available: Mapping[str, Run]) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    measure()
+    measure_cross_domain()

@@ -67,7 +67,7 @@ def digest_of_sources(paper: Paper, runs: Iterable[Run]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
-def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
+def store_verdicts(runs: Sequence[Run], *, file: Path = FILE) -> None:
     """Judge the built-in papers on some runs, and store the findings."""
     stored: dict[str, Any] = {}
     for name in BUILT_IN:
@@ -121,4 +121,4 @@ def _from_json(stored: dict[str, Any]) -> Finding:
 if __name__ == "__main__":
     from sentviz.runs.catalog import study_runs
 
-    measure([run for run in study_runs([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve())])
+    store_verdicts([run for run in study_runs([SHIPPED]).runs if run.folder.is_relative_to(SHIPPED.resolve())])
