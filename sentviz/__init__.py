@@ -92,6 +92,7 @@ _MODULES = {
 
 PLACES.update(
     {
+        "plot of a chart": "sentviz.figures.chart_plot:draw",
         "figure in a notebook": "sentviz.export.notebook:figure_bundle",
         "figures of every paper": "sentviz.papers.studies.figures",
         "papers": "sentviz.papers",

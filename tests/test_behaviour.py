@@ -331,7 +331,7 @@ def test_a_stop_in_the_middle_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     def stopped(*arguments: object, **options: object) -> Card:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(card_module, "measure", stopped)
+    monkeypatch.setattr(card_module, "measure_behaviour", stopped)
     result = CliRunner().invoke(main, [*OWN, "-o", str(path)])
     assert result.exit_code == 130 and path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 

@@ -242,11 +242,11 @@ def test_lambda_starts_and_ends_where_training_did() -> None:
     figure = scalar_evolution({"run": history()}, ["lambda"])
     assert set(figure.frame["component"]) == {1, 2}
     marks = [trace for trace in figure.plot.data if trace.mode == "markers" and trace.x[0] is not None]
-    assert [tuple(trace.y) for trace in marks] == [pytest.approx(pair) for pair in ((0.2, 0.22), (0.16, 0.18), (0.3, 0.32), (0.26, 0.28))]
-    assert all(tuple(trace.x) == (0, 20) for trace in marks)
+    ends = {symbol: [trace.y[0] for trace in marks if trace.marker.symbol == symbol] for symbol in ("circle-open", "circle")}
+    assert ends == {"circle-open": pytest.approx([0.2, 0.16, 0.3, 0.26]), "circle": pytest.approx([0.22, 0.18, 0.32, 0.28])}
+    assert {(trace.marker.symbol, trace.x[0]) for trace in marks} == {("circle-open", 0), ("circle", 20)}
     notes = [note.text for note in figure.plot.layout.annotations]
-    assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2"} == set(notes)
-    assert figure.plot.layout.legend.x > 1.04  # clear of the names at the ends of the last panel's lines
+    assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2", "step"} == set(notes)
 
 
 def test_scalars_by_share_of_training_end_together() -> None:
@@ -266,12 +266,11 @@ def test_scalars_by_share_of_training_end_together() -> None:
 def test_lambda_change_and_print() -> None:
     changed = scalar_evolution({"a<b>": history(), "b": history(-0.3)}, ["lambda"], change=True)
     assert changed.frame.groupby(["run", "layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)
-    assert all("a<b>" not in str(trace.name or "") + str(trace.hovertemplate or "") for trace in changed.plot.data)
+    assert all("a<b>" not in str(trace.name or "") + str(trace.hovertext) for trace in changed.plot.data)
     printed = pd.DataFrame({"run": ["p", "p"], "name": "lambda", "layer": [0, 1], "component": [1, 1], "value": [0.15, 0.9]})
     figure = scalar_evolution({"run": history()}, ["lambda"], printed=printed)
     diamonds = [trace for trace in figure.plot.data if trace.marker.symbol == "diamond-open" and trace.x[0] is not None]
     assert [list(trace.y) for trace in diamonds] == [[0.15], [0.9]]
-    assert figure.plot.layout.yaxis.range[1] > 0.9
     with pytest.raises(InputError):
         scalar_evolution({"vanilla": history().query("name != 'lambda'")}, ["lambda"])
 
@@ -350,10 +349,9 @@ def test_scalars_of_the_whole_model_share_a_panel_and_others_have_one_a_layer() 
     figure = scalar_evolution({"run": frame}, ["alpha", "beta", "temperature"])
     assert set(figure.frame["name"]) == {"alpha", "beta", "temperature"} and len(figure.frame) == 12
     notes = {note.text for note in figure.plot.layout.annotations}
-    assert notes == {"whole model", "τ, layer 1", "τ, layer 2", "α 1.020", "β 0.520", "τ 4.020", "τ 5.020"}
+    assert notes == {"whole model", "τ, layer 1", "τ, layer 2", "α 1.020", "β 0.520", "τ 4.020", "τ 5.020", "step"}
     axes = list(figure.plot.select_yaxes())
     assert len(axes) == 3 and [axis.matches for axis in axes] == [None, None, "y2"]
-    assert axes[0].range[1] < 1.2 and axes[1].range[0] > 3.5 and axes[1].range == axes[2].range
     lines = {trace.yaxis: [] for trace in figure.plot.data if trace.mode == "lines" and trace.x[0] is not None}
     for trace in figure.plot.data:
         if trace.mode == "lines" and trace.x[0] is not None:
@@ -371,4 +369,4 @@ def test_a_printed_scalar_stands_in_its_panel() -> None:
     printed = pd.DataFrame({"run": ["p"], "name": ["alpha"], "layer": [-1], "component": [-1], "value": [1.7]})
     figure = scalar_evolution({"run": frame}, ["alpha"], printed=printed)
     diamonds = [list(trace.y) for trace in figure.plot.data if trace.marker.symbol == "diamond-open" and trace.x[0] is not None]
-    assert diamonds == [[1.7]] and figure.plot.layout.yaxis.range[1] > 1.7
+    assert diamonds == [[1.7]]

@@ -19,6 +19,7 @@ from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.runs.store import find
+from tests.charts import data_traces
 from tests.studies import N, made_seeds
 
 pytestmark = pytest.mark.slow  # reads runs of the shelf
@@ -42,7 +43,7 @@ def test_shipped_coverage_by_tokenizer_is_whole() -> None:
     table = fused_tables.tokenizers().frame
     assert table.loc[table["dataset"] == "NSMC", "e5"].item() == by["nsmc", "e5"]
     figure = neutral_by_tokenizer(frame, coverage.TITLES, coverage.TOKENIZERS)
-    assert [len(marks.x) for marks in figure.plot.data] == [len(coverage.PAPER)] * len(coverage.TOKENIZERS)
+    assert [len(marks.x) for marks in data_traces(figure)] == [len(coverage.PAPER)] * len(coverage.TOKENIZERS)
     with pytest.raises(InputError):
         neutral_by_tokenizer(frame.iloc[:0], coverage.TITLES, coverage.TOKENIZERS)
 

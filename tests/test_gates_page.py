@@ -24,6 +24,7 @@ from sentviz.gallery import draw
 from sentviz.papers.sentiformer.study import gates_over_seeds
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
+from tests.charts import data_traces
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
 from tests.test_app import opened, page_text, words
@@ -77,7 +78,7 @@ def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path,
 def test_lines_hold_what_was_measured() -> None:
     frame = measured()
     figure = gate_lines(frame, run="a/b")
-    lines = {trace.name: trace for trace in figure.plot.data}
+    lines = {trace.name: trace for trace in data_traces(figure)}
     assert list(lines) == ["all tokens", "positive words", "negative words", "function words", "other words"]
     rows = frame[(frame["name"] == "function words") & (frame["kind"] == "class") & (frame["layer"] >= 0)]
     line = lines["function words"]
@@ -93,14 +94,16 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
     frame = measured()
     figure = gate_grid(frame, run="a/b")
     heat = figure.plot.data[0]
-    assert list(heat.y) == ["determiners DET", "adjectives ADJ"] and list(heat.x) == ["mean", "1", "2"]
+    across, down = figure.plot.layout.xaxis.ticktext, figure.plot.layout.yaxis.ticktext
+    assert list(down) == ["determiners DET", "adjectives ADJ"] and list(across) == ["mean", "1", "2"]
     rows = frame[(frame["kind"] == "tag") & (frame["name"] == "DET")].set_index("layer")["value"]
     assert list(heat.z[0]) == [rows[-1], rows[0], rows[1]]
-    assert figure.plot.layout.xaxis.type == "category"
     words_ = pd.DataFrame([(f"w{i}", layer, i / 40) for i in range(40) for layer in (-1, 0)], columns=["name", "layer", "value"])
     many = words_.assign(kind="word", low=0.0, high=1.0, shuffled_low=0.0, shuffled_high=1.0, tokens=9, n=5, tagger="t", lexicon="l")
     ends = gate_grid(many, kind="word", most=6)
-    assert list(ends.plot.data[0].y) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
+    assert (
+        list(ends.plot.layout.yaxis.ticktext) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
+    )
     with pytest.raises(InputError, match="not by 'shape'"):
         gate_grid(frame, kind="shape")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="No frequent word"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -15,11 +16,13 @@ from sentviz.analysis.claim import Finding
 from sentviz.analysis.maps.specialise import FILE, deals, verdict
 from sentviz.errors import InputError
 from sentviz.figures.component_habits import component_habits
+from sentviz.figures.look import LOOKS
 from sentviz.papers.ndt import PAPER, specialisation
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.specialisation import habits, habits_needed, table
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs.catalog import study_runs
+from tests.charts import data_traces
 from tests.studies import ndt_claim
 from tests.test_app import SHIPPED
 
@@ -151,12 +154,12 @@ def test_shipped_runs_are_counted_as_their_page_counts_them() -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_figure_draws_each_run(theme: Any) -> None:
     frame = pd.concat([planted([0, 1, 2], [8], "sst2"), planted([4], [5], "imdb")], ignore_index=True)
-    figure = component_habits(frame, titles=DATASETS, theme=theme)
-    drawn = [str(point[0]) for trace in figure.plot.data if trace.customdata is not None for point in trace.customdata]
-    assert sorted(drawn) == sorted(frame["run"]) and len(figure.frame) == len(frame)
+    figure = replace(component_habits(frame, titles=DATASETS), look=LOOKS[theme])
+    names = [str(text).split(": ")[0] for trace in data_traces(figure) if trace.hovertext is not None for text in trace.hovertext]
+    assert sorted(names) == sorted(frame["run"]) and len(figure.frame) == len(frame)
     assert "Of the runs that add their maps, 1 of 4 reach more." in figure.caption and "2 of 2 reach more" in figure.caption
     assert "as a mean over heads" in figure.caption and "in 35 ways, so p is at least 0.029" in figure.caption
-    assert [note.text for note in figure.plot.layout.annotations][:2] == ["IMDB", "SST-2"]
+    assert [note.text for note in figure.plot.layout.annotations if note.font.size == 13] == ["IMDB", "SST-2"]
     assert [(shape.x0, shape.x1) for shape in figure.plot.layout.shapes] == [(-0.6, 2.5)] * 2  # each panel has a grey band
 
 

@@ -188,7 +188,8 @@ def test_runs_of_different_length_are_drawn_by_share_of_training() -> None:
 
     def axis(app: AppTest) -> str:
         assert not app.exception
-        return str(json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["title"]["text"])
+        notes = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
+        return next(note["text"] for note in notes if note["text"] in ("step", "share of training"))
 
     unequal = opened("scalars", run=WITHOUT_CLS, versus="sst2/ndt-unit-2")
     assert axis(unequal) == "share of training" and "axis" not in unequal.query_params

@@ -18,6 +18,7 @@ from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.sentiformer.tables import TABLES, leads
 from sentviz.papers.sentiformer.text_claims import judge_kernel
 from sentviz.runs.store import Run
+from tests.charts import data_traces
 from tests.shipped import often
 from tests.studies import as_said, made_run, made_seeds, plant
 
@@ -200,7 +201,7 @@ def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:
     assert "SST-5, paper" in titles and "SST-5 binary, ours" in titles and "SST-5 binary, paper" not in titles
     for name in ("sentiformer-accuracy", "sentiformer-parts"):
         five, two = (make(name, Study.of(dataset, runs)) for dataset in both)
-        assert len(five.plot.data) == len(two.plot.data) + 1
+        assert len(data_traces(five)) == len(data_traces(two)) + 1
     assert make("sentiformer-accuracy", Study.of(both[1], runs)).frame["model"].tolist() == ["SentiFormer"]
     ablations = TABLES["ablation"](runs, "all").frame.set_index("data")["printed"]
     assert ablations.isna().to_dict() == {"SST-5": False, "SST-5 as two classes": True}

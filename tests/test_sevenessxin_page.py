@@ -31,6 +31,7 @@ from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, find, runs
 from sentviz.training import train
 from tests import makers as made_up
+from tests.charts import data_traces
 from tests.studies import plant
 from tests.test_app import switched
 
@@ -253,7 +254,7 @@ def points() -> pd.DataFrame:
 
 def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
     figure = learning_curve(points(), {"a": "A", "b": "<B>"}, title="Accuracy by rows", note="A note.")
-    lines = {trace.name: (list(trace.x), list(trace.y)) for trace in figure.plot.data}
+    lines = {trace.name: (list(trace.x), list(trace.y)) for trace in data_traces(figure)}
     assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, reported": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
     assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
     assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])

@@ -28,8 +28,7 @@ from sentviz.export.report import DRAW, STYLE, figure_html, items_html
 from sentviz.figures import Figure
 from sentviz.figures.figure import number
 from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.look import Style
-from sentviz.figures.style import styled
+from sentviz.figures.look import Look, Style
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Answers
 from sentviz.io.files import write_file
@@ -90,9 +89,7 @@ def figure_of(comparison: Comparison) -> Figure:
     every = [rows for each in comparison.candidates for rows in each.trainings]
     together = any(len(each.trainings) > 1 for each in comparison.candidates)
     figure = make("comparison", Answers.of(*every), **({} if together else {"together": False}))
-    assert figure.at_width is not None
-    drawn = replace(figure.at_width(width=_WIDTH), source=figure.source, runs=figure.runs, call=figure.call)
-    return styled(drawn, Style(title=False))
+    return replace(figure, look=Look("light", _WIDTH, Style(title=False)))
 
 
 def _svg(figure: Figure) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from sentviz.errors import InputError
 from sentviz.figures.look import Look
-from sentviz.io.lazy import go, pd
+from sentviz.io.lazy import go, late, pd
 
 Kind = Literal["points", "line", "bars", "cells"]
 Role = str | int  # the name of a colour of `Palette`, or the number of a series
@@ -32,7 +32,7 @@ class Mark:
         whiskers: lines have bars at their points in place of a band.
         by: column with the series of each row, which have a colour, a symbol and an entry of the legend each; "" for one kind of marks.
         role: colour of marks without series. dash: of lines without series.
-        symbol: of the marks; "auto" is that of the series, "" is none. Points without symbols are intervals as wide as a symbol.
+        symbol: name of a symbol; "auto" for that of the series, "" for none. Points without symbols are intervals as wide as a symbol.
         size: of the symbols, relative to the usual one.
         name: entry of the legend for all marks together, in the colour `role`; "" for that of each series, or for none.
         hover, text: what the pointer shows, and what is written at each mark: words with columns in braces, as "{run}: {value:.1%}".
@@ -216,6 +216,5 @@ class Chart:
 
     def draw(self, look: Look) -> go.Figure:
         """Return the plot."""
-        from sentviz.figures.chart_plot import draw
-
-        return draw(self, look)
+        plot: go.Figure = late("plot of a chart")(self, look)
+        return plot

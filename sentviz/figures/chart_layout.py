@@ -45,6 +45,7 @@ _WORDS = _Words()
 
 
 def row_texts(template: str, rows: pd.DataFrame) -> list[str]:
+    """Return the words of a template for each row, as Plotly labels."""
     return [_WORDS.vformat(template, (), {str(key): value for key, value in row.items()}) for row in rows.to_dict("records")]
 
 
@@ -54,6 +55,7 @@ def lines_of(text: str, room: float, size: float = LETTERS, limit: int | None = 
 
 
 def count_lines(label: str) -> int:
+    """Return the number of lines of a Plotly label."""
     return label.count("<br>") + 1
 
 
@@ -99,6 +101,7 @@ class Geometry:
 
     @cached_property
     def panels(self) -> dict[Any, str]:
+        """Title of each panel by its key."""
         return dict(self.chart.panels.titles) if self.chart.panels else {None: ""}
 
     @cached_property
@@ -110,6 +113,7 @@ class Geometry:
 
     @property
     def is_table(self) -> bool:
+        """True if the chart is a table of coloured cells."""
         return any(mark.kind == "cells" for mark in self.chart.marks)
 
     # ---- pixels across
@@ -122,6 +126,7 @@ class Geometry:
 
     @cached_property
     def left(self) -> int:
+        """Width of the left margin."""
         title = TITLE if self.y.title else 0
         if self.y.rows:
             return round(max((label_width(name, LETTERS) for name in self.names), default=0)) + EDGE + 8 + title
@@ -149,6 +154,7 @@ class Geometry:
 
     @cached_property
     def right(self) -> int:
+        """Width of the right margin."""
         if self.ends:
             return self.end_names + 24
         notes = [*map(str, self.y.notes), *self.y.groups]
@@ -157,6 +163,7 @@ class Geometry:
 
     @cached_property
     def width(self) -> int:
+        """Width of the picture."""
         if self.look.room:
             return self.look.room
         wide = WIDE
@@ -185,6 +192,7 @@ class Geometry:
 
     @cached_property
     def across(self) -> int:
+        """Number of panels side by side."""
         if not self.chart.panels:
             return 1
         inner = self.width - self.left - self.right
@@ -194,16 +202,19 @@ class Geometry:
 
     @property
     def panel_width(self) -> float:
+        """Width of a panel."""
         return (self.width - self.left - self.right - (self.across - 1) * self.gap) / self.across
 
     # ---- pixels down
 
     @cached_property
     def title(self) -> str:
+        """The title, in lines."""
         return lines_of(self.chart.title, 1.1 * (self.width - 2 * EDGE), 15, None) if self.look.style.title else ""
 
     @cached_property
     def headings(self) -> list[str]:
+        """Titles of the panels, in lines."""
         return [lines_of(title, min(self.panel_width, HEADING), 13, None) for title in self.panels.values()]
 
     @cached_property
@@ -270,6 +281,7 @@ class Geometry:
 
     @property
     def has_legend(self) -> bool:
+        """True if there is something to tell apart."""
         return len(self.entries) > 1 or any(mark.name for mark in self.chart.marks)
 
     @cached_property
@@ -314,5 +326,6 @@ class Geometry:
         return DASHES[self.chart.series.get(name, lines.index(name)) % len(DASHES)]
 
     def colour_of(self, name: str, number: int) -> str:
+        """Return the colour of a series: that of a class with its name, or of its number."""
         classes = list(self.chart.classes)
         return class_colours(classes, self.colours)[classes.index(name)] if name in classes else self.colours.line(number)

@@ -126,7 +126,7 @@ class _Plot(Geometry):
             return
         for entry in self.entries:
             yield {"type": "scatter", "x": [None], "y": [None], "name": as_run(entry.name, LABEL), "showlegend": True, **entry.trace} | {
-                "legendgroup": entry.name
+                "legendgroup": as_run(entry.name, LABEL)
             }
 
     # ---- axes
@@ -227,7 +227,8 @@ class _Plot(Geometry):
             stroke |= {"mode": "markers", "marker": stroke["marker"] | {"opacity": 0}}
         if mark.tint:
             stroke["marker"]["color"] = [self.look.colour(role) for role in rows[mark.tint]]
-        trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": name or mark.name, "name": name or mark.name}
+        label = as_run(name or mark.name, LABEL) if name or mark.name else ""
+        trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": label, "name": label}
         if mark.hover:
             trace |= {"hovertext": row_texts(mark.hover, rows), "hovertemplate": "%{hovertext}<extra></extra>"}
         else:
@@ -239,7 +240,7 @@ class _Plot(Geometry):
             at = x if values == "x" else y
             if mark.kind == "line" and not mark.whiskers:
                 known = np.isfinite(low) & np.isfinite(high)
-                yield self._band(x[known], low[known], high[known], colour, name or mark.name)
+                yield self._band(x[known], low[known], high[known], colour, label)
             else:
                 bar = self.colours.ink if mark.kind == "bars" else colour
                 ends = {"type": "data", "symmetric": False, "array": high - at, "arrayminus": at - low, "width": 0}
@@ -397,10 +398,10 @@ class _Plot(Geometry):
             return
         beside = {"x": 1, "xref": f"x{ends} domain", "xanchor": "left", "xshift": 8, "yref": f"y{ends}", "align": "left"}
         for i, note in enumerate(self.y.notes):
-            notes.append({"y": i, "text": note.replace("\n", "<br>"), "font": {"size": SMALL}, **beside})
+            notes.append({"y": i, "text": lines_of(note, 400, SMALL, None), "font": {"size": SMALL}, **beside})
         for name, members in self.y.groups.items():
             first, last = keys.index(members[0]), keys.index(members[-1])
-            text = name.replace("\n", "<br>")
+            text = lines_of(name, 400, SMALL, None)
             notes.append({"y": (first + last) / 2, "text": text, "font": {"size": SMALL, "color": self.colours.muted}, **beside})
             if first:
                 line = {"color": self.colours.muted, "width": 1}

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
-from plotly.subplots import make_subplots
-
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, lay_out, number, sentence
-from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends, run_marks, start_and_end
-from sentviz.figures.text import as_run, as_text, subscript
+from sentviz.figures.chart import Axis, Chart, Panels, Rule, line, numbered, points
+from sentviz.figures.figure import Figure, file_safe, sentence
+from sentviz.figures.text import as_text, subscript
 from sentviz.io.lazy import pd
 
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
 _COLUMNS = ["run", "name", "layer", "component", "step", "epoch", "value"]
-_LABELS = 6  # largest number of final values that a panel shows
 
 Scalar = tuple[str, int]  # name, component (-1 = none)
 
@@ -30,7 +25,6 @@ def scalar_evolution(
     x: Literal["step", "share"] = "step",
     series: Sequence[int] = (),
     printed: pd.DataFrame | None = None,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw learned scalars over the training: a panel for each layer, one panel for scalars of the complete model; a colour for each
     scalar and component, a dash for each run. Panels of one scalar share their axis.
@@ -43,7 +37,7 @@ def scalar_evolution(
         names: the scalars; other rows, and the fixed first component of ``"lambda"``, are left out.
         change: draw value minus start instead of value.
         x: the horizontal axis, training steps or the share of each run's training (step / last step, 0 to 1).
-        series: number of the dash of each run of `history`, as in `run_marks`.
+        series: number of the dash of each run of `history`, counted from 0.
         printed: run, name, layer, component, value: a paper's final values, drawn as open diamonds at the right edge; not
             drawn with ``change``, since their starts are unknown.
     Frame:
@@ -57,107 +51,49 @@ def scalar_evolution(
     column = "change" if change else "value"
     if x == "share":
         frame["share"] = frame["step"] / frame["run"].map(training_steps(history))
-    colours = palette(theme)
     runs = list(frame["run"].unique())
     scalars: list[Scalar] = [(name, int(c)) for name in names for c in sorted(frame.loc[frame["name"] == name, "component"].unique())]
     symbols = [_symbol(name) for name in dict.fromkeys(name for name, _ in scalars)]
-    colour = {each: colours.line(i) for i, each in enumerate(scalars)}
-    dash = {run: mark.dash for run, mark in run_marks(list(history), theme, series).items()}
     marks = None if printed is None or change else printed[printed["component"] != 0]
 
-    rows = _rows(frame, names)
-    per_row = max(map(len, rows))
-    several = len({family for row in rows for family, _ in row}) > 1
-    titles = [_title(family, layer, several) for row in rows for family, layer in row]
-    specs: list[list[dict[str, Any] | None]] = [[{} if i < len(row) else None for i in range(per_row)] for row in rows]
-    spaces = {"horizontal_spacing": 0.04, "vertical_spacing": 0.25 / len(rows)}
-    plot = make_subplots(rows=len(rows), cols=per_row, specs=specs, subplot_titles=titles, **spaces)
-    plot.update_annotations(font={"size": 13, "color": colours.muted})
+    panels = [panel for row in _rows(frame, names) for panel in row]
+    several = len({family for family, _ in panels}) > 1
+    families = {f"{family} {layer}": family for family, layer in panels}
+    titles = {f"{family} {layer}": _title(family, layer, several) for family, layer in panels}
+    drawn = _placed(frame, families).assign(where=lambda rows: [f", layer {layer + 1}" if layer >= 0 else "" for layer in rows["layer"]])
     first, last = frame[x].min().item(), frame[x].max().item()
     span = last - first or 1
-    at_point = ("step %{x}" if x == "step" else "%{x:.0%} of training, step %{customdata}") + ": %{y:.4f}<extra></extra>"
-    leaders: dict[str, str] = {}
-    panels = [(i + 1, j + 1, *panel) for i, row in enumerate(rows) for j, panel in enumerate(row)]
-    for at, (down, across, family, layer) in enumerate(panels):
-        place = {"row": down, "col": across}
-        low, high = _range(frame, marks, family, column)
-        room = max(high - low, 1e-3)
-        axis = "y" if at == 0 else f"y{at + 1}"
-        plot.update_yaxes(
-            tickformat=".2f" if room > 0.05 else ".3f",
-            range=[low - 0.1 * room, high + 0.1 * room],
-            matches=None if leaders.setdefault(family, axis) == axis else leaders[family],
-            showticklabels=across == 1,
-            automargin=False,
-            **place,
-        )
-        ends: list[tuple[float, str, str]] = []
-        lines = _of(frame, family, layer)
-        for each, line in lines.groupby(["run", "name", "component"], sort=False):
-            run, name, component = str(each[0]), str(each[1]), int(line["component"].iloc[0])
-            across_axis, heights, own = line[x].to_numpy(), line[column].to_numpy(), colour[(name, component)]
-            label = scalar_label(name, component)
-            ends.append((float(heights[-1]), own, f"{label} {number(heights[-1], 3)}"))
-            plot.add_scatter(
-                x=across_axis,
-                y=heights,
-                mode="lines",
-                line={"color": own, "dash": dash[run], "width": 2},
-                showlegend=False,
-                customdata=line["step"] if x == "share" else None,
-                hovertemplate=f"{as_run(run, 60)}<br>{label}{f', layer {layer + 1}' if layer >= 0 else ''}<br>{at_point}",
-                **place,
-            )
-            start_and_end(plot, across_axis, heights, own, colours.paper, 8, 2, cliponaxis=False, **place)
-        if len(ends) <= _LABELS:
-            at_axis = "" if at == 0 else str(at + 1)
-            name_ends(plot, ends, last, span=1.2 * room, inner=226, axis=at_axis, shift=10 if marks is None else 26)
-        if marks is not None:
-            reported = _of(marks, family, layer)
-            plot.add_scatter(
-                x=np.full(len(reported), last + 0.05 * span),
-                y=reported["value"].to_numpy(dtype=float),
-                mode="markers",
-                marker={
-                    "symbol": "diamond-open",
-                    "size": 10,
-                    "color": [colour.get(each, colours.ink) for each in zip(reported["name"], reported["component"], strict=True)],
-                },
-                customdata=[as_text(str(run), 60) for run in reported["run"]],
-                hovertemplate="%{customdata}<br>reported: %{y:.4f}<extra></extra>",
-                showlegend=False,
-                cliponaxis=False,
-                **place,
-            )
-
-    for each in scalars:
-        legend_entry(plot, scalar_label(*each), line={"color": colour[each], "width": 3})
-    for run in runs if len(runs) > 1 else ():
-        legend_entry(plot, as_run(run, 32), line={"color": colours.muted, "dash": dash[run], "width": 2})
+    at_point = "step {step}" if x == "step" else "{share:.0%} of training, step {step}"
+    hover = f"{{run}}<br>{{label}}{{where}}<br>{at_point}: {{{column}:.4f}}"
+    by_line = drawn.groupby(["run", "name", "layer", "component"], sort=False)
+    pictures = [
+        line(drawn, x, column, by="label", dashes="run", symbol="", hover=hover),
+        points(by_line.head(1), x, column, by="label", symbol="circle-open", size=0.9),
+        points(by_line.tail(1), x, column, by="label", symbol="circle", size=0.9),
+    ]
     if marks is not None:
-        legend_entry(plot, "reported in the paper", "markers", marker={"symbol": "diamond-open", "size": 9, "color": colours.muted})
-
-    legend = 210 if len(runs) > 1 or marks is not None else 90
+        reported = _placed(marks, families).assign(**{x: last + 0.05 * span})
+        look: Any = {"symbol": "diamond-open", "size": 1.1, "hover": "{run}<br>reported: {value:.4f}"}
+        pictures += [points(reported, x, "value", by="label", **look), points(reported.iloc[:0], x, "value", role="muted",
+                     symbol="diamond-open", name="reported in the paper")]  # fmt: skip
     what = ", ".join(symbols)
-    lay_out(
-        plot,
-        theme,
+    across = Axis(
+        "step" if x == "step" else "share of training",
+        "" if x == "step" else ".0%",
+        span=(first - 0.04 * span, last + (0.08 if marks is not None else 0.03) * span),
+        ticks={} if x == "step" else {0.0: "0%", 0.5: "50%", 1.0: "100%"},
+    )
+    numbers = {scalar_label(*each): i for i, each in enumerate(scalars)} | numbered(history, series)
+    chart = Chart(
         f"{what} while training, change from the start" if change else f"{what} while training",
-        (310 * per_row + 40 + legend, 270 * len(rows) + 100),
-        (64, 72, legend, 52),
-        legend={**LEGEND_RIGHT, "x": 1.05},  # The names of the last panel's lines may be wider than the panel.
+        pictures,
+        across,
+        Axis(form=".2f" if _least_range(drawn, column) > 0.05 else ".3f"),
+        rules=[Rule(y=0)] if change else (),
+        panels=Panels("panel", titles, 3, alike=families),
+        series=numbers,
+        ends=f"{{label}} {{{column}:.3f}}",
     )
-    plot.update_xaxes(
-        range=[first - 0.04 * span, last + (0.32 if marks is not None else 0.26 if per_row > 1 else 0.36) * span],
-        title_text="step" if x == "step" else "share of training",
-        title_standoff=6,
-        nticks=5,
-        automargin=False,
-    )
-    if x == "share":
-        plot.update_xaxes(tickformat=".0%", tickvals=[0, 0.5, 1])
-    if change:
-        plot.add_hline(y=0, line=dotted(colours))
     over = "the training steps" if x == "step" else "the share of each run's training, whose lengths may differ"
     caption = sentence(
         [
@@ -167,7 +103,7 @@ def scalar_evolution(
         ]
     )
     of = [name for name in names if (frame["name"] == name).any()]
-    return Figure(file_safe(*of, *(["change"] if change else []), *(["share"] if x == "share" else []), *runs[:3]), plot, frame, caption)
+    return Figure(file_safe(*of, *(["change"] if change else []), *(["share"] if x == "share" else []), *runs[:3]), chart, frame, caption)
 
 
 def training_steps(history: Mapping[str, pd.DataFrame]) -> dict[str, int]:
@@ -200,17 +136,18 @@ def _rows(frame: pd.DataFrame, names: Sequence[str]) -> list[list[tuple[str, int
     return rows
 
 
-def _of(frame: pd.DataFrame, family: str, layer: int | None = None) -> pd.DataFrame:
-    """Return the rows of a scalar's panels, or of one of its panels."""
-    rows = frame[frame["layer"] < 0] if not family else frame[(frame["name"] == family) & (frame["layer"] >= 0)]
-    return rows if layer is None else rows[rows["layer"] == layer]
+def _placed(rows: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows with their panel and the label of their scalar."""
+    panels = [f"{name} {layer}" if layer >= 0 else " -1" for name, layer in zip(rows["name"], rows["layer"], strict=True)]
+    labels = [scalar_label(str(name), int(component)) for name, component in zip(rows["name"], rows["component"], strict=True)]
+    placed = rows.assign(panel=panels, label=labels)
+    return placed[placed["panel"].isin(list(families))]
 
 
-def _range(frame: pd.DataFrame, marks: pd.DataFrame | None, family: str, column: str) -> tuple[float, float]:
-    values = _of(frame, family)[column].to_numpy(float)
-    if marks is not None:
-        values = np.concatenate([values, _of(marks, family)["value"].to_numpy(dtype=float)])
-    return float(values.min()), float(values.max())
+def _least_range(rows: pd.DataFrame, column: str) -> float:
+    """Return the smallest range of the values of one scalar."""
+    values = rows.groupby("name")[column]
+    return float((values.max() - values.min()).min())
 
 
 def _title(family: str, layer: int, several: bool) -> str:

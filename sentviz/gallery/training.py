@@ -44,13 +44,13 @@ PLANE = RunRequirement(
 
 
 @figure("lambda", "Lambda over training", Runs, "scalars:scalar_evolution", LAMBDAS)
-def _lambda(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = (), theme: Theme = "light") -> Figure:
-    return scalar_figure(of.sources, ("lambda",), change=change, x=x, series=series, theme=theme)
+def _lambda(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = ()) -> Figure:
+    return scalar_figure(of.sources, ("lambda",), change=change, x=x, series=series)
 
 
 @figure("scalars", "Every learned scalar over training", Runs, "scalars:scalar_evolution", SCALARS)
-def _scalars(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = (), theme: Theme = "light") -> Figure:
-    return scalar_figure(of.sources, change=change, x=x, series=series, theme=theme)
+def _scalars(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = ()) -> Figure:
+    return scalar_figure(of.sources, change=change, x=x, series=series)
 
 
 def scalar_figure(
@@ -60,7 +60,6 @@ def scalar_figure(
     change: bool = False,
     x: ScalarAxis = "step",
     series: Sequence[int] = (),
-    theme: Theme = "light",
 ) -> Figure:
     """Draw learned scalars over training, by default all that the runs have, with a paper's final values if it reports them.
 
@@ -79,7 +78,7 @@ def scalar_figure(
     marks = [mark for mark in marks if not mark.empty]
     history = {run.name: run.history() for run in sources}
     reported = pd.concat(marks) if marks else None
-    return sourced(scalar_evolution(history, wanted, change=change, x=x, series=series, printed=reported, theme=theme), *sources)
+    return sourced(scalar_evolution(history, wanted, change=change, x=x, series=series, printed=reported), *sources)
 
 
 def scalar_axis(sources: Sequence[Run]) -> ScalarAxis:

@@ -174,24 +174,24 @@ def _grid(of: Study, *, split: str = "test") -> Figure:
 
 
 @figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
-def _lambda_grid(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
-    return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False, theme=theme)
+def _lambda_grid(of: Study, *, change: bool = False) -> Figure:
+    return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False)
 
 
 @figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, "lambda_grid:lambda_grid", sets=_controlled)
-def _lambda_settings(of: Study, *, change: bool = False, theme: Theme = "light") -> Figure:
+def _lambda_settings(of: Study, *, change: bool = False) -> Figure:
     title = f"{DATASETS[of.name]}, settings of {SETTINGS_OF}"
-    return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True, theme=theme)
+    return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True)
 
 
-def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, settings: bool, theme: Theme) -> Figure:
+def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, settings: bool) -> Figure:
     from sentviz.figures.lambda_grid import lambda_grid
     from sentviz.papers.ndt.study import configurations
 
     frame, marks = lambda_frames(of.runs, of.name, settings=settings)
     drawn = set(frame["model"])
     used = [run for model, seeds in configurations(of.runs, of.name, tuple(models)).items() if model in drawn for run in seeds]
-    return sourced(lambda_grid(frame, title=title, change=change, printed=marks, theme=theme), *used)
+    return sourced(lambda_grid(frame, title=title, change=change, printed=marks), *used)
 
 
 @figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
