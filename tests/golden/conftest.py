@@ -20,7 +20,15 @@ def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def small_world(lexicon: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No browser for pictures, no data sets and no weights of others, which not every machine has."""
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "no-browser"))
+    for name in ("SENTVIZ_DATA", "SENTVIZ_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def small_world(lexicon: Path, plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but the three runs of this folder, the made-up set and a lexicon; nothing is cached on disk."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_DATA", str(lexicon))

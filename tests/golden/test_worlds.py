@@ -1,0 +1,100 @@
+"""Pages where the small runs lack something: they show another run or say what is missing, as is stored.
+
+`pytest tests/golden --bless` writes the outlines, as for the pages of the three runs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentviz.runs import store
+from tests.golden.make import RUNS
+from tests.golden.test_golden import STORED
+from tests.golden.test_pages import LIBRARY, NDT, PAPERS, compare_outline, named, outline
+from tests.shipped import often
+from tests.test_app import PAGES, SHIPPED, opened
+from tests.test_fresh import sane
+
+pytestmark = SHIPPED
+OUTLINES = STORED.with_name("worlds")
+TWIN = "films/ndt-unit-2"  # the first run once more, by another name, of another data set
+WEIGHTS = ("model.safetensors", "epochs/2.safetensors", "epochs/3.safetensors", "epochs/4.safetensors")
+PLAIN = ("model.safetensors", "tokenizer.json", "example.safetensors", "metrics.json", "history.parquet", "test.parquet")
+Config = dict[str, Any]
+
+
+def copied(root: Path, name: str, change: Callable[[Config], object]) -> None:
+    """Copy the first run to `root` under a name, with a changed configuration; files that it no longer names are deleted."""
+    folder = root / name
+    shutil.copytree(RUNS / NDT, folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["name"] = name
+    change(config)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for path in [path for path in folder.rglob("*") if path.is_file() and path.name != "config.json"]:
+        if path.relative_to(folder).as_posix() not in config["files"]:
+            path.unlink()
+
+
+def without(*files: str) -> Callable[[Config], object]:
+    """Return a change of a configuration that leaves out files."""
+    return lambda config: [config["files"].pop(file) for file in files]
+
+
+def only(*files: str) -> Callable[[Config], object]:
+    """Return a change of a configuration that leaves out all other files."""
+    return lambda config: [config["files"].pop(file) for file in list(config["files"]) if file not in files]
+
+
+def of_films(config: Config) -> None:
+    """Name another data set in a configuration."""
+    config["data"]["name"] = config["recipe"]["data"] = "sst2"
+
+
+def lacks_weights(root: Path) -> None:
+    """The first run has no weights; its twin of another data set has, and so have the other two."""
+    for name in ("toy/cls-last-scaled-gated-aware", "toy/hardmax-d2"):
+        shutil.copytree(RUNS / name, root / name)
+    copied(root, NDT, without(*WEIGHTS))
+    copied(root, TWIN, of_films)
+
+
+def lacks_measurements(root: Path) -> None:
+    """There is one run, and nothing was measured on it."""
+    copied(root, NDT, only(*PLAIN))
+
+
+def lacks_fit(root: Path) -> None:
+    """There is only a run that most pages have little to say about, and a run without weights of another data set."""
+    shutil.copytree(RUNS / "toy/hardmax-d2", root / "toy/hardmax-d2")
+    copied(root, TWIN, lambda config: (of_films(config), without(*WEIGHTS)(config)))
+
+
+WORLDS: dict[str, Callable[[Path], None]] = {"weights": lacks_weights, "measurements": lacks_measurements, "fit": lacks_fit}
+OF_RUNS = [page for page in PAGES if page not in PAPERS and page not in LIBRARY]
+VIEWS = {
+    f"{world}-{named(page, query)}": (world, page, query)
+    for world in WORLDS
+    for page, query in [*((page, {}) for page in OF_RUNS), ("explore", {"row": "test-3"}), ("compare", {"versus": "toy/hardmax-d2"})]
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", often(VIEWS, "weights-explore-row-test-3", "weights-attention", "measurements-cls", "fit-attention"))
+def test_a_page_says_what_its_runs_lack(
+    name: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    world, page, query = VIEWS[name]
+    root = tmp_path / "runs"
+    WORLDS[world](root)
+    monkeypatch.setattr(store, "roots", lambda folders=(): [root])
+    app = opened(page, **{"run": TWIN if world == "fit" else NDT} | query)
+    sane(app)
+    link = [f"link {key}={value}" for key, value in sorted(app.query_params.items())]
+    compare_outline(name, [*link, *outline(app.main)], request.config.getoption("--bless"), OUTLINES)
