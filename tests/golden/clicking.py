@@ -199,7 +199,7 @@ def fresh(page: str, query: Mapping[str, str]) -> Page:
 
 def forget_work() -> None:
     """Forget the results of background work, in memory and on disk, that an earlier visitor has left."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if name.startswith("app.") and (jobs := vars(module).get("_jobs")) is not None:
             jobs.clear()
     os.environ["SENTVIZ_HOME"] = str(Path(os.environ["SENTVIZ_HOME"]).parent / f"home-{next(HOMES)}")

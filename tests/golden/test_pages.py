@@ -57,7 +57,7 @@ def label(element: Any) -> str:
     value = getattr(element, "value", "")
     settings = [f"{field.name} {part}" for field, part in element.proto.ListFields() if field.name not in VARYING]
     if isinstance(value, pd.DataFrame):
-        timeless = value.drop(columns="milliseconds", errors="ignore")
+        timeless = value.drop(columns=["milliseconds", "speed"], errors="ignore")
         return f"{', '.join(map(str, value.columns))} #{digest(timeless.to_csv(), *settings)}"
     if element.type == "plotly_chart":
         return f"#{digest(*settings, *words_of(json.loads(element.proto.spec)))}"
