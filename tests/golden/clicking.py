@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.caching.cache_resource_api import _resource_caches
 from streamlit.runtime.state.query_params import QueryParams
 from streamlit.runtime.state.session_state import KeyIdMapper, PersistedWidgetTracker, WStates
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import FileUploader, InitialValue, Widget
 
 from app.visit import Settings
+from sentviz.serving.jobs import Jobs
 from tests.fresh import FAULTS
 from tests.golden.controls import Control, Send, chosen, controls, key_of, operate, put, state_of
 from tests.golden.test_pages import digest, outline
@@ -199,9 +200,11 @@ def fresh(page: str, query: Mapping[str, str]) -> Page:
 
 def forget_work() -> None:
     """Forget the results of background work, in memory and on disk, that an earlier visitor has left."""
-    for name, module in sys.modules.copy().items():
-        if name.startswith("app.") and (jobs := vars(module).get("_jobs")) is not None:
-            jobs.clear()
+    caches = [each for of_session in _resource_caches._function_caches.values() for each in of_session.values()]
+    for each in caches:
+        for entry in list(each._mem_cache.values()):
+            if isinstance(entry.value, Jobs):
+                entry.value._jobs.clear()
     os.environ["SENTVIZ_HOME"] = str(Path(os.environ["SENTVIZ_HOME"]).parent / f"home-{next(HOMES)}")
 
 

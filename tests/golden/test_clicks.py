@@ -6,11 +6,12 @@ A click that ends in an exception, or in a sentence that reports a fault of ours
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.golden.clicking import Step, follow, walk
+from tests.golden.clicking import Step, follow, forget_work, walk
 from tests.golden.test_golden import STORED
 from tests.golden.test_pages import BOARDS, FIRST_PARTS, FUSED, NDT, PAPER_VIEWS, VIEWS, compare_outline, named
 from tests.shipped import often
@@ -63,9 +64,11 @@ OFTEN = ("hostile", "mine")
 
 
 @pytest.fixture
-def own_home(plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_home(plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep what pages store in a folder of this test alone."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    yield
+    forget_work()
 
 
 @pytest.mark.parametrize("name", often(WALKED, *QUICK))
