@@ -1,4 +1,4 @@
-"""What a figure draws, without the traces that only stand for the entries of a legend."""
+"""Read the traces that a figure draws, without those that only stand for the entries of a legend."""
 
 from __future__ import annotations
 

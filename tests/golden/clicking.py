@@ -31,7 +31,7 @@ from tests.test_app import opened, page_text
 
 ROWS = (("text", "label"), ("a tender song", "positive"), ("what a dull garden", "negative"), ("a clever soup", "negative"))
 ANSWERS = (("ours_predicted", "theirs_predicted"), ("positive", "positive"), ("negative", "positive"), ("positive", "negative"))
-FILES = {  # what a visitor uploads: rows, rows with the answers of two models, a workbook of two sheets
+FILES = {  # A visitor uploads rows, rows with the answers of two models, and a workbook of two sheets.
     "mine.csv": "\n".join(map(",".join, ROWS)).encode(),
     "models.csv": "\n".join(",".join((*row, *answers)) for row, answers in zip(ROWS, ANSWERS, strict=True)).encode(),
     "sheets.xlsx": workbook(ROWS, ROWS[:3]),
