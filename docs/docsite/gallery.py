@@ -19,8 +19,8 @@ from sentviz.export.files import render
 from sentviz.export.record import Record
 from sentviz.figures.colours import THEMES
 from sentviz.figures.figure import Figure
-from sentviz.figures.source import Call
 from sentviz.figures.look import Style
+from sentviz.figures.source import Call
 from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery.subjects import SUBJECTS
 from sentviz.io.files import replacing
