@@ -200,11 +200,12 @@ def fresh(page: str, query: Mapping[str, str]) -> Page:
 
 def forget_work() -> None:
     """Forget the results of background work, in memory and on disk, that an earlier visitor has left."""
-    caches = [each for of_session in _resource_caches._function_caches.values() for each in of_session.values()]
-    for each in caches:
-        for entry in list(each._mem_cache.values()):
-            if isinstance(entry.value, Jobs):
-                entry.value._jobs.clear()
+    for of_session in _resource_caches._function_caches.copy().values():
+        for each in of_session.copy().values():
+            with each._mem_cache_lock:
+                results = [entry.value for entry in each._mem_cache.values()]
+            for jobs in (result for result in results if isinstance(result, Jobs)):
+                jobs._jobs.clear()
     os.environ["SENTVIZ_HOME"] = str(Path(os.environ["SENTVIZ_HOME"]).parent / f"home-{next(HOMES)}")
 
 

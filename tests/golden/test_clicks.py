@@ -7,6 +7,7 @@ A click that ends in an exception, or in a sentence that reports a fault of ours
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,8 @@ OFTEN = ("hostile", "mine")
 
 @pytest.fixture
 def own_home(plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Keep what pages store in a folder of this test alone."""
+    """Keep what pages store in a folder of this test alone, and load now what the app would load beside the first clicks."""
+    import_module("sklearn.metrics")
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     yield
     forget_work()
