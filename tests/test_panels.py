@@ -9,7 +9,7 @@ import pytest
 
 from sentviz.browser.packing import marked, palettes
 from sentviz.figures.colours import THEMES, colour_scale, ink_on, palette
-from sentviz.figures.panels import band, cell_texts, panel_axes, panel_grid, path, row_axis, stacked, start_and_end, with_interval
+from sentviz.figures.panels import band, cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
 from sentviz.figures.particles import decision_line, inner_size, view_window
 
 
@@ -71,12 +71,10 @@ def test_tables_are_stacked_with_their_keys_first() -> None:
     assert list(frame) == ["run", "x"] and frame.to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 3]]
 
 
-def test_the_ends_of_a_line_are_marked() -> None:
+def test_a_path_may_have_several_lines() -> None:
     plot = go.Figure()
-    start_and_end(plot, [0, 5, 9], [1.0, 2.0, 3.0], "#123456", "#ffffff", 6, 1)
     path(plot, [[0, 1], [np.nan, np.nan], [2, 3]], "#123456", 2, "dot")
-    ends, line = plot.data
-    assert list(ends.x) == [0, 9] and list(ends.y) == [1, 3] and list(ends.marker.color) == ["#ffffff", "#123456"]
+    (line,) = plot.data
     assert line.line.dash == "dot" and np.isnan(line.x[1]) and list(line.y)[::2] == [1, 3]
 
 

@@ -19,9 +19,9 @@ from sentviz.export.files import render
 from sentviz.export.print_layout import fit_width
 from sentviz.figures import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.figures.bar_table import Column, bar_table
-from sentviz.figures.cells import number_cells
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.curves import curves
+from sentviz.figures.heads import head_grid
 from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.figures.look import SIZES, Look
 from sentviz.figures.measured_vs_printed import measured_beside_printed
@@ -185,8 +185,8 @@ def heads() -> Figure:
 
 
 def cells() -> Figure:
-    plot = number_cells(np.full((3, 7), 0.5), list("abc"), ["mean", *map(str, range(1, 7))], title="Gates", top=1)
-    return Figure("cells", plot, pd.DataFrame(), "")
+    rows = [(layer, head, "entropy", 0.5) for layer in range(3) for head in range(7)]
+    return head_grid(pd.DataFrame(rows, columns=["layer", "head", "measure", "value"]), "entropy")
 
 
 def scalars() -> Figure:

@@ -205,10 +205,6 @@ class Look:
         colour: str = self.colours.line(role) if isinstance(role, int) else getattr(self.colours, role)
         return colour
 
-    def at(self, width: int) -> Look:
-        """Return the same look for another width in pixels."""
-        return replace(self, width=width)
-
 
 @cache
 def _colours(theme: Theme, name: str) -> Palette:

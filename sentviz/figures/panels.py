@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, ink_on, palette
-from sentviz.figures.figure import DASHES, SYMBOLS, annotate
+from sentviz.figures.figure import DASHES, SYMBOLS
 from sentviz.figures.maps import Floats
 from sentviz.io.lazy import go, pd
 
@@ -25,7 +25,6 @@ UNFADED: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected":
 UNSEEN: dict[str, Any] = {"selected": {"marker": {"opacity": 0}}, "unselected": {"marker": {"opacity": 0}}}
 """Invisible marks that take a click."""
 LEGEND_RIGHT: dict[str, Any] = {"x": 1, "xanchor": "left", "y": 1, "yanchor": "top"}
-_LINE = 17  # pixels between two names at the ends of lines; print brings them closer by a fifth
 
 
 # ---- panels and legends
@@ -109,11 +108,6 @@ def dotted(colours: Palette, width: float = 1) -> dict[str, Any]:
     return {"color": colours.muted, "width": width, "dash": "dot"}
 
 
-def note_above(plot: go.Figure, x: float, text: str, colour: str, size: int = 11) -> None:
-    """Write a note above the axes at a horizontal position, for example the name of a vertical line."""
-    plot.add_annotation(x=x, y=1, yref="paper", yanchor="bottom", text=text, font={"size": size, "color": colour})
-
-
 def band(plot: go.Figure, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, colour: str, opacity: float, **trace: Any) -> None:
     """Fill the area between two curves over the same x; `trace` has the panel's row and column."""
     across, lower, upper = (np.asarray(values) for values in (x, low, high))
@@ -140,26 +134,11 @@ def path(
     plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="lines", line=line, opacity=opacity, hoverinfo="skip", **trace)
 
 
-def start_and_end(
-    plot: go.Figure, x: npt.ArrayLike, y: npt.ArrayLike, colour: str, paper: str, size: float, edge: float, **trace: Any
-) -> None:
-    """Mark the first point of a line with an open circle and the last one with a filled circle; size and edge in pixels."""
-    marker = {"size": size, "color": [paper, colour], "line": {"color": colour, "width": edge}}
-    plot.add_scatter(
-        x=np.asarray(x)[[0, -1]], y=np.asarray(y)[[0, -1]], mode="markers", marker=marker, showlegend=False, hoverinfo="skip", **trace
-    )
-
-
 def with_interval(axis: str, values: npt.NDArray[np.float64], colour: str) -> dict[str, Any]:
     """Return coordinates and error bars of marks along the axis "x" or "y"; `values` has columns value, low, high, (n, 3)."""
     above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
     bars = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
     return {axis: values[:, 0], f"error_{axis}": bars}
-
-
-def reported_marker(colour: Any, size: float = 11, width: float = 2) -> dict[str, Any]:
-    """Return the marker of numbers that a paper reports: an open diamond; size and width of its line in pixels."""
-    return {"size": size, "symbol": "diamond-open", "color": colour, "line": {"width": width}}
 
 
 # ---- lines named at their ends
@@ -178,37 +157,6 @@ def pushed_apart(heights: npt.ArrayLike, least: float) -> Floats:
             pools[-2:] = [pools[-2] + pools[-1]]
     means = np.array([np.mean(pool) for pool in pools])
     return np.asarray(np.repeat(means, [len(pool) for pool in pools]) + steps)
-
-
-def name_ends(
-    plot: go.Figure,
-    ends: Sequence[tuple[float, str, str]],
-    x: float,
-    *,
-    span: float,
-    inner: float,
-    axis: str = "",
-    shift: int = 8,
-) -> None:
-    """Write names next to the last points of lines so that no two names overlap.
-
-    Args:
-        ends: height (its logarithm on a log axis), colour, name as a Plotly label.
-        x: where the lines end.
-        span, inner: what the y axis shows, and its pixels.
-        axis: of the panel, "" or "2", "3" ...
-        shift: pixels from the end to its name.
-    """
-    ordered = sorted(ends)
-    heights = pushed_apart([end[0] for end in ordered], _LINE * span / inner)
-    place = {"x": x, "xref": f"x{axis}", "yref": f"y{axis}", "xanchor": "left", "xshift": shift, "showarrow": False}
-    annotate(
-        plot,
-        (
-            {**place, "y": height, "text": text, "font": {"size": 12, "color": colour}}
-            for height, (_, colour, text) in zip(heights, ordered, strict=True)
-        ),
-    )
 
 
 # ---- rows and cells
