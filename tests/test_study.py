@@ -111,7 +111,8 @@ def save(*_):
     sys.exit(143)
 signal.signal(signal.SIGTERM, save if sys.argv[2] == "saves" else signal.SIG_IGN)
 (folder / "ready").touch()
-time.sleep(60)
+for _ in range(3000):
+    time.sleep(0.02)  # a signal that arrives just before a long sleep would be handled only after it
 """
 
 
