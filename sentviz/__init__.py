@@ -93,6 +93,7 @@ _MODULES = {
 PLACES.update(
     {
         "plot of a chart": "sentviz.figures.chart_plot:draw",
+        "style of a drawing": "sentviz.figures.drawing:in_style",
         "figure in a notebook": "sentviz.export.notebook:figure_bundle",
         "figures of every paper": "sentviz.papers.studies.figures",
         "papers": "sentviz.papers",

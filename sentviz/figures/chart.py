@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from sentviz.errors import InputError
-from sentviz.figures.look import Look
+from sentviz.figures.look import PLAIN, Look
 from sentviz.io.lazy import go, late, pd
 
 Kind = Literal["points", "line", "bars", "cells"]
@@ -178,7 +178,9 @@ class Drawing:
     """A picture that a function draws, where marks and axes do not suffice.
 
     Attributes:
-        function: of a module, so that the picture can be stored; it takes the look, whose `room` is the width if it is not 0, and `data`.
+        function: of a module, so that the picture can be stored; it takes the look and `data`. Its plot has the width `Look.room`, if
+            that is not 0. Legend, ranges of axes and what greys need are put into the plot afterwards.
+        data: arguments of the function.
     """
 
     function: Callable[..., go.Figure]
@@ -186,7 +188,8 @@ class Drawing:
 
     def draw(self, look: Look) -> go.Figure:
         """Return the plot."""
-        return self.function(look, **self.data)
+        plot = self.function(look, **self.data)
+        return plot if look.style == PLAIN else late("style of a drawing")(plot, look)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sentviz.figures.chart import Axis, Chart, Mark, Rule
 from sentviz.figures.chart_layout import EDGE, ENTRY, LABEL, LETTERS, LINE, MARKER, SMALL, Geometry, count_lines, lines_of, row_texts
 from sentviz.figures.colours import blend, colour_scale, ink_on
 from sentviz.figures.figure import base_layout
-from sentviz.figures.look import FONTS, PATTERNS, Look
+from sentviz.figures.look import PATTERNS, Look
 from sentviz.figures.panels import pushed_apart
 from sentviz.figures.text import as_run, as_text, label_width
 from sentviz.io.lazy import go, pd
@@ -46,9 +46,8 @@ class _Plot(Geometry):
         height = self.look.style.tall or top + inner + bottom
         inner = max(height - top - bottom, 60)
         across = self.width - self.left - right
-        layout = base_layout(self.look.theme, title=self.title, width=self.width, height=height, margin=(self.left, top, right, bottom))
+        layout = base_layout(self.look, title=self.title, width=self.width, height=height, margin=(self.left, top, right, bottom))
         layout["margin"]["autoexpand"] = False
-        self._recolour(layout)
         layout["showlegend"] = place != "none"
         layout["legend"] = self._legend(place, wide, inner)
         layout["barmode"] = "overlay"
@@ -100,14 +99,6 @@ class _Plot(Geometry):
         low, high = min(0.0, *(part.min() for part in parts if len(part))), max(0.0, *(part.max() for part in parts if len(part)))
         room = 0.22 * (high - low)
         return {"range": [low - room * (low < 0), high + room * (high > 0)]}
-
-    def _recolour(self, layout: dict[str, Any]) -> None:
-        """Put the colours and letters of the style into the layout."""
-        template, colours = layout["template"]["layout"], self.colours
-        if FONTS[self.look.style.font]:
-            template["font"]["family"] = FONTS[self.look.style.font]
-        template["font"]["color"] = template["hoverlabel"]["font"]["color"] = colours.ink
-        template["colorway"] = colours.lines
 
     def _legend(self, place: str, wide: int, inner: float) -> dict[str, Any]:
         if place == "none":

@@ -12,8 +12,8 @@ from plotly.basedatatypes import BaseFigure, BaseTraceType
 
 from sentviz.errors import InputError
 from sentviz.figures.chart import Picture
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.look import LOOKS, Look
+from sentviz.figures.colours import Theme
+from sentviz.figures.look import FONTS, LOOKS, Look
 from sentviz.figures.source import Call, Source
 from sentviz.io.lazy import go, late, pd
 
@@ -70,18 +70,18 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one p
 
 
 def base_layout(
-    theme: Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
+    look: Look | Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
 ) -> dict[str, Any]:
     """Return the layout that every figure starts from; Plotly checks it once, when the figure is built.
 
     Args:
-        theme: that of the page; exports are drawn in ``"light"``.
         width, height: natural size in pixels; pages may stretch the width.
         margin: left, top, right, bottom in pixels. All labels must fit in them, because exports add the caption directly below.
         title: a Plotly label (escape the user's strings with ``as_text``).
         more: further settings of ``go.Layout``; names such as ``title_pad_t`` change single settings of this layout.
     """
-    colours = palette(theme)
+    look = LOOKS[look] if isinstance(look, str) else look
+    colours = look.colours
     axis = {
         "color": colours.muted,
         "gridcolor": colours.grid,
@@ -95,7 +95,7 @@ def base_layout(
         "layout": {
             "paper_bgcolor": colours.paper,
             "plot_bgcolor": colours.paper,
-            "font": {"family": _SANS, "size": 13, "color": colours.ink},
+            "font": {"family": FONTS[look.style.font] or _SANS, "size": 13, "color": colours.ink},
             "colorway": colours.lines,
             "xaxis": axis | {"ticklabelstandoff": 3},  # keeps the labels away from the lowest number of the other axis
             "yaxis": axis,
@@ -106,6 +106,8 @@ def base_layout(
         "data": {"scatter": [{"cliponaxis": False}]},  # points at the end of an axis are drawn completely
     }
     left, top, right, bottom = margin
+    if title and not look.style.title:
+        title, top = "", max(top - 30, 12)
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
     base: dict[str, Any] = {
         "template": template,
@@ -125,15 +127,15 @@ def base_layout(
 
 
 def new_plot(
-    theme: Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: BaseTraceType, **more: Any
+    look: Look | Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: BaseTraceType, **more: Any
 ) -> go.Figure:
     """Return a plot with the layout of `base_layout`; `size` is width and height in pixels."""
-    return go.Figure(list(traces), layout=base_layout(theme, title=title, width=size[0], height=size[1], margin=margin, **more))
+    return go.Figure(list(traces), layout=base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more))
 
 
-def lay_out(plot: go.Figure, theme: Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], **more: Any) -> None:
+def lay_out(plot: go.Figure, look: Look | Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], **more: Any) -> None:
     """Give a plot, for example a grid of panels, the layout of `base_layout`; `size` is width and height in pixels."""
-    plot.update_layout(base_layout(theme, title=title, width=size[0], height=size[1], margin=margin, **more))
+    plot.update_layout(base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more))
 
 
 def annotate(plot: go.Figure, notes: Iterable[dict[str, Any]]) -> None:

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Palette, Theme, ink_on, palette
+from sentviz.figures.colours import Palette, Theme, ink_on
 from sentviz.figures.figure import DASHES, SYMBOLS
+from sentviz.figures.look import LOOKS, Look
 from sentviz.figures.maps import Floats
 from sentviz.io.lazy import go, pd
 
@@ -31,7 +32,7 @@ LEGEND_RIGHT: dict[str, Any] = {"x": 1, "xanchor": "left", "y": 1, "yanchor": "t
 
 
 def panel_grid(
-    titles: Sequence[str], across: int, theme: Theme, *, apart: float, below: float = 0.0, size: int = 13, **more: Any
+    titles: Sequence[str], across: int, look: Look | Theme, *, apart: float, below: float = 0.0, size: int = 13, **more: Any
 ) -> tuple[go.Figure, list[dict[str, int]]]:
     """Return a figure with a panel for each title, row by row, and the place of each panel as Plotly's `row` and `col`.
 
@@ -45,7 +46,7 @@ def panel_grid(
     plot = make_subplots(
         rows=down, cols=across, subplot_titles=list(titles), horizontal_spacing=apart, vertical_spacing=below / down, **more
     )
-    plot.update_annotations(font={"size": size, "color": palette(theme).muted})
+    plot.update_annotations(font={"size": size, "color": (LOOKS[look] if isinstance(look, str) else look).colours.muted})
     return plot, [{"row": i // across + 1, "col": i % across + 1} for i in range(len(titles))]
 
 
@@ -82,7 +83,7 @@ class RunMarks:
     dash: str
 
 
-def run_marks(runs: Sequence[str], theme: Theme, series: Sequence[int] = ()) -> dict[str, RunMarks]:
+def run_marks(runs: Sequence[str], look: Look | Theme, series: Sequence[int] = ()) -> dict[str, RunMarks]:
     """Return colour, symbol and dash of each run.
 
     Args:
@@ -93,7 +94,7 @@ def run_marks(runs: Sequence[str], theme: Theme, series: Sequence[int] = ()) -> 
     numbers = list(series) or list(range(len(runs)))
     if len(numbers) != len(runs) or min(numbers, default=0) < 0:
         raise InputError(f"`series` needs one number for each of {len(runs)} runs, not {len(numbers)}.")
-    colours = palette(theme)
+    colours = (LOOKS[look] if isinstance(look, str) else look).colours
     return {
         run: RunMarks(colours.line(number), SYMBOLS[number % len(SYMBOLS)], DASHES[number % len(DASHES)])
         for run, number in zip(runs, numbers, strict=True)
