@@ -10,7 +10,7 @@ import pytest
 from sentviz.browser.packing import marked, palettes
 from sentviz.figures.colours import THEMES, colour_scale, ink_on, palette
 from sentviz.figures.panels import band, cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
-from sentviz.figures.particles import decision_line, inner_size, view_window
+from sentviz.figures.plane import View, decision_line
 
 
 def test_a_grid_has_a_titled_panel_for_each_title() -> None:
@@ -83,21 +83,23 @@ def test_colour_scales_are_even() -> None:
 
 
 def test_a_view_shows_all_points_in_the_proportions_of_the_picture() -> None:
-    points, size, margin = np.array([[0.0, 0.0], [10.0, 1.0]]), (400, 300), (20, 10, 30, 40)
-    low, high, unit = view_window(points, size, margin, (50, 60))
-    np.testing.assert_allclose((high - low) / unit, inner_size(size, margin))
-    assert (np.ptp(points, axis=0) / unit + (50, 60) <= inner_size(size, margin) + 1e-9).all()
-    np.testing.assert_allclose((low + high) / 2, [5, 0.5])
+    points, inner = np.array([[0.0, 0.0], [10.0, 1.0]]), (350, 250)
+    view = View.around(points, inner, (50, 60))
+    np.testing.assert_allclose((view.high - view.low) / view.unit, inner)
+    assert (np.ptp(points, axis=0) / view.unit + (50, 60) <= np.add(inner, 1e-9)).all()
+    np.testing.assert_allclose((view.low + view.high) / 2, [5, 0.5])
+    np.testing.assert_allclose(view.pixels([[5, 0.5]]), [[175, 125]])
 
 
 def test_the_decision_line_has_log_odds_zero() -> None:
     """Both ends satisfy w . z + b = 0 and are outside the view; without a direction there is no line."""
     plot, w, b = go.Figure(), np.array([2.0, -1.0]), 0.5
-    decision_line(plot, (w, b), np.array([-1.0, -1.0]), np.array([1.0, 1.0]), "#000000")
+    view = View(-np.ones(2), np.ones(2), 0.01, np.array([200.0, 200.0]))
+    decision_line(plot, (w, b), view, "#000000")
     ends = np.stack([plot.data[0].x, plot.data[0].y], axis=1)
     np.testing.assert_allclose(ends @ w + b, 0, atol=1e-9)
     assert (np.abs(ends).max(axis=1) > 1).all()
-    decision_line(plot, (np.zeros(2), b), -np.ones(2), np.ones(2), "#000000")
+    decision_line(plot, (np.zeros(2), b), view, "#000000")
     assert len(plot.data) == 1
 
 

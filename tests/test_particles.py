@@ -23,7 +23,8 @@ from sentviz.errors import InputError
 from sentviz.export.files import render
 from sentviz.figures import Figure
 from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
-from sentviz.figures.particles import NEAR, Scene, hull, label_places, particles, seen, together
+from sentviz.figures.particles import NEAR, Scene, particles, seen, together
+from sentviz.figures.plane import hull, label_places
 from sentviz.figures.token_step import token_step
 from sentviz.models.clustering import Clustering, simulate, weights
 from sentviz.models.clustering.polytope import limit

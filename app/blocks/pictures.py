@@ -19,7 +19,6 @@ from sentviz.analysis.embeddings.neighbourhood import measures
 from sentviz.analysis.embeddings.projection import Projection, method_title, parsed_method
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
 from sentviz.figures.scatter import measured
 from sentviz.io.files import home
@@ -150,9 +149,9 @@ def measured_of(of: VectorSource, projection: Projection, layer: int) -> pd.Data
     return _measured(*_labels_of(of, projection, layer), projection, of.rows.classes)
 
 
-def silhouettes(of: VectorSource, projection: Projection, layer: int, theme: Theme) -> Figure:
+def silhouettes(of: VectorSource, projection: Projection, layer: int) -> Figure:
     """Return the silhouettes of `measured_of` as a figure, drawn once."""
-    return _silhouettes(_labels_of(of, projection, layer)[0], theme, measured_of(of, projection, layer))
+    return _silhouettes(_labels_of(of, projection, layer)[0], measured_of(of, projection, layer))
 
 
 def _labels_of(of: VectorSource, projection: Projection, layer: int) -> tuple[str, npt.NDArray[np.int64]]:
@@ -166,8 +165,8 @@ def _measured(key: str, _labels: npt.NDArray[np.int64], _found: Projection, _cla
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)
-def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
-    return measured(_numbers, theme=theme)
+def _silhouettes(key: str, _numbers: pd.DataFrame) -> Figure:
+    return measured(_numbers)
 
 
 # ---- background work

@@ -245,13 +245,18 @@ class Geometry:
     @cached_property
     def row(self) -> int:
         """Pixels of a row."""
-        step = 13 if len(self.spread) > 2 else 16
         beside = [note.replace("\n", "<br>") for note in self.y.notes]
         lines = max((LINE * count_lines(name) + 9 for name in (*self.names, *beside)), default=0)
         texts = any(mark.text and mark.kind == "points" for mark in self.chart.marks)
         least = 26 if self.is_table and len(self.y.rows) > 8 else 40 if self.is_table else 30
         reported = 44 if any(mark.shift for mark in self.chart.marks) else 0
-        return max(least + 8 * texts, lines, reported, step * len(self.spread) + 12 if len(self.spread) > 1 else 0)
+        return max(least + 8 * texts, lines, reported, self.step * len(self.spread) + 12 if len(self.spread) > 1 else 0)
+
+    @property
+    def step(self) -> int:
+        """Pixels between two series that share a row."""
+        texts = any(mark.text and mark.by and not mark.faint for mark in self.chart.marks)
+        return (13 if len(self.spread) > 2 else 16) + 12 * texts
 
     @cached_property
     def area(self) -> int:

@@ -266,8 +266,7 @@ class _Plot(Geometry):
     def _shift(self, mark: Mark, name: str | None) -> float:
         if name is None or name not in self.spread:
             return mark.shift
-        step = (13 if len(self.spread) > 2 else 16) / self.row
-        return mark.shift + (self.spread.index(name) - (len(self.spread) - 1) / 2) * step
+        return mark.shift + (self.spread.index(name) - (len(self.spread) - 1) / 2) * self.step / self.row
 
     def _band(self, x: Any, low: Any, high: Any, colour: str, group: str) -> dict[str, Any]:
         outline = {"x": np.concatenate([x, x[::-1]]), "y": np.concatenate([high, low[::-1]]), "mode": "lines", "fill": "toself"}

@@ -15,6 +15,7 @@ from sentviz.figures.chart import Picture
 from sentviz.figures.colours import Theme
 from sentviz.figures.look import FONTS, LOOKS, Look
 from sentviz.figures.source import Call, Source
+from sentviz.figures.text import broken
 from sentviz.io.lazy import go, late, pd
 
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"
@@ -77,7 +78,8 @@ def base_layout(
     Args:
         width, height: natural size in pixels; pages may stretch the width.
         margin: left, top, right, bottom in pixels. All labels must fit in them, because exports add the caption directly below.
-        title: a Plotly label (escape the user's strings with ``as_text``).
+        title: a Plotly label (escape the user's strings with ``as_text``). One that is too long for the width gets lines, for which the
+            upper margin and the height grow.
         more: further settings of ``go.Layout``; names such as ``title_pad_t`` change single settings of this layout.
     """
     look = LOOKS[look] if isinstance(look, str) else look
@@ -108,10 +110,14 @@ def base_layout(
     left, top, right, bottom = margin
     if title and not look.style.title:
         title, top = "", max(top - 30, 12)
+    lines = 0
+    if "<br>" not in title and (label := broken(title, 1.1 * (width - 24), 15)) != title:
+        title, lines = label, label.count("<br>")
+        top, height = top + 20 * lines, height + 20 * lines
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
     base: dict[str, Any] = {
         "template": template,
-        "title": heading | {"pad": {"l": 12, "t": 12}, "font": {"size": 15}},
+        "title": heading | {"pad": {"l": 12, "t": 12 + 10 * (lines > 0)}, "font": {"size": 15}},
         "width": width,
         "height": height,
         "margin": {"l": left, "t": top, "r": right, "b": bottom, "autoexpand": True},

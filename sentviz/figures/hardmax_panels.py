@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, colour_scale, palette
+from sentviz.figures.chart import Drawing
+from sentviz.figures.colours import blend, colour_scale
 from sentviz.figures.figure import Figure, annotate, lay_out, number, sentence
+from sentviz.figures.look import Look
 from sentviz.figures.panels import panel_axes, panel_grid, path
-from sentviz.figures.particles import Scene, decision_line, hull, label_places, leaders_by_size, together, view_window
-from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.figures.particles import Scene, leaders_by_size, together
+from sentviz.figures.plane import View, decision_line, hull
+from sentviz.figures.text import as_text
 from sentviz.io.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
@@ -25,41 +27,45 @@ NARROW = 620  # pixels; in narrower figures, panels are below each other
 AROUND = (44, 50, 14, 42)  # left, top, right, bottom
 
 
-def hardmax_panels(
-    scene: Scene, *, marked: Collection[str] = (), decoder: bool = True, name: str = "hardmax-components", width: int = 0,
-    theme: Theme = "light",
-) -> Figure:  # fmt: skip
+def hardmax_panels(scene: Scene, *, marked: Collection[str] = (), decoder: bool = True, name: str = "hardmax-components") -> Figure:
     """Draw the tokens of a review in the embedding, their places after the last layer, and the distance of each place from the line.
 
     Args:
         scene: a review in two dimensions, with the decision. marked: words that are named even if they do not lead.
-        decoder: draw the third panel. name: file name. width: pixels of the figure; 0 for the width that the panels need.
+        decoder: draw the third panel. name: file name.
     Frame:
         panel, token, word, x, y (of the decoder: the distance from the line, and no y), leader, place (number of its cluster), probability.
     """
     if scene.decision is None or scene.means is None or scene.probabilities is None or scene.positions.shape[-1] != 2:
         raise InputError("This figure needs a review of a hardmax classifier in two dimensions.")
-    p = float(scene.probabilities[-1])
-    answer = f"{scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}"
-    titles = ["Embedding: every word is a point", f"Transformer: clusters after {scene.layers} layers", f"Decoder: the mean is {answer}"]
-    titles = titles[: 3 if decoder else 2]
-    across = 1 if 0 < width < NARROW else len(titles)
-    down = -(-len(titles) // across)
-    size = (width or PANEL * len(titles), HIGH * down + (AROUND[1] + AROUND[3]) // 2)
-    plot, places = panel_grid(titles, across, theme, apart=0.05, below=0.11 * (down - 1), size=12)
-    lay_out(plot, theme, f"A review of {len(scene.words)} words through the three components", size, AROUND, showlegend=False)
-    parts = []
-    for panel, (layer, place) in enumerate(zip((0, scene.layers), places, strict=False)):
-        parts.append(_plane(plot, scene, layer, panel, place, size, marked, theme))
-    if decoder:
-        parts.append(_decoder(plot, scene, places[2], theme))
+    parts = [_rows(scene, 0), _rows(scene, scene.layers), *([_distances(scene)] if decoder else [])]
     sentences = [
         f"Diamonds: the {len(scene.leaders)} leaders; ×n is the number of tokens at a place. Dashed: the decision line; colours: the"
         f" decoder's probability, orange for {scene.labels[0]}, blue for {scene.labels[1]}. Cross: the mean.",
         "Decoder: the distance of each place from the line." if decoder else "",
     ]
-    again = partial(hardmax_panels, scene, marked=marked, decoder=decoder, name=name, theme=theme)
-    return Figure(name, plot, pd.concat(parts, ignore_index=True), sentence(sentences), at_width=again)
+    picture = Drawing(_draw, {"scene": scene, "marked": tuple(marked), "decoder": decoder})
+    return Figure(name, picture, pd.concat(parts, ignore_index=True), sentence(sentences))
+
+
+def _draw(look: Look, scene: Scene, marked: Collection[str], decoder: bool) -> go.Figure:
+    """Draw the panels side by side, in a narrow picture below each other."""
+    assert scene.probabilities is not None
+    p = float(scene.probabilities[-1])
+    answer = f"{scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}"
+    titles = ["Embedding: every word is a point", f"Transformer: clusters after {scene.layers} layers", f"Decoder: the mean is {answer}"]
+    titles = titles[: 3 if decoder else 2]
+    width = look.room
+    across = 1 if 0 < width < NARROW else len(titles)
+    down = -(-len(titles) // across)
+    size = (width or PANEL * len(titles), HIGH * down + (AROUND[1] + AROUND[3]) // 2)
+    plot, places = panel_grid(titles, across, look, apart=0.05, below=0.11 * (down - 1), size=12)
+    lay_out(plot, look, f"A review of {len(scene.words)} words through the three components", size, AROUND, showlegend=False)
+    for panel, (layer, place) in enumerate(zip((0, scene.layers), places, strict=False)):
+        _plane(plot, scene, layer, panel, place, size, marked, look)
+    if decoder:
+        _decoder(plot, scene, places[2], look)
+    return plot
 
 
 def _plane(
@@ -70,29 +76,26 @@ def _plane(
     place: dict[str, Any],
     size: tuple[int, int],
     marked: Collection[str],
-    theme: Theme,
-) -> pd.DataFrame:
-    """Draw the tokens after a layer with the names that have room; return the panel's rows of the frame."""
+    look: Look,
+) -> None:
+    """Draw the tokens after a layer with the names that have room."""
     assert scene.decision is not None and scene.means is not None
-    colours, z = palette(theme), scene.positions[layer]
+    colours, z = look.colours, scene.positions[layer]
     domain = [plot.get_subplot(place["row"], place["col"])[k].domain for k in (0, 1)]
     inner = tuple(
         round((ends[1] - ends[0]) * (side - AROUND[k] - AROUND[k + 2])) for k, (ends, side) in enumerate(zip(domain, size, strict=True))
     )
     every = np.concatenate([scene.positions.reshape(-1, 2), np.zeros((1, 2)), scene.means])
-    low, high, unit = view_window(every, (inner[0], inner[1]), (0, 0, 0, 0), (70, 50))
+    view = View.around(every, inner, (70, 50))
     if layer:
         ways = scene.positions[: layer + 1].transpose(1, 0, 2)
         lines = np.concatenate([ways, np.full((len(ways), 1, 2), np.nan)], axis=1).reshape(-1, 2)
         path(plot, lines, colours.muted, 0.8, opacity=0.5, **place)
     around = hull(z)
     path(plot, z[[*around, around[0]]], colours.lines[0], 1, **place)
-    line = go.Figure()
-    decision_line(line, scene.decision, low, high, colours.ink)
-    plot.add_traces(list(line.data), rows=[place["row"]] * len(line.data), cols=[place["col"]] * len(line.data))
-    w, b = scene.decision
-    probability = 1 / (1 + np.exp(-(z @ w + b)))
-    leads, scale = np.isin(np.arange(len(z)), scene.leaders), {"colorscale": colour_scale(colours.probability), "cmin": 0, "cmax": 1}
+    decision_line(plot, scene.decision, view, colours.ink, **place)
+    probability = _probability(scene, z)
+    leads, scale = _leads(scene), {"colorscale": colour_scale(colours.probability), "cmin": 0, "cmax": 1}
     for rows, symbol, dot in ((~leads, "circle", 8), (leads, "diamond", 13)):
         at = np.flatnonzero(rows)
         plot.add_scatter(
@@ -107,57 +110,56 @@ def _plane(
     mean = scene.means[layer]
     cross = {"symbol": "circle-cross-open", "size": 14, "color": colours.ink, "line": {"width": 2}}
     plot.add_scatter(x=mean[:1], y=mean[1:], mode="markers", marker=cross, hovertemplate="mean<extra></extra>", **place)
-    _names(plot, scene, layer, panel, low, unit, (inner[0], inner[1]), marked, theme)
-    plot.update_xaxes(range=[low[0], low[0] + unit * inner[0]], nticks=5, automargin=False, **place)
-    plot.update_yaxes(range=[low[1], low[1] + unit * inner[1]], nticks=5, automargin=False, **place)
-    frame: dict[str, Any] = {
-        "panel": "transformer" if layer else "embedding",
-        "token": np.arange(len(z)),
-        "word": list(scene.words),
-        "x": z[:, 0],
-    }
-    return pd.DataFrame(frame | {"y": z[:, 1], "leader": leads, "place": together(z), "probability": probability})
+    _names(plot, scene, layer, view, look, marked, panel_axes(panel))
+    plot.update_xaxes(range=[view.low[0], view.high[0]], nticks=5, automargin=False, **place)
+    plot.update_yaxes(range=[view.low[1], view.high[1]], nticks=5, automargin=False, **place)
 
 
-def _names(
-    plot: go.Figure, scene: Scene, layer: int, panel: int, low: Doubles, unit: float, inner: tuple[int, int], marked: Collection[str],
-    theme: Theme,
-) -> None:  # fmt: skip
+def _rows(scene: Scene, layer: int) -> pd.DataFrame:
+    """Return the rows of the frame for the tokens after a layer."""
+    z = scene.positions[layer]
+    frame = _tokens(scene, "transformer" if layer else "embedding", z[:, 0]) | {"y": z[:, 1], "leader": _leads(scene)}
+    return pd.DataFrame(frame | {"place": together(z), "probability": _probability(scene, z)})
+
+
+def _distances(scene: Scene) -> pd.DataFrame:
+    """Return the rows of the frame for the decoder: the distance of each token of the last layer from the line."""
+    assert scene.decision is not None
+    z, (w, b) = scene.positions[-1], scene.decision
+    away = (z @ w + b) / (float(np.linalg.norm(w)) or 1.0)
+    frame = _tokens(scene, "decoder", away) | {"y": np.nan, "leader": _leads(scene)}
+    return pd.DataFrame(frame | {"place": together(z), "probability": _probability(scene, z)})
+
+
+def _tokens(scene: Scene, panel: str, x: Doubles) -> dict[str, Any]:
+    return {"panel": panel, "token": np.arange(len(scene.words)), "word": list(scene.words), "x": x}
+
+
+def _leads(scene: Scene) -> npt.NDArray[np.bool_]:
+    return np.isin(np.arange(len(scene.words)), scene.leaders)
+
+
+def _probability(scene: Scene, points: Doubles) -> Doubles:
+    """Return the decoder's probability of the second label at points (n, 2)."""
+    assert scene.decision is not None
+    return np.asarray(1 / (1 + np.exp(-(points @ scene.decision[0] + scene.decision[1]))))
+
+
+def _names(plot: go.Figure, scene: Scene, layer: int, view: View, look: Look, marked: Collection[str], axes: dict[str, str]) -> None:
     """Write the names of leaders and of marked words, and of as many others as have room."""
-    colours, z = palette(theme), scene.positions[layer]
-    counted = dict(leaders_by_size(scene, layer))
+    z, counted = scene.positions[layer], dict(leaders_by_size(scene, layer))
     named = list(dict.fromkeys([*counted, *(i for i, word in enumerate(scene.words) if word in marked)]))
     rest = [int(i) for i in np.argsort(-np.abs(z).sum(axis=1), kind="stable") if i not in set(named)] if not layer else []
     order = [*named, *rest]
-    if not order:
-        return
     texts = [f"{scene.words[i]} ×{counted[i]}" if counted.get(i, 1) > 1 else scene.words[i] for i in order]
-    bold = [n < len(named) for n in range(len(order))]
-    top = low[1] + unit * inner[1]
-    pixels = np.stack([(z[order, 0] - low[0]) / unit, (top - z[order, 1]) / unit], axis=-1)
-    sizes = [(text_columns(visible(text)[:24]) * (7.4 if strong else 6.4) + 4, 16.0) for text, strong in zip(texts, bold, strict=True)]
-    marks = [(x - 8, y - 8, 16.0, 16.0) for x, y in pixels[: len(named)]]
-    placed = label_places(pixels, sizes, [10 if strong else 6 for strong in bold], (float(inner[0]), float(inner[1])), marks)
-    notes = (
-        {
-            "x": low[0] + x * unit,
-            "y": top - (y + 8) * unit,
-            "xanchor": "left",
-            "yanchor": "middle",
-            "showarrow": False,
-            "text": f"<b>{as_text(texts[n], 24)}</b>" if bold[n] else as_text(texts[n], 24),
-            "font": {"size": 12 if bold[n] else 11, "color": colours.ink if bold[n] else colours.muted},
-        }
-        | panel_axes(panel)
-        for n, (x, y) in placed.items()
-    )
-    annotate(plot, notes)
+    marks = [(x - 8, y - 8, 16.0, 16.0) for x, y in view.pixels(z[named])] if named else []
+    view.write(plot, look, z[order], texts, [n < len(named) for n in range(len(order))], occupied=marks, axes=axes)
 
 
-def _decoder(plot: go.Figure, scene: Scene, place: dict[str, Any], theme: Theme) -> pd.DataFrame:
+def _decoder(plot: go.Figure, scene: Scene, place: dict[str, Any], look: Look) -> None:
     """Draw each place of the last layer at its distance from the decision line, the largest above, and the mean below them."""
     assert scene.decision is not None and scene.means is not None
-    colours, z = palette(theme), scene.positions[-1]
+    colours, z = look.colours, scene.positions[-1]
     w, b = scene.decision
     size = float(np.linalg.norm(w)) or 1.0
     groups, away = together(z), (z @ w + b) / size
@@ -200,13 +202,3 @@ def _decoder(plot: go.Figure, scene: Scene, place: dict[str, Any], theme: Theme)
     title = {"text": "distance from the line", "standoff": 4}
     plot.update_xaxes(range=[-1.25 * reach, 1.25 * reach], title=title, nticks=5, automargin=False, **place)
     plot.update_yaxes(range=[len(at) - 0.4, -0.6], showticklabels=False, showgrid=False, automargin=False, **place)
-    leads = np.isin(np.arange(len(z)), scene.leaders)
-    frame: dict[str, Any] = {
-        "panel": "decoder",
-        "token": np.arange(len(z)),
-        "word": list(scene.words),
-        "x": away,
-        "y": np.nan,
-        "leader": leads,
-    }
-    return pd.DataFrame(frame | {"place": groups, "probability": 1 / (1 + np.exp(-away * size))})

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
+from sentviz.figures.chart import Drawing
+from sentviz.figures.colours import blend, colour_scale
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
+from sentviz.figures.look import Look
 from sentviz.figures.panels import path
-from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.figures.plane import View, decision_line, hull
+from sentviz.figures.text import as_text
 from sentviz.io.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
@@ -88,25 +90,6 @@ def together(points: npt.ArrayLike, near: float = NEAR) -> Ints:
     return np.asarray(rank[of], dtype=np.int64)
 
 
-def hull(points: npt.ArrayLike) -> Ints:
-    """Return the indices of the corners of the convex hull of points (n, 2), counter-clockwise (Andrew's monotone chain)."""
-    z = np.asarray(points, dtype=float)
-    order = np.lexsort((z[:, 1], z[:, 0]))
-
-    def chain(along: Iterable[int]) -> list[int]:
-        corners: list[int] = []
-        for i in along:
-            while len(corners) > 1:
-                (ax, ay), (bx, by) = z[corners[-1]] - z[corners[-2]], z[i] - z[corners[-2]]
-                if ax * by - ay * bx > 0:
-                    break
-                corners.pop()
-            corners.append(int(i))
-        return corners[:-1] if len(corners) > 1 else corners
-
-    return np.array(list(dict.fromkeys([*chain(order), *chain(order[::-1])])), dtype=np.int64)
-
-
 def seen(points: npt.ArrayLike, yaw: float = YAW, pitch: float = PITCH) -> Doubles:
     """Project points (..., 2 or 3) to the picture: right and up, (..., 2). Three dimensions are rotated and projected along the view."""
     z = np.asarray(points, dtype=float)
@@ -117,72 +100,48 @@ def seen(points: npt.ArrayLike, yaw: float = YAW, pitch: float = PITCH) -> Doubl
     return np.stack([x * np.cos(yaw) - y * np.sin(yaw), up * np.cos(pitch) + away * np.sin(pitch)], axis=-1)
 
 
-def label_places(
-    points: npt.NDArray[np.float64],
-    sizes: Sequence[tuple[float, float]],
-    gaps: Sequence[float],
-    frame: tuple[float, float],
-    occupied: Iterable[tuple[float, float, float, float]] = (),
-) -> dict[int, tuple[float, float]]:
-    """Place labels so that no two overlap: label -> left top corner in pixels, y down. Labels without room are left out.
-
-    Args:
-        points: (n, 2) named points, the most important first. sizes: width and height of each label. gaps: distance from its point.
-        frame: width and height of the picture. occupied: boxes (left, top, width, height) to keep free. All numbers are pixels.
-    """
-    boxes = list(occupied)
-    places: dict[int, tuple[float, float]] = {}
-    for i, ((x, y), (wide, high), gap) in enumerate(zip(points, sizes, gaps, strict=True)):
-        for left, top in (
-            (x + gap, y - high / 2),
-            (x - gap - wide, y - high / 2),
-            (x - wide / 2, y - gap - high),
-            (x - wide / 2, y + gap),
-            (x + gap, y - gap - high / 2),
-            (x + gap, y + gap - high / 2),
-        ):
-            inside = left >= 0 and top >= 0 and left + wide <= frame[0] and top + high <= frame[1]
-            if inside and not any(left < a + w and a < left + wide and top < b + h and b < top + high for a, b, w, h in boxes):
-                boxes.append((left, top, wide, high))
-                places[i] = (left, top)
-                break
-    return places
-
-
-def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", width: int = _WIDTH, theme: Theme = "light") -> Figure:
+def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax") -> Figure:
     """Draw the tokens after a layer: leaders as named diamonds, the convex hull, the limit polytope, the decision line, and the mean's
     path up to the layer.
 
     Args:
         scene: tokens to draw. layer: 0 = the start; by default the last layer.
-        name: first word of the file name. width: pixels of the figure.
+        name: first word of the file name.
     Frame:
         layer, token, word, one column per axis, leader, place (number of its cluster), and with a decoder the probability at the token.
     """
     layer = scene.layers if layer is None else layer
     if not 0 <= layer <= scene.layers:
         raise InputError(f"The layer must be from 0 (the start) to {scene.layers}, not {layer}.")
-    colours = palette(theme)
-    state = scene.positions[layer]
-    flat = seen(state)
+    state, leads = scene.positions[layer], np.isin(np.arange(len(scene.words)), scene.leaders)
+    frame = pd.DataFrame({"layer": layer, "token": np.arange(len(state)), "word": list(scene.words)})
+    for c in range(state.shape[1]):
+        frame[f"axis_{c + 1}"] = state[:, c]
+    frame["leader"], frame["place"] = leads, together(state)
+    if scene.decision:
+        frame[f"probability_{file_safe(scene.labels[1])}"] = _probability(scene.decision, state)
+    picture = Drawing(_draw, {"scene": scene, "layer": layer})
+    return Figure(file_safe(name, f"layer{layer}"), picture, frame, _caption(scene, layer), from_zero=("layer",))
+
+
+def _draw(look: Look, scene: Scene, layer: int) -> go.Figure:
+    colours, width = look.colours, look.room or _WIDTH
+    flat = seen(scene.positions[layer])
     when = f"after layer {layer} of {scene.layers}" if layer else "at the start"
     title = f"{as_text(scene.title, 60)}, {when}"
-    picture = (width, round(_HIGH * width))
-    plot = new_plot(theme, title, (picture[0], picture[1]), _PLOT, showlegend=False)
-    low, high = _window(scene, picture)
+    left, top, right, bottom = _PLOT
+    height = round(_HIGH * width)
+    plot = new_plot(look, title, (width, height), _PLOT, showlegend=False)
+    every = [seen(scene.positions).reshape(-1, 2), np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
+    view = View.around(np.concatenate(every), (width - left - right, height - top - bottom), (90, 60))
     if scene.decision:
-        _shade(plot, scene.decision, low, high, theme)
-    _lines(plot, scene, layer, flat, theme)
-    probability = None
-    if scene.decision:
-        w, b = scene.decision
-        probability = 1 / (1 + np.exp(-(flat @ w + b)))
-        fills = blend(colours.probability, probability)
+        _shade(plot, scene.decision, view, look)
+        fills = blend(colours.probability, _probability(scene.decision, flat))
     else:
         fills = [colours.line(group) for group in scene.groups]
-    leads = np.zeros(len(state), dtype=bool)
-    leads[list(scene.leaders)] = True
-    radius = 8 if len(state) <= 200 else 6 if len(state) <= 700 else 4
+    _lines(plot, scene, layer, flat, look)
+    leads = np.isin(np.arange(len(flat)), scene.leaders)
+    radius = 8 if len(flat) <= 200 else 6 if len(flat) <= 700 else 4
     for rows, symbol, size, edge in ((~leads, "circle", radius, 0.8), (leads, "diamond", 13, 1.6)):
         at = np.flatnonzero(rows)
         plot.add_scatter(
@@ -199,20 +158,15 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
         plot.add_scatter(x=way[:, 0], y=way[:, 1], mode="lines+markers", line={"color": colours.ink, "width": 1.6}, marker={"size": 4})
         marker = {"symbol": "circle-cross-open", "size": 15, "color": colours.ink, "line": {"width": 2}}
         plot.add_scatter(x=way[-1:, 0], y=way[-1:, 1], mode="markers", marker=marker)
-    _names(plot, scene, layer, flat, low, high, picture, theme)
+    _names(plot, scene, layer, flat, view, look)
     axes = scene.axes if len(scene.axes) == 2 else ("seen from the side", "up")
-    plot.update_xaxes(range=[low[0], high[0]], title={"text": as_text(axes[0], None), "standoff": 6}, constrain="domain", automargin=False)
-    plot.update_yaxes(
-        range=[low[1], high[1]], title={"text": as_text(axes[1], None)}, scaleanchor="x", constrain="domain", automargin=False
+    plot.update_xaxes(
+        range=[view.low[0], view.high[0]], title={"text": as_text(axes[0], None), "standoff": 6}, constrain="domain", automargin=False
     )
-    frame = pd.DataFrame({"layer": layer, "token": np.arange(len(state)), "word": list(scene.words)})
-    for c in range(state.shape[1]):
-        frame[f"axis_{c + 1}"] = state[:, c]
-    frame["leader"], frame["place"] = leads, together(state)
-    if probability is not None:
-        frame[f"probability_{file_safe(scene.labels[1])}"] = probability
-    again = partial(particles, scene, layer, name=name, theme=theme)
-    return Figure(file_safe(name, f"layer{layer}"), plot, frame, _caption(scene, layer), at_width=again, from_zero=("layer",))
+    plot.update_yaxes(
+        range=[view.low[1], view.high[1]], title={"text": as_text(axes[1], None)}, scaleanchor="x", constrain="domain", automargin=False
+    )
+    return plot
 
 
 def _caption(scene: Scene, layer: int) -> str:
@@ -232,61 +186,26 @@ def _caption(scene: Scene, layer: int) -> str:
     return sentence([*sentences, scene.note])
 
 
-def _window(scene: Scene, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
-    """Return the low and high ends of a view of every layer, the mean and the origin, in the proportions of the picture."""
-    parts = [seen(scene.positions).reshape(-1, 2), np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
-    low, high, _ = view_window(np.concatenate(parts), size, _PLOT, (90, 60))
-    return low, high
+def _probability(decision: tuple[Doubles, float], points: Doubles) -> Doubles:
+    """Return the decoder's probability of the second label at points (n, 2)."""
+    return np.asarray(1 / (1 + np.exp(-(points @ decision[0] + decision[1]))))
 
 
-def view_window(
-    points: Doubles, size: tuple[int, int], margin: tuple[int, int, int, int], around: tuple[int, int]
-) -> tuple[Doubles, Doubles, float]:
-    """Return the low and high ends of a view of points (n, 2) in the proportions of a picture, and the length of a pixel.
-
-    Args:
-        size, margin: pixels of the picture. around: pixels that stay free next to the points, across and down, both sides together.
-    """
-    low, high = points.min(axis=0), points.max(axis=0)
-    inner = inner_size(size, margin)
-    unit = max(float(((high - low) / (inner - around)).max()), 1e-12)
-    middle = (low + high) / 2
-    return middle - inner * unit / 2, middle + inner * unit / 2, unit
-
-
-def decision_line(plot: go.Figure, decision: tuple[npt.ArrayLike, float], low: Doubles, high: Doubles, colour: str) -> None:
-    """Draw the line w . z + b = 0 across a view, dashed; nothing if w is 0."""
-    w, b = np.asarray(decision[0], dtype=float), float(decision[1])
-    norm = float(np.hypot(*w))
-    if norm > 0:
-        foot, along = -b * w / norm**2, np.array([-w[1], w[0]]) / norm
-        reach = float(np.abs([low, high]).max() * 4 + np.hypot(*foot))
-        path(plot, [foot - reach * along, foot + reach * along], colour, 1.8, "dash")
-
-
-def inner_size(size: tuple[int, int], margin: tuple[int, int, int, int]) -> Doubles:
-    """Return the pixels between the margins (left, top, right, bottom) of a picture, across and down."""
-    left, top, right, bottom = margin
-    return np.array([size[0] - left - right, size[1] - top - bottom], dtype=float)
-
-
-def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high: Doubles, theme: Theme) -> None:
+def _shade(plot: go.Figure, decision: tuple[Doubles, float], view: View, look: Look) -> None:
     """Draw the decoder's probability as bands, and the line at one half."""
-    w, b = decision
-    x, y = np.linspace(low[0], high[0], 61), np.linspace(low[1], high[1], 61)
-    z = 1 / (1 + np.exp(-(w[0] * x[None] + w[1] * y[:, None] + b)))
-    stops = palette(theme).probability
-    scale = colour_scale(stops)
+    x, y = (np.linspace(view.low[k], view.high[k], 61) for k in (0, 1))
+    z = _probability(decision, np.stack(np.meshgrid(x, y), axis=-1))
+    scale = colour_scale(look.colours.probability)
     bands = {"start": 0.05, "end": 0.95, "size": 0.1}
     plot.add_contour(
         x=x, y=y, z=z, zmin=0, zmax=1, colorscale=scale, contours=bands, line_width=0, opacity=0.28, showscale=False, hoverinfo="skip"
     )
-    decision_line(plot, decision, low, high, palette(theme).ink)
+    decision_line(plot, decision, view, look.colours.ink)
 
 
-def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Theme) -> None:
+def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, look: Look) -> None:
     """Draw the paths of the tokens, the hull, and the limit polytope."""
-    colours = palette(theme)
+    colours = look.colours
     if layer:
         ways = seen(scene.positions[: layer + 1]).transpose(1, 0, 2)
         path(plot, np.concatenate([ways, np.full((len(ways), 1, 2), np.nan)], axis=1).reshape(-1, 2), colours.muted, 0.7, opacity=0.45)
@@ -297,16 +216,8 @@ def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Them
         path(plot, np.array([[*corners[list(edge)], (np.nan, np.nan)] for edge in scene.edges]).reshape(-1, 2), colours.lines[0], 2, "dot")
 
 
-def _names(
-    plot: go.Figure, scene: Scene, layer: int, flat: Doubles, low: Doubles, high: Doubles, size: tuple[int, int], theme: Theme
-) -> None:
+def _names(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, view: View, look: Look) -> None:
     """Write the labels of the mean and the leaders, and as many words as have room."""
-    wide, tall = (float(side) for side in inner_size(size, _PLOT))
-    unit = (high - low) / np.array([wide, tall])
-
-    def pixels(points: Doubles) -> Doubles:
-        return np.asarray(np.stack([(points[..., 0] - low[0]) / unit[0], (high[1] - points[..., 1]) / unit[1]], axis=-1))
-
     counted = leaders_by_size(scene, layer)
     leaders = [i for i, _ in counted]
     texts = [f"{scene.words[i]} ×{size}" if size > 1 else scene.words[i] for i, size in counted]
@@ -322,35 +233,8 @@ def _names(
         at += [flat[i] for i in rest]
         texts += [scene.words[i] for i in rest]
         strong += [False] * len(rest)
-    if not at:
-        return
-    labels = [visible(text)[:24] for text in texts]
-    sizes = [(text_columns(text) * (7.4 if bold else 6.4) + 4, 17.0) for text, bold in zip(labels, strong, strict=True)]
-    points = pixels(np.array(at))
-    marks = [(x - 8, y - 8, 16, 16) for x, y in pixels(flat[leaders])] if leaders else []
-    placed = label_places(points, sizes, [11 if bold else 7 for bold in strong], (wide, tall), marks)
-    name_points(plot, {i: (low[0] + x * unit[0], high[1] - (y + 8.5) * unit[1]) for i, (x, y) in placed.items()}, texts, strong, theme)
-
-
-def name_points(
-    plot: go.Figure, placed: Mapping[int, tuple[float, float]], texts: Sequence[str], strong: Sequence[bool], theme: Theme
-) -> None:
-    """Write names into a plane, the strong ones larger; `placed` are the left middles of those that found room."""
-    colours = palette(theme)
-    annotate(
-        plot,
-        (
-            {
-                "x": x,
-                "y": y,
-                "xanchor": "left",
-                "yanchor": "middle",
-                "text": f"<b>{as_text(texts[i])}</b>" if strong[i] else as_text(texts[i]),
-                "font": {"size": 13 if strong[i] else 11, "color": colours.ink if strong[i] else colours.muted},
-            }
-            for i, (x, y) in placed.items()
-        ),
-    )
+    marks = [(x - 8, y - 8, 16.0, 16.0) for x, y in view.pixels(flat[leaders])] if leaders else []
+    view.write(plot, look, at, texts, strong, occupied=marks)
 
 
 def leaders_by_size(scene: Scene, layer: int) -> list[tuple[int, int]]:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import SCALES, Palette, Theme, class_colours, colour_scale, halo, palette, scaled
-from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
-from sentviz.figures.panels import LEGEND_RIGHT, row_axis, with_interval
-from sentviz.figures.text import as_text
+from sentviz.figures.chart import Axis, Chart, Drawing, Rule, points
+from sentviz.figures.colours import SCALES, Palette, class_colours, colour_scale, halo, palette, scaled
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
+from sentviz.figures.look import Look
+from sentviz.figures.text import as_text, label_width
 from sentviz.io.lazy import go, pd
 
 COLOURS = {
@@ -25,6 +26,8 @@ COLOURS = {
     "length": "length in words",
 }
 SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # symbols that Plotly also has in three dimensions
+NARROW = 560  # pixels; in narrower pictures the legend stands below
+ENTRY, BAR = 20, 58  # pixels of a line of the legend, and of a scale below
 WEBGL = 2_000  # points from which the screen draws with WebGL
 HOVER = 5_000  # points up to which the pointer shows the row
 FADED = 0.12
@@ -55,7 +58,6 @@ def scatter(
     star_name: str = "your sentence",
     about: str = "",
     webgl: bool | None = None,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw one point per row. Categories differ in colour and symbol; wrong predictions have an outline.
 
@@ -73,21 +75,55 @@ def scatter(
     Frame:
         id, x, y (, z), the colour field and right; chosen if rows are chosen.
     """
-    parts = groups(frame, colour, classes, theme)
-    flat, n, colours = "z" not in frame, len(frame), palette(theme)
-    dims = ["x", "y"] if flat else ["x", "y", "z"]
+    parts = groups(frame, colour, classes, palette("light"))
+    n, dims = len(frame), [name for name in "xyz" if name in frame]
     picked = np.ones(n, dtype=bool) if chosen is None else np.asarray(chosen, dtype=bool)
-    kind = "scatter3d" if not flat else "scattergl" if (n > WEBGL if webgl is None else webgl) else "scatter"
-    labelled = bool((frame["label"] >= 0).any())
+    drawing = {"frame": frame, "classes": list(classes), "colour": colour, "title": title, "axes": list(axes), "picked": picked}
+    drawing |= {"outline": outline, "star": star, "star_name": star_name, "webgl": n > WEBGL if webgl is None else webgl}
+    caption = said_of(frame, colour, chosen=chosen, star_name="" if star is None else star_name, about=about)
+    table = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
+    if chosen is not None:
+        table = table.assign(chosen=picked)
+    parted = pd.concat([frame.loc[rows].assign(points=name) for name, rows, *_ in parts])
+    printed = parted.groupby("points", sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
+    return Figure(file_safe("embeddings", title, colour), Drawing(_draw, drawing), table, caption, printed=printed)
+
+
+def _draw(
+    look: Look,
+    frame: pd.DataFrame,
+    classes: Sequence[str],
+    colour: str,
+    title: str,
+    axes: Sequence[str],
+    picked: Bools,
+    outline: npt.ArrayLike | None,
+    star: Sequence[float] | None,
+    star_name: str,
+    webgl: bool,
+) -> go.Figure:
+    """Draw the points; the legend stands at the right, in a narrow picture below."""
+    parts, colours = groups(frame, colour, classes, look.colours), look.colours
+    flat, dims, is_scale = "z" not in frame, [name for name in "xyz" if name in frame], colour in SCALES
+    kind = "scatter3d" if not flat else "scattergl" if webgl else "scatter"
     wrong = (frame["label"] >= 0).to_numpy() & ~frame["right"].to_numpy(bool)
-    legend = 172
-    plot = new_plot(theme, title, (820, 600), (44 if axes[0] else 16, 44, legend, 44))
-    draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), point_size(n, len(dims)), colours)
-    if colour in SCALES:
-        draw.scale(colour, parts, picked)
+    width, left = look.room or 820, 44 if axes[0] else 16
+    narrow = width < NARROW
+    names = [_entry(name, int((rows & picked).sum())) for name, rows, *_ in parts]
+    per_line = max(1, int((width - left - 16) // (max(label_width(name, 12) for name in names) + 44)))
+    lines = -(-(len(names) + 1 + (star is not None)) // per_line)
+    below = 44 + ENTRY * lines + BAR * is_scale if narrow else 44
+    right = 16 if narrow else 172
+    plot = new_plot(look, title, (width, min(width - left - right, 512) + 44 + below), (left, 44, right, below))
+    draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), point_size(len(frame), len(dims)), colours)
+    if is_scale:
+        place: dict[str, Any] = {"len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
+        if narrow:
+            place |= {"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "title_side": "right"}
+        draw.scale(colour, parts, picked, place)
     else:
         draw.groups(parts, picked)
-    if labelled and colour != "right":
+    if bool((frame["label"] >= 0).any()) and colour != "right":
         draw.outlines(wrong & picked, int(wrong.sum()))
     if star is not None:
         draw.star(star, star_name)
@@ -96,16 +132,13 @@ def scatter(
         corners = np.asarray(outline, dtype=float)
         path = "M" + "L".join(f"{x},{y}" for x, y in corners) + "Z"
         plot.add_shape(type="path", path=path, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
-    plot.update_layout(legend=LEGEND_RIGHT | {"itemsizing": "constant", "tracegroupgap": 4})
+    legend: dict[str, Any] = {"x": 1, "xanchor": "left", "y": 1, "yanchor": "top"}
+    if narrow:
+        legend = {"orientation": "h", "x": 0, "y": (BAR * is_scale + 4) / plot.layout.height, "yref": "container", "yanchor": "bottom"}
+    plot.update_layout(legend=legend | {"itemsizing": "constant", "tracegroupgap": 4})
     if flat:
         plot.update_layout(dragmode="pan")
-    caption = said_of(frame, colour, chosen=chosen, star_name="" if star is None else star_name, about=about)
-    table = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
-    if chosen is not None:
-        table = table.assign(chosen=picked)
-    parted = pd.concat([frame.loc[rows].assign(points=name) for name, rows, *_ in parts])
-    printed = parted.groupby("points", sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
-    return Figure(file_safe("embeddings", title, colour), plot, table, caption, printed=printed)
+    return plot
 
 
 def said_of(frame: pd.DataFrame, colour: str, *, chosen: npt.ArrayLike | None = None, star_name: str = "", about: str = "") -> str:
@@ -122,7 +155,7 @@ def said_of(frame: pd.DataFrame, colour: str, *, chosen: npt.ArrayLike | None = 
     )
 
 
-def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
+def measured(frame: pd.DataFrame) -> Figure:
     """Draw silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
 
     Args:
@@ -131,37 +164,15 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     rows = frame[frame["measure"] == "silhouette"]
     if rows.empty:
         raise InputError("A silhouette needs rows of at least two classes and different vectors.")
-    colours, names = palette(theme), list(dict.fromkeys(rows["class"]))
-    height = 108 + 54 * len(names)
-    left = 16 + 8 * min(16, max(len(name or "all rows") for name in names))
-    plot = new_plot(theme, "Silhouette", (420, height), (left, 44, 24, 64))
-    places = {name: i for i, name in enumerate(names)}
-    for space, name, symbol, line, shift in (
-        ("vectors", "in the vectors", "circle", colours.lines[0], -0.14),
-        ("picture", "in the picture", "diamond", colours.lines[1], 0.14),
-    ):
-        part = rows[rows["space"] == space]
-        values = part[["value", "low", "high"]].to_numpy(float)
-        plot.add_scatter(
-            **with_interval("x", values, line),
-            y=[places[c] + shift for c in part["class"]],
-            mode="markers+text",
-            name=name,
-            marker={"size": 9, "symbol": symbol, "color": line},
-            text=[f"  {number(value)}" for value in values[:, 0]],
-            textposition="top center" if shift < 0 else "bottom center",
-            textfont={"size": 11, "color": colours.muted},
-            customdata=values,
-            hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
-        )
-    ticks = [as_text(name or "all rows", 16) for name in names]
-    plot.update_yaxes(row_axis(ticks, 0.6, 0.4))
-    low = min(0.0, float(rows["low"].min()))
-    plot.update_xaxes(automargin=False, nticks=5, range=[low - 0.05, max(0.1, float(rows["high"].max())) + 0.08], zeroline=True)
-    plot.update_layout(legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"})
+    names = {name: name or "all rows" for name in dict.fromkeys(rows["class"])}
+    drawn = rows.assign(where="in the " + rows["space"].astype(str))
+    ends: Any = {"low": "low", "high": "high", "text": "{value:.2f}", "hover": "{where}<br>{value:.3f} [{low:.3f}, {high:.3f}]"}
+    marks = [points(drawn, "value", "class", by="where", **ends)]
+    span = min(0.0, float(rows["low"].min())) - 0.05, max(0.1, float(rows["high"].max())) + 0.08
+    chart = Chart("Silhouette", marks, Axis(span=span), Axis(rows=names), rules=[Rule(x=0)])
     n = int(rows.loc[rows["class"] == "", "n"].max())
     caption = f"Mean silhouette of {n:,} rows by class, from −1 to 1; bars are 95% bootstrap intervals over the rows."
-    return Figure(file_safe("silhouette"), plot, frame.reset_index(drop=True), caption)
+    return Figure(file_safe("silhouette"), chart, frame.reset_index(drop=True), caption)
 
 
 def as_plain(text: str, limit: int = 60) -> str:
@@ -190,14 +201,14 @@ class _Draw:
             marker = {"size": self.size, "symbol": SYMBOLS[symbol], "color": colour, "line": {"width": 0}}
             if (rows & ~picked).any():
                 self.points(rows & ~picked, marker | {"opacity": FADED}, legendgroup=str(i), showlegend=False)
-            label = f"{as_text(name)} ({int((rows & picked).sum()):,})"
+            label = _entry(name, int((rows & picked).sum()))
             self.points(rows & picked, marker | {"opacity": strength(len(rows))}, legendgroup=str(i), name=label, showlegend=True)
 
-    def scale(self, colour: str, groups: Sequence[Group], picked: Bools) -> None:
+    def scale(self, colour: str, groups: Sequence[Group], picked: Bools, place: dict[str, Any]) -> None:
         """Add one colour scale; symbols distinguish the predictions."""
         scale = scaled(self.frame[colour], colour, self.colours)
         values, stops = scale.places, scale.stops
-        bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
+        bar = {"title_text": COLOURS[colour], "title_side": "top", "title_font_size": 12, "thickness": 12} | place
         bar |= {"tickvals": [0, 0.5, 1], "ticktext": scale.ticks}
         first = next((k for k, group in enumerate(groups) if (group.rows & picked).any()), 0)
         for k, (name, rows, _, symbol) in enumerate(groups):
@@ -216,7 +227,7 @@ class _Draw:
             if (rows & ~picked).any():
                 faded = marker | {"color": values[rows & ~picked], "opacity": FADED, "showscale": False}
                 self.points(rows & ~picked, faded, legendgroup=str(k), showlegend=False)
-            label = f"{as_text(name)} ({int((rows & picked).sum()):,})"
+            label = _entry(name, int((rows & picked).sum()))
             self.points(rows & picked, marker, legendgroup=str(k), name=label, showlegend=True)
 
     def outlines(self, rows: Bools, all_wrong: int) -> None:
@@ -271,6 +282,11 @@ def strength(n: int) -> float:
     return float(np.clip(0.82 - 0.28 * np.log10(max(n, 1) / 1000), 0.4, 0.82))
 
 
+def _entry(name: str, n: int) -> str:
+    """Return a line of the legend."""
+    return f"{as_text(name)} ({n:,})"
+
+
 class Group(NamedTuple):
     """Points of one category."""
 
@@ -280,7 +296,7 @@ class Group(NamedTuple):
     symbol: int  # in `SYMBOLS`
 
 
-def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], theme: Theme) -> list[Group]:
+def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], colours: Palette) -> list[Group]:
     """Return the categories that symbols distinguish, with their rows: those of the colour, or the predictions if the colour is a scale.
     Empty categories are left out.
     """
@@ -291,16 +307,20 @@ def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], theme: Them
     if colour not in frame:
         raise InputError(f"These rows have no {COLOURS[colour]}.")
     labels, predicted = frame["label"].to_numpy(int), frame["predicted"].to_numpy(int)
-    look, fills = palette(theme), class_colours(classes, theme)
+    fills = class_colours(classes, colours)
     if colour in SCALES:
         parts = [(f"predicted {name}", predicted == k, fills[k]) for k, name in enumerate(classes)]
     elif colour == "right":
         right = frame["right"].to_numpy(bool) & (labels >= 0)
-        parts = [("right", right, look.right), ("wrong", ~right & (labels >= 0), look.wrong), ("unlabelled", labels < 0, look.muted)]
+        parts = [
+            ("right", right, colours.right),
+            ("wrong", ~right & (labels >= 0), colours.wrong),
+            ("unlabelled", labels < 0, colours.muted),
+        ]
     elif colour == "predicted":
         parts = [(name, predicted == k, fills[k]) for k, name in enumerate(classes)]
     else:
-        parts = [*((name, labels == k, fills[k]) for k, name in enumerate(classes)), ("unlabelled", labels < 0, look.muted)]
+        parts = [*((name, labels == k, fills[k]) for k, name in enumerate(classes)), ("unlabelled", labels < 0, colours.muted)]
     return [Group(name, rows, fill, k % len(SYMBOLS)) for k, (name, rows, fill) in enumerate(parts) if rows.any()]
 
 

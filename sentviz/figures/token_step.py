@@ -5,18 +5,18 @@ follows, and its new position.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
+from sentviz.figures.chart import Drawing
 from sentviz.figures.figure import Figure, file_safe, new_plot, number
+from sentviz.figures.look import Look
 from sentviz.figures.panels import path
-from sentviz.figures.particles import hull, inner_size, label_places, name_points, view_window
-from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.figures.plane import View, hull
+from sentviz.figures.text import as_text
 from sentviz.io.lazy import go, pd
 
 Doubles = npt.NDArray[np.float64]
@@ -32,8 +32,6 @@ def token_step(
     *,
     A: npt.ArrayLike | None = None,
     pinned: bool = False,
-    width: int = _WIDTH,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw the step of one token in one layer, as in the poster of Alcalde, Fantuzzi and Zuazua 2024.
 
@@ -43,7 +41,7 @@ def token_step(
         tokens: (n, d) before the layer. token: index i.
         weights: (n,) attention of token i, which sums to 1; for hardmax, even shares over C_i.
         alpha: step size. words: n names. A: (d, d), by default the identity.
-        pinned: True if the token stays in place. width: pixels of the figure.
+        pinned: True if the token stays in place.
     Frame:
         token, word, projection (on A z_i / |A z_i|), weight, follows (at least a tenth of the largest weight).
     """
@@ -60,27 +58,47 @@ def token_step(
     goal = z[token] if pinned else z[token] + alpha / (1 + alpha) * (target - z[token])
     basis = np.eye(2) if d == 2 else _plane(z, along, target - z[token])
     flat, ray = z @ basis.T, basis @ along
-    start, aim, end = flat[token], basis @ target, basis @ goal
+    aim, end = basis @ target, basis @ goal
     projection = z @ along
     follows = share >= 0.1 * share.max()
-    colours = palette(theme)
+    frame = pd.DataFrame({"token": np.arange(len(z)), "word": list(words), "projection": projection, "weight": share, "follows": follows})
+    geometry = {"flat": flat, "ray": ray, "aim": aim, "end": end, "projection": projection, "share": share, "follows": follows}
+    picture = Drawing(_draw, {"words": list(words), "token": token, "across": "" if d == 2 else "along A zᵢ", **geometry})
+    return Figure(file_safe("token-step", token), picture, frame, _caption(words, token, share, follows, projection, alpha, pinned))
+
+
+def _draw(
+    look: Look,
+    words: Sequence[str],
+    token: int,
+    across: str,
+    flat: Doubles,
+    ray: Doubles,
+    aim: Doubles,
+    end: Doubles,
+    projection: Doubles,
+    share: Doubles,
+    follows: npt.NDArray[np.bool_],
+) -> go.Figure:
+    """Draw the step in the plane; `aim` is the mean of the tokens that the token follows, `end` its new position, `ray` the direction."""
+    colours, width, start = look.colours, look.room or _WIDTH, flat[token]
     name = as_text(words[token], 20)
-    title, size = f"The step of “{name}”", (width, round(_HIGH * width))
-    plot = new_plot(theme, title, (size[0], size[1]), _PLOT, showlegend=False)
-    low, high, unit = view_window(np.concatenate([flat, [end, np.zeros(2)]]), size, _PLOT, (90, 90))
-    reach = float(np.abs(high - low).sum()) * 2
-    across = np.array([-ray[1], ray[0]])
+    (left, top, right, bottom), height = _PLOT, round(_HIGH * width)
+    plot = new_plot(look, f"The step of “{name}”", (width, height), _PLOT, showlegend=False)
+    view = View.around(np.concatenate([flat, [end, np.zeros(2)]]), (width - left - right, height - top - bottom), (90, 90))
+    reach = float(np.abs(view.high - view.low).sum()) * 2
+    normal = np.array([-ray[1], ray[0]])
     path(plot, [-ray * reach, ray * reach], colours.muted, 1, "solid", 0.6)
     feet = np.outer(projection, ray)
     chosen = np.flatnonzero(~follows)[:400]
     ladder = np.stack([flat[chosen], feet[chosen], np.full((len(chosen), 2), np.nan)], axis=1).reshape(-1, 2)
     path(plot, ladder, colours.muted, 0.7, "dot", 0.55)
-    top = float(projection.max()) * ray
-    path(plot, [top - across * reach, top + across * reach], colours.lines[1], 2, "dash", 1)
+    most = float(projection.max()) * ray
+    path(plot, [most - normal * reach, most + normal * reach], colours.lines[1], 2, "dash", 1)
     around = hull(flat)
     path(plot, flat[[*around, around[0]]], colours.lines[0], 1, "solid", 0.7)
     _dots(plot, feet, [""] * len(feet), 4, colours.muted, "circle-open", 0.8)
-    rest = np.flatnonzero(np.arange(len(z)) != token)
+    rest = np.flatnonzero(np.arange(len(words)) != token)
     sizes = 7 + 9 * np.sqrt(share / max(float(share.max()), 1e-12))
     labels = [as_text(word) for word in words]
     for mask, colour, symbol in ((~follows, colours.muted, "circle"), (follows, colours.lines[1], "diamond")):
@@ -88,16 +106,13 @@ def token_step(
         _dots(plot, flat[rows], [labels[i] for i in rows], sizes[rows], colour, symbol, 0.95)
     _dots(plot, start[None], [labels[token]], 13, colours.lines[0], "diamond" if follows[token] else "circle", 1)
     path(plot, [start, aim], colours.lines[0], 1.2, "dot", 0.9)
-    if np.hypot(*(end - start)) > 4 * unit:
+    if np.hypot(*(end - start)) > 4 * view.unit:
         _arrow(plot, start, end, colours.lines[0])
-    _arrow(plot, start, start + ray * 64 * unit, colours.ink)
-    _write(plot, flat, words, token, share, follows, start + ray * 74 * unit, low, high, size, theme)
-    plot.update_xaxes(range=[low[0], high[0]], constrain="domain", automargin=False, title=None if d == 2 else {"text": "along A zᵢ"})
-    plot.update_yaxes(range=[low[1], high[1]], scaleanchor="x", constrain="domain", automargin=False)
-    frame = pd.DataFrame({"token": np.arange(len(z)), "word": list(words), "projection": projection, "weight": share, "follows": follows})
-    again = partial(token_step, tokens, token, weights, alpha, words, A=A, pinned=pinned, theme=theme)
-    caption = _caption(words, token, share, follows, projection, alpha, pinned)
-    return Figure(file_safe("token-step", token), plot, frame, caption, at_width=again)
+    _arrow(plot, start, start + ray * 64 * view.unit, colours.ink)
+    _write(plot, look, view, flat, words, token, share, follows, start + ray * 74 * view.unit)
+    plot.update_xaxes(range=[view.low[0], view.high[0]], constrain="domain", automargin=False, title=across or None)
+    plot.update_yaxes(range=[view.low[1], view.high[1]], scaleanchor="x", constrain="domain", automargin=False)
+    return plot
 
 
 def _plane(z: Doubles, along: Doubles, step: Doubles) -> Doubles:
@@ -144,23 +159,19 @@ def _arrow(plot: go.Figure, start: Doubles, end: Doubles, colour: str) -> None:
 
 def _write(
     plot: go.Figure,
+    look: Look,
+    view: View,
     flat: Doubles,
     words: Sequence[str],
     token: int,
     share: Doubles,
     follows: npt.NDArray[np.bool_],
     tip: Doubles,
-    low: Doubles,
-    high: Doubles,
-    size: tuple[int, int],
-    theme: Theme,
 ) -> None:
     """Write the names of the token, its direction, the tokens that it follows, and as many others as have room."""
-    whole = inner_size(size, _PLOT)
-    frame, unit = (float(whole[0]), float(whole[1])), (high - low) / whole
     first = [token, *(int(i) for i in np.argsort(-share, kind="stable") if follows[i] and i != token)][:12]
     rest = [int(i) for i in np.argsort(-np.abs(flat).sum(axis=1), kind="stable") if i not in set(first)][:200]
-    spots = [(words[i], *np.round(flat[i] / (12 * unit)).astype(int)) for i in range(len(words))]
+    spots = [(words[i], *np.round(flat[i] / (12 * view.unit)).astype(int)) for i in range(len(words))]
     together: dict[Any, float] = {}  # repeated words at one place get one label with their total weight
     for spot, part in zip(spots, share, strict=True):
         together[spot] = together.get(spot, 0.0) + float(part)
@@ -169,18 +180,11 @@ def _write(
     order, texts = [*first, *rest], [words[i] for i in (*first, *rest)]
     if share.max() < 0.99:
         texts[: len(first)] = [f"{words[i]} {together[spots[i]]:.0%}" if follows[i] else words[i] for i in first]
-    points = np.array([*(flat[i] for i in order), tip])
-    pixels = np.stack([(points[:, 0] - low[0]) / unit[0], (high[1] - points[:, 1]) / unit[1]], axis=-1)
-    ranks = [0, len(order), *range(1, len(order))]
-    texts.append("A zᵢ")
-    labels = [visible(texts[i])[:24] for i in ranks]
-    strong = [i < len(first) or i == len(order) for i in ranks]
-    sizes = [(text_columns(text) * (7.6 if bold else 6.2) + 4, 16.0) for text, bold in zip(labels, strong, strict=True)]
-    shaft = pixels[0] + np.linspace(0.15, 0.9, 6)[:, None] * (pixels[-1] - pixels[0])
-    occupied = [(x - 7, y - 7, 14.0, 14.0) for x, y in pixels[: len(first)]] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
-    placed = label_places(pixels[ranks], sizes, [11 if bold else 7 for bold in strong], frame, occupied)
-    middles = {n: (low[0] + x * unit[0], high[1] - (y + 8) * unit[1]) for n, (x, y) in placed.items()}
-    name_points(plot, middles, [texts[i] for i in ranks], strong, theme)
+    points, strong = np.array([flat[token], tip, *(flat[i] for i in order[1:])]), [True, *(i < len(first) for i in range(len(order)))]
+    pixels = view.pixels(points)
+    shaft = pixels[0] + np.linspace(0.15, 0.9, 6)[:, None] * (pixels[1] - pixels[0])
+    occupied = [(x - 7, y - 7, 14.0, 14.0) for x, y in view.pixels(flat[first])] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
+    view.write(plot, look, points, [texts[0], "A zᵢ", *texts[1:]], strong, occupied=occupied)
 
 
 def _caption(

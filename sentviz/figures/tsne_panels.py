@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, class_colours
+from sentviz.figures.chart import Drawing
+from sentviz.figures.colours import class_colours
 from sentviz.figures.figure import Figure, lay_out, number, sentence
+from sentviz.figures.look import Look
 from sentviz.figures.panels import FRAMELESS, panel_grid
 from sentviz.figures.text import as_text, label_width
-from sentviz.io.lazy import pd
+from sentviz.io.lazy import go, pd
 
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
 SIGNS = "●✕▲◆✚"  # the same symbols as letters
@@ -18,71 +19,17 @@ SHARED = ("silhouette", "low", "high", "drawn", "drawn_low", "drawn_high")  # co
 NARROW = 440  # pixels; in narrower figures, panels are below each other
 
 
-def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = (), width: int = 0, theme: Theme = "light") -> Figure:
+def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = ()) -> Figure:
     """Draw a panel per data set, two per row if there is room; classes differ in colour and symbol.
 
     Args:
         frame: panel, run, label, x, y, silhouette, low, high (in the original space), drawn, drawn_low, drawn_high (in the picture), seed.
         chosen: how the NDT was chosen, for the caption.
-        missing: names of the panels that cannot be drawn. width: pixels of the figure; 0 for the width that the panels need.
+        missing: names of the panels that cannot be drawn.
     """
     panels = list(frame["panel"].unique())
     if not panels:
         raise InputError("No installed run of an NDT configuration has stored pooled vectors, so there is nothing to project.")
-    per_row = 1 if 0 < width < NARROW else min(len(panels), 2)
-    room = (width or 480 * per_row + 40) / per_row - 40
-    first = frame.drop_duplicates("panel").set_index("panel")
-    titles = [
-        f"{as_text(str(panel), 30)} · {as_text(str(row['run']), 34)}<br>silhouette {_three(row, 'silhouette', 'low', 'high')},"
-        f" in the picture {_three(row, 'drawn', 'drawn_low', 'drawn_high')}"
-        for panel, row in first.iterrows()
-    ]
-    plot, places = panel_grid(titles, per_row, theme, apart=0.06, below=0.26, size=12)
-    legends = {}
-    for i, (panel, place) in enumerate(zip(panels, places, strict=True)):
-        legend = "legend" + ("" if i == 0 else str(i + 1))
-        points = frame[frame["panel"] == panel]
-        names = sorted(map(str, points["label"].unique()))
-        fills = dict(zip(names, class_colours(names, theme), strict=True))
-        labels = [as_text(name, 14) for name in names]
-        beside = sum(label_width(name, 12) + 44 for name in labels) <= room  # a legend fits into one line
-        for k, (label, rows) in enumerate(sorted(points.groupby("label"))):
-            plot.add_scattergl(
-                x=rows["x"],
-                y=rows["y"],
-                mode="markers",
-                name=as_text(str(label), 14),
-                legend=legend,
-                showlegend=beside,
-                marker={
-                    "size": 5,
-                    "opacity": 0.75,
-                    "color": fills[str(label)],
-                    "symbol": SYMBOLS[k % len(SYMBOLS)],
-                },
-                hovertemplate=f"{as_text(str(label), 14)}<extra></extra>",
-                **place,
-            )
-        if not beside:
-            plot.add_annotation(
-                text=_key(labels, list(fills.values()), room), align="left", xref="x domain", yref="y domain", x=0, y=0, yshift=-4,
-                xanchor="left", yanchor="top", font={"size": 12}, **place,
-            )  # fmt: skip
-        across, up = (plot.get_subplot(place["row"], place["col"])[k].domain for k in (0, 1))
-        legends[legend] = {
-            "x": across[0], "y": up[0] - 0.008, "xanchor": "left", "yanchor": "top", "orientation": "h", "itemsizing": "constant",
-            "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12},
-        }  # fmt: skip
-    lay_out(
-        plot,
-        theme,
-        "Pooled vectors of the best NDT of each data set, t-SNE",
-        (width or 480 * per_row + 40, 370 * places[-1]["row"] + 90),
-        (20, 84, 20, 44),
-        **legends,
-    )
-    plot.update_xaxes(**FRAMELESS)
-    plot.update_yaxes(**FRAMELESS)
     caption = sentence(
         [
             "The vectors that the classifier reads:"
@@ -95,8 +42,40 @@ def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str]
         ]
     )
     printed = frame.groupby(["panel", "run"], sort=False).agg(rows=("x", "size"), **{n: (n, "first") for n in SHARED}).reset_index()
-    again = partial(tsne_panels, frame, chosen=chosen, missing=missing, theme=theme)
-    return Figure("tsne-panels", plot, frame.reset_index(drop=True), caption, at_width=again, printed=printed)
+    frame = frame.reset_index(drop=True)
+    return Figure("tsne-panels", Drawing(_draw, {"frame": frame}), frame, caption, printed=printed)
+
+
+def _draw(look: Look, frame: pd.DataFrame) -> go.Figure:
+    """Draw the panels, two side by side if there is room, each with its legend."""
+    panels, width = list(frame["panel"].unique()), look.room
+    per_row = 1 if 0 < width < NARROW else min(len(panels), 2)
+    width = width or 480 * per_row + 40
+    room = width / per_row - 40
+    first = frame.drop_duplicates("panel").set_index("panel")
+    titles = [
+        f"{as_text(str(panel), 30)} · {as_text(str(row['run']), 34)}<br>silhouette {_three(row, 'silhouette', 'low', 'high')},<br>"
+        f"in the picture {_three(row, 'drawn', 'drawn_low', 'drawn_high')}"
+        for panel, row in first.iterrows()
+    ]
+    plot, places = panel_grid(titles, per_row, look, apart=0.06, below=0.3, size=12)
+    for panel, place in zip(panels, places, strict=True):
+        points = frame[frame["panel"] == panel]
+        names = sorted(map(str, points["label"].unique()))
+        fills = class_colours(names, look.colours)
+        labels = [as_text(name, 14) for name in names]
+        for k, (label, fill) in enumerate(zip(names, fills, strict=True)):
+            rows, symbol = points[points["label"].astype(str) == label], SYMBOLS[k % len(SYMBOLS)]
+            marker = {"size": 5, "opacity": 0.75, "color": fill, "symbol": symbol}
+            hover = f"{labels[k]}<extra></extra>"
+            plot.add_scattergl(x=rows["x"], y=rows["y"], mode="markers", name=labels[k], marker=marker, hovertemplate=hover, **place)
+        below = {"xref": "x domain", "x": 0, "xanchor": "left", "yref": "y domain", "y": 0, "yanchor": "top", "yshift": -4}
+        plot.add_annotation(text=_key(labels, fills, room), align="left", font={"size": 12}, **below, **place)
+    title = "Pooled vectors of the best NDT of each data set, t-SNE"
+    lay_out(plot, look, title, (width, 370 * places[-1]["row"] + 106), (20, 100, 20, 44), showlegend=False)
+    plot.update_xaxes(**FRAMELESS)
+    plot.update_yaxes(**FRAMELESS)
+    return plot
 
 
 def _key(names: Sequence[str], colours: Sequence[str], room: float) -> str:

@@ -11,7 +11,6 @@ from sentviz.analysis.embeddings.neighbourhood import measures
 from sentviz.analysis.embeddings.projection import METHODS, Projection, method_title, parsed_method
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers
 from sentviz.gallery.testset import SEED
@@ -83,9 +82,7 @@ class Points(Answers):
 
 
 @figure("embeddings", "The rows as points", Points, "scatter:scatter", VECTORS)
-def _embeddings(
-    of: Points, *, method: str = "pca", dims: int = 2, colour: str = "label", layer: int = -1, theme: Theme = "light"
-) -> Figure:
+def _embeddings(of: Points, *, method: str = "pca", dims: int = 2, colour: str = "label", layer: int = -1) -> Figure:
     from sentviz.figures.scatter import scatter
 
     projection, _, at = of.picture(method, dims, layer)
@@ -103,14 +100,13 @@ def _embeddings(
         title=f"{method_title(method)}, {layer_names(last)[at]}",
         axes=axes or [""] * dims,
         about=about_picture(projection, f"a stored sample of {len(rows):,} of {len(of.first):,} rows", at, last),
-        theme=theme,
     )
 
 
 @figure("silhouette", "Silhouettes in the vectors and in the picture", Points, "scatter:measured", VECTORS)
-def _silhouette(of: Points, *, method: str = "pca", dims: int = 2, layer: int = -1, theme: Theme = "light") -> Figure:
+def _silhouette(of: Points, *, method: str = "pca", dims: int = 2, layer: int = -1) -> Figure:
     from sentviz.figures.scatter import measured
 
     projection, _, _ = of.picture(method, dims, layer)
     rows, _ = of.sample
-    return measured(measures(projection.vectors, projection.points, rows.labels, rows.classes, seed=SEED), theme=theme)
+    return measured(measures(projection.vectors, projection.points, rows.labels, rows.classes, seed=SEED))

@@ -304,17 +304,17 @@ def _followed(of: Sentence) -> Any:
 
 
 @figure("particles", "The tokens as points after a layer", Sentence, "particles:particles", MOVING)
-def _particles(of: Sentence, *, layer: int | None = None, theme: Theme = "light") -> Figure:
+def _particles(of: Sentence, *, layer: int | None = None) -> Figure:
     from sentviz.browser.particles import scene_of_review
     from sentviz.figures.particles import particles
 
     model, review = _followed(of)
     scene = scene_of_review(of.run, model, review)
-    return particles(scene, layer, name=f"hardmax-{of.run.name}", theme=theme)
+    return particles(scene, layer, name=f"hardmax-{of.run.name}")
 
 
 @figure("token-step", "The step of one token in a layer", Sentence, "token_step:token_step", MOVING)
-def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme: Theme = "light") -> Figure:
+def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None) -> Figure:
     from sentviz.figures.token_step import token_step
 
     _, review = _followed(of)
@@ -326,7 +326,7 @@ def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme
     if not 0 <= token < len(review.words):
         raise InputError(f"{of.run.name} reads {len(review.words)} words of this text.")
     share = weights(z[layer], None, 0.0, review.clustering.tolerance)[token]
-    return token_step(z[layer], token, share, review.clustering.alpha, review.words, theme=theme)
+    return token_step(z[layer], token, share, review.clustering.alpha, review.words)
 
 
 @figure("leaders-by-layer", "Leaders so far, layer by layer", Sentence, "clustering:layer_lines", MOVING)

@@ -122,7 +122,7 @@ def exports(
 def _frame(scene: Scene, layer: int, name: str, source: str, theme: Theme) -> Figure:
     from dataclasses import replace
 
-    return replace(particles(scene, layer, name=name, theme=theme), source=source)
+    return replace(particles(scene, layer, name=name), source=source)
 
 
 def _html(scene: Scene, source: str, theme: Theme) -> bytes:

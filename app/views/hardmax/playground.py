@@ -319,7 +319,7 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
         z = clustering.positions[layer]
         share = weights(z, clustering.A, setting.temperature, clustering.tolerance)[picked.token]
         st.markdown(f"##### Token {picked.token + 1} in layer {layer + 1}")
-        show_drawn(lambda theme: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A, theme=theme), "play-step")
+        show_drawn(lambda _: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A), "play-step")
     return clustering, scene.clusters
 
 

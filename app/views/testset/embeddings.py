@@ -223,7 +223,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
         caption = said_of(frame, coloured_by, chosen=chosen, star_name=sentence if at in stars else "", about=about)
         common: dict[str, Any] = {"classes": rows.classes, "colour": coloured_by, "chosen": chosen}
 
-        def still(theme: Theme) -> Figure:
+        def still(_: Theme) -> Figure:
             placed = frame.assign(**dict(zip("xyz", projection.points.T, strict=False)))
             figure = scatter(
                 placed,
@@ -234,7 +234,6 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
                 star=stars[at].tolist() if at in stars else None,
                 star_name=sentence,
                 about=about,
-                theme=theme,
             )
             return sourced(figure, run, rows=rows)
 
@@ -282,7 +281,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
     with right:
         numbers = pictures.measured_of(of, projection, at)
         show_drawn(
-            lambda theme: sourced(pictures.silhouettes(of, projection, at, theme), run, rows=rows),
+            lambda _: sourced(pictures.silhouettes(of, projection, at), run, rows=rows),
             "silhouette",
             code=call("silhouette", Answers.of(rows), options) if shipped else None,
         )

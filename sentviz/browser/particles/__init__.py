@@ -15,7 +15,8 @@ import numpy.typing as npt
 from sentviz.browser.packing import digest, marked, packed, palettes, short
 from sentviz.browser.page import standalone
 from sentviz.figures.colours import Theme
-from sentviz.figures.particles import NEAR, Scene, hull
+from sentviz.figures.particles import NEAR, Scene
+from sentviz.figures.plane import hull
 from sentviz.figures.text import subscript, visible
 from sentviz.io.lazy import pd
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from sentviz.browser.gif import SCALE, font, gif, moments, rgb
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.particles import Scene, hull, label_places, leaders_by_size, seen
+from sentviz.figures.particles import Scene, leaders_by_size, seen
+from sentviz.figures.plane import hull, label_places
 from sentviz.figures.text import visible
 
 Doubles = npt.NDArray[np.float64]

@@ -61,7 +61,8 @@ def points_data(
         star: name of another text, and its coordinates by layer.
         more: True if further layers can be requested.
     """
-    parts, look, n = groups(frame, colour, classes, theme), palette(theme), len(frame)
+    look, n = palette(theme), len(frame)
+    parts = groups(frame, colour, classes, look)
     at = np.stack([np.asarray(points, dtype="<f4") for points in places])
     of = np.full(n, NO_GROUP, dtype=np.uint8)
     for k, part in enumerate(parts):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sentviz import gallery
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
 from sentviz.papers.hardmax import study
@@ -48,7 +47,7 @@ def _hardmax_nearness(of: Study, *, d: int = 2) -> Figure:
 
 
 @figure("hardmax-components", "A review through embedding, transformer and decoder", Study, "hardmax_panels:hardmax_panels")
-def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True, theme: Theme = "light") -> Figure:
+def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True) -> Figure:
     """Draw a review through the three components of the first run with d = 2 that has weights; by default our example."""
     from sentviz.browser.particles import scene_of_review
     from sentviz.figures.hardmax_panels import hardmax_panels
@@ -60,7 +59,7 @@ def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True, them
     model = HardmaxModel.of(run)
     scene = scene_of_review(run, model, model.follow(text or EXAMPLE))
     name = "hardmax-components" if decoder else "hardmax-clusters"
-    return sourced(hardmax_panels(scene, marked=NAMED, decoder=decoder, name=name, theme=theme), run)
+    return sourced(hardmax_panels(scene, marked=NAMED, decoder=decoder, name=name), run)
 
 
 # ---- items of the poster that show one run

@@ -237,10 +237,10 @@ def _tsne_waits(of: Study) -> str:
 
 
 @figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels", waits=_tsne_waits)
-def _tsne_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
+def _tsne_panels(of: Study, *, best: bool = False) -> Figure:
     from sentviz.figures.tsne_panels import tsne_panels
 
     able, titles = with_vectors(of.runs, best=best), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]
     frame = tsne_frame({titles[dataset]: picture(run) for dataset, run in able.items()})
-    return sourced(tsne_panels(frame, chosen=CHOSEN[best], missing=lost, theme=theme), *able.values())
+    return sourced(tsne_panels(frame, chosen=CHOSEN[best], missing=lost), *able.values())
