@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sentviz.figures.confusion import confusion_matrix
 from sentviz.figures.epochs import epoch_answers, epoch_points
 from sentviz.figures.layers import verdict_lines
 from sentviz.figures.legend import colour_legend
+from sentviz.figures.look import Look
 from sentviz.figures.scatter import groups, scatter
 from sentviz.figures.strip import token_strip
 from sentviz.figures.tsne_panels import tsne_panels
@@ -126,7 +128,7 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     panels = panels.assign(drawn=0.1, drawn_low=0.0, drawn_high=0.2)
     places, right = np.zeros((2, 4, 2)) + np.arange(4)[None, :, None], np.ones((2, 4), dtype=bool)
     plots = [
-        probability_bars(TWO, shares[1], theme=theme).plot,
+        replace(probability_bars(TWO, shares[1]), look=Look(theme)).plot,
         verdict_lines(TWO, shares, theme=theme).plot,
         epoch_answers([1, 2], TWO, shares, theme=theme).plot,
         epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO, theme=theme).plot,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from sentviz.figures import (
 )
 from sentviz.figures.colours import blend, ink_on
 from sentviz.figures.curves import curves
+from sentviz.figures.look import Look
 from sentviz.figures.text import as_run, text_columns
 from tests.fakes import fake_trace
 
@@ -211,7 +213,7 @@ def test_strip_shows_what_was_removed_in_its_place() -> None:
 
 def test_strip_wraps_without_overlaps() -> None:
     tokens = [*SENTENCE, "아주", "재미있는", "x" * 60, "مرحبا"] * 12
-    placed = boxes(token_strip(tokens, np.linspace(-1, 1, len(tokens)), width=516))
+    placed = boxes(replace(token_strip(tokens, np.linspace(-1, 1, len(tokens))), look=Look(width=516)))
     assert placed["line"].is_monotonic_increasing and placed["line"].max() > 5
     assert placed["end"].max() <= 60
     for _, line in placed.groupby("line"):
@@ -222,7 +224,7 @@ def test_strip_wraps_without_overlaps() -> None:
 
 def test_strip_colours_by_sign_and_text_is_legible() -> None:
     for theme in THEMES:
-        bar = token_strip(["a", "b", "c", "d"], [-2.0, 0.0, 2.0, np.nan], theme=theme).plot.data[0]
+        bar = replace(token_strip(["a", "b", "c", "d"], [-2.0, 0.0, 2.0, np.nan]), look=Look(theme)).plot.data[0]
         ends = palette(theme).signed
         assert list(bar.marker.color) == [ends[0], ends[3], ends[-1], ends[3]]
         assert list(bar.insidetextfont.color)[:3] == [ink_on(colour) for colour in (ends[0], ends[3], ends[-1])]

@@ -34,6 +34,7 @@ from sentviz.papers.studies.export_paper import export_paper
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
+from tests.charts import data_traces
 from tests.makers import toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
@@ -405,7 +406,7 @@ def test_shipped_coverage_is_whole() -> None:
     for name in coverage.RECIPES:  # several lexicons know at least what each of them knows
         assert by[name, coverage.JOINED] < min(by[name, lexicon] for lexicon in LEXICONS[datasets.info(name).language])
     figure = coverage_bars(fused_tables.covered().frame)
-    assert len(figure.plot.data[0].x) == len(frame)
+    assert len(data_traces(figure)[0].x) == len(frame)
     with pytest.raises(InputError):
         coverage_bars(frame.iloc[:0])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.value_function import Cut
 from sentviz.errors import InputError
 from sentviz.figures.interactions import interaction_arcs
+from sentviz.figures.look import Look
 from sentviz.gallery import draw
 from sentviz.gallery.sentence import interactions
 from sentviz.runs.target import Target
@@ -36,13 +39,12 @@ def test_long_parts_stand_in_rows() -> None:
     """Three words stand in a line; three long parts, or a narrow column, have a row each, and every box is inside the picture."""
     words, longer = ["not", "bad", "song"], ["the first half of the film", "a long and painful middle part", "an ending"]
     line, rows = (interaction_arcs(parts, [1.0, -2.0, 0.5], PAIRS) for parts in (words, longer))
-    narrow = interaction_arcs(longer, [1.0, -2.0, 0.5], PAIRS, width=300)
-    assert len({shape.y0 for shape in line.plot.layout.shapes}) == 1
+    narrow = replace(rows, look=Look(width=300))
+    assert len(set(line.plot.data[0].y)) == 1
     for drawn in (rows, narrow):
-        assert len({shape.y0 for shape in drawn.plot.layout.shapes}) == 3
-        assert all(shape.x1 <= drawn.plot.layout.xaxis.range[1] for shape in drawn.plot.layout.shapes)
-    assert narrow.plot.layout.width <= 300 and line.at_width is not None
-    np.testing.assert_array_equal(narrow.frame["number"], rows.frame["number"])
+        assert len(set(drawn.plot.data[0].y)) == 3
+        assert max(drawn.plot.data[0].x) <= drawn.plot.layout.xaxis.range[1]
+    assert narrow.plot.layout.width == 300
 
 
 def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:

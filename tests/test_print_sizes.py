@@ -19,6 +19,7 @@ from sentviz.export.files import render
 from sentviz.export.print_layout import fit_width
 from sentviz.figures import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.figures.bar_table import Column, bar_table
+from sentviz.figures.chart import Drawing
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.curves import curves
 from sentviz.figures.heads import head_grid
@@ -164,15 +165,15 @@ def sentences() -> Figure:
     return token_strip([f"word{i}" for i in range(20)], np.linspace(-1, 1, 20), low_label="speaks against it", high_label="supports it")
 
 
-def bars(width: int = 640) -> Figure:
-    """Draw a table of bars with long headings for a width."""
+def bars() -> Figure:
+    """Draw a table of bars with long headings."""
     values = np.array([0.1, 12.5, -3.0])
     labels = ["+0.100", "+12.50", "−3.000"]
     columns = [
-        Column(heading, values, labels, ["#000000"] * 3) for heading in ("kernel", "weight", "× size of the value", "→ share of output")
+        Column(heading, values, labels, ["plus"] * 3) for heading in ("kernel", "weight", "× size of the value", "→ share of output")
     ]
-    plot = bar_table(["a", "quiet", "delight"], columns, title="What layer 1, head 1 takes for a quiet delight", left=100, width=width)
-    return Figure("bars", plot, pd.DataFrame(), "", at_width=bars)
+    table = {"names": ["a", "quiet", "delight"], "columns": columns, "title": "What layer 1, head 1 takes for a quiet delight", "left": 100}
+    return Figure("bars", Drawing(bar_table, table), pd.DataFrame(), "")
 
 
 def verdict() -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from tokenizers import Regex, pre_tokenizers
 
 from sentviz.data.texts import CLUSTER, word_spans
+from sentviz.figures.look import Look
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text, is_right_to_left, text_columns, visual_order
 
@@ -82,9 +84,10 @@ def test_a_strip_is_drawn_from_right_to_left(name: str) -> None:
     tokens = ["[CLS]", *words, "[SEP]"]
     specials = [k in (0, len(tokens) - 1) for k in range(len(tokens))]
     assert is_right_to_left(RIGHT[name])
-    bar = token_strip(tokens, np.linspace(-1, 1, len(tokens)), specials=specials, width=460).plot.data[0]
+    plot = replace(token_strip(tokens, np.linspace(-1, 1, len(tokens)), specials=specials), look=Look(width=460)).plot
+    bar = plot.data[0]
     starts, ends, lines = np.asarray(bar.base), np.asarray(bar.base) + np.asarray(bar.x), np.asarray(bar.y)
-    columns = token_strip(tokens, np.zeros(len(tokens)), width=460).plot.layout.xaxis.range[1]
+    columns = plot.layout.xaxis.range[1]
     assert (np.diff(lines) >= 0).all() and lines.max() > 1
     for line in range(int(lines.max()) + 1):
         own = np.flatnonzero(lines == line)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.figures.chart import Axis, Chart, Rule, bars
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.maps import (
@@ -277,7 +278,7 @@ def _sums_in_words(trace: Trace, layer: int, component: int | str, sums: Floats)
     return f"Every row sums to {number(mean)}."
 
 
-def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str, rest: float = 0.0, theme: Theme = "light") -> Figure:
+def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str, rest: float = 0.0) -> Figure:
     """Draw a bar for each token, and a line at the even share.
 
     Args:
@@ -290,28 +291,14 @@ def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str
     heights = np.asarray(values, dtype=float)
     if not len(tokens) or heights.shape != (len(tokens),):
         raise InputError("Importance needs at least one token, and a value for each.")
-    colours, even = palette(theme), (1 - rest) / len(tokens)
-    plot = new_plot(
-        theme,
-        title,
-        (620, 300),
-        (56, 44, 16, 84),
-        go.Bar(
-            x=np.arange(len(tokens)),
-            y=heights,
-            marker={"color": colours.lines[0]},
-            hovertemplate="%{customdata}: %{y:.1%}<extra></extra>",
-            customdata=[as_text(token, 60) for token in tokens],
-        ),
-    )
-    plot.add_hline(y=even, line={"color": colours.muted, "dash": "dot", "width": 1.2})
-    plot.update_xaxes(tickvals=np.arange(len(tokens)), ticktext=[as_text(token, 16) for token in tokens], tickangle=-40)
-    plot.update_yaxes(tickformat=".0%", rangemode="tozero")
+    even = (1 - rest) / len(tokens)
     frame = pd.DataFrame({"position": np.arange(len(tokens)), "token": list(tokens), "importance": heights})
+    drawn = bars(frame, "position", "importance", hover="{token}: {importance:.1%}")
+    chart = Chart(title, [drawn], Axis(rows=frame["token"].to_dict()), Axis(form=".0%", zero=True), [Rule(y=even)])
     caption = sentence(
         [
             f"{title}: attention that each token receives, mean over the rows of the map. The dotted line is an even share, {even:.1%}.",
             f"{rest:.0%} of the attention is on padding." if rest else "",
         ]
     )
-    return Figure("token-importance", plot, frame, caption)
+    return Figure("token-importance", chart, frame, caption)

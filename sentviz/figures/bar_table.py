@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from sentviz.figures.colours import Palette, Theme, palette
 from sentviz.figures.figure import new_plot
+from sentviz.figures.look import PATTERNS, Look
 from sentviz.figures.maps import Floats
+from sentviz.figures.panels import row_axis
 from sentviz.figures.text import as_text, broken, label_width, text_columns
 from sentviz.io.lazy import go
 
@@ -24,44 +26,37 @@ class Column:
     heading: str  # a Plotly label
     values: Floats  # (rows,)
     texts: Sequence[str]  # text next to each bar
-    colours: Sequence[str]
+    roles: Sequence[str]  # colours, as `Look.colour` names them
     width: float = 1.0  # relative to the other columns
     least: float = 0.0  # smallest value of a bar of full length
 
 
-def bar_table(
-    names: Sequence[str], columns: Sequence[Column], *, title: str, left: int, width: int = 640, faint: bool = False, theme: Theme = "light"
-) -> go.Figure:
+def bar_table(look: Look, names: Sequence[str], columns: Sequence[Column], title: str, left: int, faint: bool = False) -> go.Figure:
     """Draw named rows from top to bottom with a column of bars for each number; each column has an axis that contains 0.
 
     Args:
         names: Plotly labels (escape the user's strings with ``as_text``).
         title: a Plotly label.
-        left: pixels for the names. width: pixels of the figure.
+        left: pixels for the names.
         faint: draw the last row in pale colours, because it combines the remaining rows.
     """
-    colours = palette(theme)
+    width = look.room or 640
     inner, whole, start = width - left - 24, sum(column.width for column in columns), 0.0
     parts = [column.width / whole - _GAP for column in columns]
     headings = [broken(column.heading, part * inner, 12) for column, part in zip(columns, parts, strict=True)]
-    top = _TOP + 16 * max(heading.count("<br>") for heading in headings)
+    title = broken(title, 1.1 * (width - 24), 15)
+    top = _TOP + 16 * max(heading.count("<br>") for heading in headings) + 20 * title.count("<br>")
     plot = new_plot(
-        theme,
+        look,
         title,
         (width, top + _ROW * len(names) + 14),
         (left, top, 24, 14),
         showlegend=False,
         barmode="overlay",
-        yaxis={
-            "range": [len(names) - 0.5, -0.5],
-            "tickvals": list(range(len(names))),
-            "ticktext": list(names),
-            "showgrid": False,
-            "ticklabelstandoff": 6,
-        },
+        yaxis=row_axis(names, automargin=True, ticklabelstandoff=6),
     )
     for i, (column, part, heading) in enumerate(zip(columns, parts, headings, strict=True)):
-        _column(plot, i, replace(column, heading=heading), (start, start + part), part * inner, faint, colours)
+        _column(plot, i, replace(column, heading=heading), (start, start + part), part * inner, faint, look)
         start += part + _GAP
     return plot
 
@@ -83,20 +78,24 @@ def row_names(tokens: Sequence[str], places: Sequence[int], marked: int, further
     return names, 24 + int(7.4 * longest) + 28 * bool(again)
 
 
-def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float], room: float, faint: bool, colours: Palette) -> None:
+def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float], room: float, faint: bool, look: Look) -> None:
     letter, values = "" if i == 0 else str(i + 1), column.values
     low, high = min(float(values.min()), 0.0), max(float(values.max()), column.least)
     opacity = [1.0] * len(values)
     if faint:
         opacity[-1] = 0.45
-    place = list(range(len(values)))
+    place, muted = list(range(len(values))), look.colours.muted
+    marker: dict[str, Any] = {"color": [look.colour(role) for role in column.roles], "opacity": opacity, "line": {"width": 0}}
+    if look.is_grey:
+        against = [PATTERNS[role in ("minus", "negative")] for role in column.roles]
+        marker["pattern"] = {"shape": against, "size": 6, "solidity": 0.2, "fillmode": "overlay"}
     plot.add_bar(
         orientation="h",
         x=values,
         y=place,
         width=0.56,
         xaxis=f"x{letter}",
-        marker={"color": list(column.colours), "opacity": opacity, "line": {"width": 0}},
+        marker=marker,
         hoverinfo="skip",
     )
     plot.add_scatter(
@@ -106,7 +105,7 @@ def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float]
         mode="text",
         text=[f" {text}" for text in column.texts],
         textposition="middle right",
-        textfont={"size": 11.5, "color": colours.muted},
+        textfont={"size": 11.5, "color": muted},
         hoverinfo="skip",
         cliponaxis=False,
     )
@@ -115,7 +114,7 @@ def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float]
     scale = float(np.min((room - words)[ends > 0] / ends[ends > 0], initial=np.inf))  # pixels of 1, with room for the words behind each bar
     scale = min(max(scale, room / 4 / (high - low or 1.0)), room / (high - low or 1.0))
     axis = {"domain": domain, "range": [low, low + room / scale], "showticklabels": False, "showgrid": False, "anchor": "y"}
-    axis |= {"zeroline": True, "zerolinecolor": colours.muted, "zerolinewidth": 1}
+    axis |= {"zeroline": True, "zerolinecolor": muted, "zerolinewidth": 1}
     plot.update_layout({f"xaxis{letter}": axis})
     plot.add_annotation(
         x=domain[0],
@@ -125,5 +124,5 @@ def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float]
         xanchor="left",
         yanchor="bottom",
         text=column.heading,
-        font={"size": 12, "color": colours.muted},
+        font={"size": 12, "color": muted},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -153,12 +153,18 @@ class Geometry:
         return round(max((label_width(text, LETTERS) for ends in self.ends.values() for *_, text in ends), default=0))
 
     @cached_property
+    def groups(self) -> dict[str, Sequence[Any]]:
+        """Labels of the groups of rows, in lines, with the keys of their rows."""
+        most = 0.2 * self.look.room if self.look.room else 400
+        return {lines_of(name, most, SMALL, None): keys for name, keys in self.y.groups.items()}
+
+    @cached_property
     def right(self) -> int:
         """Width of the right margin."""
         if self.ends:
             return self.end_names + 24
-        notes = [*map(str, self.y.notes), *self.y.groups]
-        widest = max((label_width(note.replace("\n", "<br>"), SMALL) for note in notes), default=0)
+        notes = [*(str(note).replace("\n", "<br>") for note in self.y.notes), *self.groups]
+        widest = max((label_width(note, SMALL) for note in notes), default=0)
         return round(widest) + (20 if notes else 24)
 
     @cached_property

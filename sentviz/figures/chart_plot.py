@@ -130,7 +130,7 @@ class _Plot(Geometry):
             step = panel / max(count, 1)
             every = 1 if self.angle == 0 else max(1, ceil((LETTERS + 1) / step))
             labels_left = [label if i % every == 0 else "" for i, label in enumerate(labels)]
-            edge = 0.5 if self.is_table else 0.1
+            edge = 0.5 if self.is_table or any(mark.kind == "bars" for mark in self.chart.marks) else 0.1
             settings |= {
                 "tickvals": list(range(count)),
                 "ticktext": labels_left,
@@ -389,9 +389,8 @@ class _Plot(Geometry):
         beside = {"x": 1, "xref": f"x{ends} domain", "xanchor": "left", "xshift": 8, "yref": f"y{ends}", "align": "left"}
         for i, note in enumerate(self.y.notes):
             notes.append({"y": i, "text": lines_of(note, 400, SMALL, None), "font": {"size": SMALL}, **beside})
-        for name, members in self.y.groups.items():
+        for text, members in self.groups.items():
             first, last = keys.index(members[0]), keys.index(members[-1])
-            text = lines_of(name, 400, SMALL, None)
             notes.append({"y": (first + last) / 2, "text": text, "font": {"size": SMALL, "color": self.colours.muted}, **beside})
             if first:
                 line = {"color": self.colours.muted, "width": 1}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -11,18 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, ink_on, palette
+from sentviz.figures.chart import Drawing
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number, sentence
-from sentviz.figures.look import MONOSPACE
-from sentviz.figures.strip import anchored
+from sentviz.figures.look import Look
+from sentviz.figures.strip import anchored, score_boxes, score_legend
 from sentviz.figures.text import as_text, text_columns, token_label, visible
-from sentviz.io.lazy import pd
+from sentviz.io.lazy import go, pd
 
 _CHAR, _LINE = 8.2, 34  # pixels of a character and of a line, as in the strip
 _ARC, _LABEL = 46, 16  # pixels: height of an arc over neighbours in a line or row, and of its label
 _WORD, _PART = 20, 46  # largest width of a word in a line, and of a part in a row, in columns
 _LEAST, _FAINT = 0.1, 1e-6  # least interaction of an arc, as a share of the strongest one and in its unit
-_LONG = 30  # letters of a legend that has two lines
 
 
 def interaction_arcs(
@@ -37,8 +35,6 @@ def interaction_arcs(
     arcs: int = 3,
     full: float = 16.0,
     knee: float = 0.5,
-    width: int = 760,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw the parts in one line with arcs above; one part per row with arcs at the right if the line is too narrow.
 
@@ -49,7 +45,6 @@ def interaction_arcs(
         low_label, high_label: meaning of negative and positive numbers. unit: unit of all numbers.
         arcs: largest number of pairs that are drawn, those with the strongest interactions.
         full, knee: colour scale, as in `token_strip`.
-        width: largest width in pixels.
     Frame:
         kind ("value" or "interaction"), first, second ("" for a value), place, second_place (from 0; -1 for a value), number, drawn.
     """
@@ -57,95 +52,9 @@ def interaction_arcs(
     n = len(parts)
     if not n or numbers.shape != (n,) or pairs.shape != (n, n) or arcs < 0:
         raise InputError("A picture of interactions needs a value for each part, a number for each pair, and 0 arcs or more.")
-    colours = palette(theme)
     ranked = sorted(combinations(range(n), 2), key=lambda pair: -abs(pairs[pair]))
     least = max(_LEAST * abs(pairs[ranked[0]]), _FAINT) if ranked else 0.0
     drawn = [pair for pair in ranked[:arcs] if abs(pairs[pair]) >= least]
-    sizes = [max(min(text_columns(visible(part)), _WORD), 6) + 1.2 for part in parts]
-    starts = np.concatenate([[0.0], np.cumsum(np.array(sizes) + 0.8)])[:-1]
-    across = float(starts[-1] + sizes[-1])
-    in_line = across * _CHAR + 24 <= width and max(text_columns(visible(part)) for part in parts) <= _WORD
-    fills = blend(colours.signed, (anchored(numbers, full, knee) + 1) / 2)
-    hover = [
-        f"{token_label(part, i)}<br>{number(value, 4)} {as_text(unit)}" for i, (part, value) in enumerate(zip(parts, numbers, strict=True))
-    ]
-    labels = [as_text(part, _WORD if in_line else _part_columns(width)) for part in parts]
-    written = [("+" if value > 0 else "") + number(value) for value in numbers]
-    shape: dict[str, Any] = {"fixedrange": True, "visible": False, "automargin": False}
-    if in_line:
-        reach = max((_height(j - i) for i, j in drawn), default=0) + (_LABEL + 6 if drawn else 0)
-        size = (int(across * _CHAR) + 24, int(reach) + _LINE + 22 + 44 + 44)
-        plot = new_plot(theme, "Words and the pairs that interact", (max(size[0], 420), size[1]), (12, 44, 12, 44), showlegend=False)
-        plot.update_layout(xaxis=shape | {"range": [0, (max(size[0], 420) - 24) / _CHAR]}, yaxis=shape | {"range": [-22, _LINE + reach]})
-        boxes = [(start, start + wide, 0.0, float(_LINE - 6)) for start, wide in zip(starts, sizes, strict=True)]
-        centres = [(start + wide / 2, float(_LINE - 6)) for start, wide in zip(starts, sizes, strict=True)]
-    else:
-        wide = max(min(text_columns(visible(part)), _part_columns(width)) for part in parts) + 1.2
-        reach = (max((_height(j - i) for i, j in drawn), default=0) + 60) / _CHAR
-        right = wide + 7
-        size = (min(width, int((right + reach) * _CHAR) + 24), n * _LINE + 44 + 44)
-        plot = new_plot(theme, "Parts and the pairs that interact", size, (12, 44, 12, 44), showlegend=False)
-        plot.update_layout(xaxis=shape | {"range": [0, (size[0] - 24) / _CHAR]}, yaxis=shape | {"range": [n * _LINE, 0]})
-        boxes = [(0.0, wide, i * _LINE + 3.0, (i + 1) * _LINE - 3.0) for i in range(n)]
-        centres = [(right, (i + 0.5) * _LINE) for i in range(n)]
-    # A fixed ratio of row to character: on a wider page, the picture keeps its shape and leaves room at the right.
-    plot.update_xaxes(constrain="range", constraintoward="left")
-    plot.update_yaxes(scaleanchor="x", scaleratio=1 / _CHAR, constrain="range", constraintoward="bottom" if in_line else "top")
-    plot.layout.shapes = [
-        {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "fillcolor": fill, "line": {"width": 0}, "layer": "below"}
-        for (x0, x1, y0, y1), fill in zip(boxes, fills, strict=True)
-    ]
-    middles = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, x1, y0, y1 in boxes]
-    plot.add_scatter(
-        x=[x for x, _ in middles],
-        y=[y for _, y in middles],
-        mode="text",
-        text=labels,
-        textfont={"family": MONOSPACE, "size": 13, "color": [ink_on(fill) for fill in fills]},
-        customdata=hover,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-    under = [(x, -11.0) for x, _ in middles] if in_line else [(x1 + 3.5, (y0 + y1) / 2) for _, x1, y0, y1 in boxes]
-    plot.add_scatter(
-        x=[x for x, _ in under],
-        y=[y for _, y in under],
-        mode="text",
-        text=written,
-        textfont={"size": 12, "color": colours.ink},
-        hoverinfo="skip",
-    )
-    strongest = max((abs(pairs[pair]) for pair in drawn), default=1.0)
-    for i, j in drawn:
-        strength, high = pairs[i, j], _height(j - i)
-        t = np.linspace(0, np.pi, 33)
-        along, off = (1 - np.cos(t)) / 2, np.sin(t) * high
-        (x0, y0), (x1, y1) = centres[i], centres[j]
-        x, y = (x0 + (x1 - x0) * along, y0 + off) if in_line else (x0 + off / _CHAR, y0 + (y1 - y0) * along)
-        colour = colours.plus if strength > 0 else colours.minus
-        plot.add_scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            line={"color": colour, "width": 1.2 + 3.3 * abs(strength) / strongest},
-            customdata=[f"“{as_text(parts[i])}” and “{as_text(parts[j])}”<br>{number(strength, 4)} {as_text(unit)} together"] * len(t),
-            hovertemplate="%{customdata}<extra></extra>",
-        )
-    annotate(
-        plot,
-        [
-            {
-                "x": (centres[i][0] + centres[j][0]) / 2 if in_line else centres[i][0] + _height(j - i) / _CHAR,
-                "y": centres[i][1] + _height(j - i) if in_line else (centres[i][1] + centres[j][1]) / 2,
-                "text": ("+" if pairs[i, j] > 0 else "") + number(pairs[i, j]),
-                "showarrow": False,
-                "bgcolor": colours.paper,
-                "borderpad": 1,
-                "font": {"size": 12, "color": colours.plus if pairs[i, j] > 0 else colours.minus},
-            }
-            for i, j in drawn
-        ]
-        + [_legend(colours.minus, low_label, colours.plus, high_label, colours.muted)],
-    )
     listed = [("value", part, "", i, -1, value, True) for i, (part, value) in enumerate(zip(parts, numbers, strict=True))]
     listed += [("interaction", parts[i], parts[j], i, j, float(pairs[i, j]), (i, j) in drawn) for i, j in combinations(range(n), 2)]
     frame = pd.DataFrame(listed, columns=["kind", "first", "second", "place", "second_place", "number", "drawn"])
@@ -159,24 +68,95 @@ def interaction_arcs(
             else "",
         ]
     )
-    labels_and_arcs: dict[str, Any] = {"about": about, "low_label": low_label, "high_label": high_label, "unit": unit, "arcs": arcs}
-    again = partial(interaction_arcs, parts, values, interactions, **labels_and_arcs, full=full, knee=knee, theme=theme)
-    return Figure(file_safe("exact"), plot, frame, caption, at_width=again)
+    data = {
+        "parts": list(parts),
+        "values": numbers,
+        "at": anchored(numbers, full, knee),
+        "arcs": [(i, j, float(pairs[i, j])) for i, j in drawn],
+        "labels": (low_label, high_label),
+        "unit": unit,
+    }
+    return Figure(file_safe("exact"), Drawing(_draw, data), frame, caption)
+
+
+def _draw(
+    look: Look,
+    parts: Sequence[str],
+    values: npt.NDArray[np.float64],
+    at: npt.NDArray[np.float64],
+    arcs: Sequence[tuple[int, int, float]],
+    labels: tuple[str, str],
+    unit: str,
+) -> go.Figure:
+    """Draw the parts in one line with arcs above, or one part per row with arcs at the right if the line is wider than the picture.
+
+    Args:
+        values, at: (n,) values of the parts, and their positions on the colour scale. arcs: both parts of each pair, and its interaction.
+        labels: meaning of negative and positive numbers.
+    """
+    width, n, colours = look.room or 760, len(parts), look.colours
+    columns = [text_columns(visible(part)) for part in parts]
+    sizes = [max(min(count, _WORD), 6) + 1.2 for count in columns]
+    starts = np.cumsum([0.0, *(size + 0.8 for size in sizes)])[:-1]
+    across = float(starts[-1] + sizes[-1])
+    in_line = across * _CHAR + 24 <= width and max(columns) <= _WORD
+    reach = max((_height(j - i) for i, j, _ in arcs), default=0)
+    if in_line:
+        up = reach + (_LABEL + 6 if arcs else 0)
+        wide, high, title = max(int(across * _CHAR) + 24, 420), up + _LINE + 22, "Words and the pairs that interact"
+        y, cut, height, low, top = np.zeros(n) + (_LINE - 6) / 2, _WORD, float(_LINE - 6), -22.0, _LINE + up
+        centres = np.column_stack([starts + np.array(sizes) / 2, np.full(n, _LINE - 6)])
+        under = np.column_stack([centres[:, 0], np.full(n, -11.0)])
+    else:
+        cut = max(10, min(_PART, int((width - 24) / _CHAR * 0.5)))  # the rest is for values and arcs
+        sizes, starts = [max(min(count, cut) for count in columns) + 1.2] * n, 0 * starts
+        wide, high, title = int((sizes[0] + 7) * _CHAR + reach + 60) + 24, n * _LINE, "Parts and the pairs that interact"
+        y, height, low, top = (np.arange(n) + 0.5) * _LINE, float(_LINE - 6), float(n * _LINE), 0.0
+        centres = np.column_stack([np.full(n, sizes[0] + 7), y])
+        under = np.column_stack([np.full(n, sizes[0] + 3.5), y])
+    wide = look.room or min(width, wide)
+    boxes = score_boxes(look, starts, sizes, y, height, [as_text(part, cut) for part in parts], at)
+    boxes.customdata = [
+        f"{token_label(part, i)}<br>{number(value, 4)} {as_text(unit)}" for i, (part, value) in enumerate(zip(parts, values, strict=True))
+    ]
+    key = score_legend(look, "support", labels, wide - 24)
+    bottom = 26 + 18 * key["text"].count("<br>")
+    still: dict[str, Any] = {"fixedrange": True, "visible": False, "automargin": False, "constrain": "range"}
+    plot = new_plot(
+        look,
+        title,
+        (wide, round(high) + 44 + bottom),
+        (12, 44, 12, bottom),
+        boxes,
+        showlegend=False,
+        barmode="overlay",
+        # A fixed ratio of row to character: on a wider page, the picture keeps its shape and leaves room at the right.
+        xaxis=still | {"range": [0, (wide - 24) / _CHAR], "constraintoward": "left"},
+        yaxis=still | {"range": [low, top], "scaleanchor": "x", "scaleratio": 1 / _CHAR, "constraintoward": "bottom" if in_line else "top"},
+    )
+    written = [("+" if value > 0 else "") + number(value) for value in values]
+    below: dict[str, Any] = {"x": under[:, 0], "y": under[:, 1], "mode": "text", "text": written, "hoverinfo": "skip"}
+    plot.add_scatter(textfont={"size": 12, "color": colours.ink}, **below)
+    strongest, notes = max((abs(strength) for *_, strength in arcs), default=1.0), [key]
+    for i, j, strength in arcs:
+        t = np.linspace(0, np.pi, 33)
+        along = centres[i] + (centres[j] - centres[i]) * ((1 - np.cos(t)) / 2)[:, None]
+        off = np.sin(t)[:, None] * ([0, _height(j - i)] if in_line else [_height(j - i) / _CHAR, 0])
+        colour, (x, y) = colours.plus if strength > 0 else colours.minus, (along + off).T
+        plot.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"color": colour, "width": 1.2 + 3.3 * abs(strength) / strongest},
+            customdata=[f"“{as_text(parts[i])}” and “{as_text(parts[j])}”<br>{number(strength, 4)} {as_text(unit)} together"] * len(t),
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+        text = {"text": ("+" if strength > 0 else "") + number(strength), "font": {"size": 12, "color": colour}}
+        notes.append({"x": x[16], "y": y[16], "bgcolor": colours.paper, "borderpad": 1, **text})
+    annotate(plot, notes)
+    return plot
 
 
 def _height(distance: int) -> float:
     """Return the height of an arc over parts at a distance, in pixels."""
     return _ARC * (0.5 + 0.5 * min(distance, 6))
-
-
-def _part_columns(width: int) -> int:
-    """Return the largest width of a part in a row, in columns; the rest is for its value and the arcs."""
-    return max(10, min(_PART, int((width - 24) / _CHAR * 0.5)))
-
-
-def _legend(low: str, low_label: str, high: str, high_label: str, ink: str) -> dict[str, Any]:
-    swatch = '<span style="color:{}">■</span> {}'
-    gap = "<br>" if max(len(low_label), len(high_label)) > _LONG else "&nbsp;" * 5
-    text = gap.join([swatch.format(low, as_text(low_label, 60)), swatch.format(high, as_text(high_label, 60))])
-    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top", "yshift": -4}
-    return {"text": text, "align": "left", "showarrow": False, "font": {"size": 12, "color": ink}, **place}

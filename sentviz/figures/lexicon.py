@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,29 +14,32 @@ from sentviz.data.lexicon import SIDES, sigma
 from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
 from sentviz.figures.bar_table import Column, bar_table, row_names
-from sentviz.figures.colours import Palette, Theme, ink_on, palette
-from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
+from sentviz.figures.chart import Axis, Chart, Drawing, Rule, bars
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure, file_safe, number, sentence
+from sentviz.figures.look import Look
 from sentviz.figures.maps import Floats
-from sentviz.figures.strip import token_strip
+from sentviz.figures.strip import draw_strip, token_strip
 from sentviz.figures.text import as_text, token_label
-from sentviz.io.lazy import pd
+from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 _SHOWN = 14  # keys that a row shows
+_ROLES = ("positive", "muted", "negative")  # colours of the sides
 
 
-def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, theme: Theme = "light") -> Figure:
+def polarity_strip(trace: Trace, *, token: int | None = None) -> Figure:
     """Draw the sentence as tokens coloured by positive minus negative share; below each token of an entry, a bar has the three shares.
 
     Args:
         trace: trace of a model with a lexicon.
-        token: token to outline, counted from 0. width: as in `token_strip`.
+        token: token to outline, counted from 0.
     Frame:
         position, token, positive, neutral, negative, special, unknown.
     """
     shares = _polarity(trace)
-    colours, flat = palette(theme), neutral(shares)
-    drawn = token_strip(
+    flat = neutral(shares)
+    strip = token_strip(
         trace.tokens,
         np.where(flat, np.nan, shares[:, 0] - shares[:, 2]),
         score_name="positive minus negative share",
@@ -47,30 +49,11 @@ def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, 
         high_label="more positive",
         scale="class",
         full=1.0,
-        width=width,
-        theme=theme,
     )
-    boxes = drawn.plot.data[0]
-    starts, widths, count = np.array(boxes.base, dtype=float), np.array(boxes.x, dtype=float), len(boxes.base)
-    boxes.customdata = [f"{token_label(trace.tokens[i], i)}<br>{_shares(shares[i], flat[i])}" for i in range(count)]
-    boxes.unselected = {"marker": {"opacity": 1}}
-    boxes.marker.line = {"color": colours.ink, "width": [2 if i == token else 0 for i in range(count)]}
-    room, done = np.where(flat[:count], 0.0, widths - 0.6), np.zeros(count)
-    for side, colour in enumerate(_sides(colours)):
-        part = shares[:count, side] * room
-        drawn.plot.add_bar(
-            orientation="h",
-            base=starts + 0.3 + done,
-            x=part,
-            y=np.array(boxes.y) + 0.44,
-            width=0.1,
-            marker={"color": colour, "line": {"width": 0}},
-            unselected={"marker": {"opacity": 1}},
-            hoverinfo="skip",
-        )
-        done = done + part
-    frame = drawn.frame[["position", "token"]].assign(**{side: shares[:, i] for i, side in enumerate(SIDES)})
-    words = int((~trace.specials).sum())
+    assert isinstance(strip.picture, Drawing)
+    data = {"strip": strip.picture.data, "shares": shares, "flat": flat, "chosen": token}
+    frame = strip.frame[["position", "token"]].assign(**{side: shares[:, i] for i, side in enumerate(SIDES)})
+    words, count = int((~trace.specials).sum()), len(strip.picture.data["tokens"])
     known = int((~flat & ~trace.specials).sum())
     caption = sentence(
         [
@@ -80,16 +63,31 @@ def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, 
             "° marks tokens that are not in the vocabulary." if trace.unknown[:count].any() else "",
         ]
     )
-    return Figure(
-        file_safe("polarity", trace.run),
-        drawn.plot,
-        frame.assign(special=trace.specials, unknown=trace.unknown),
-        caption,
-        at_width=partial(polarity_strip, trace, token=token, theme=theme),
-    )
+    frame = frame.assign(special=trace.specials, unknown=trace.unknown)
+    return Figure(file_safe("polarity", trace.run), Drawing(_draw_polarity, data), frame, caption)
 
 
-def polarity_bars(shares: npt.ArrayLike, token: str, entries: Entries | None = None, *, width: int = 460, theme: Theme = "light") -> Figure:
+def _draw_polarity(look: Look, strip: Mapping[str, Any], shares: Floats, flat: npt.NDArray[np.bool_], chosen: int | None) -> go.Figure:
+    """Draw a strip with a bar of three shares below each token that is not neutral.
+
+    Args:
+        strip: arguments of `draw_strip`. shares, flat: (n, 3) and (n,), of all tokens. chosen: token with an outline.
+    """
+    plot = draw_strip(look, **strip)
+    boxes, still = plot.data[0], {"unselected": {"marker": {"opacity": 1}}}
+    starts, widths, count = np.array(boxes.base, dtype=float), np.array(boxes.x, dtype=float), len(boxes.base)
+    boxes.customdata = [f"{token_label(token, i)}<br>{_shares(shares[i], flat[i])}" for i, token in enumerate(strip["tokens"])]
+    boxes.update(marker_line={"color": look.colours.ink, "width": [2 * (i == chosen) for i in range(count)]}, **still)
+    room, done = np.where(flat[:count], 0.0, widths - 0.6), np.zeros(count)
+    for side, role in enumerate(_ROLES):
+        part = shares[:count, side] * room
+        shape: dict[str, Any] = {"orientation": "h", "base": starts + 0.3 + done, "x": part, "y": np.array(boxes.y) + 0.44, "width": 0.1}
+        plot.add_bar(marker={"color": look.colour(role), "line": {"width": 0}}, hoverinfo="skip", **shape, **still)
+        done = done + part
+    return plot
+
+
+def polarity_bars(shares: npt.ArrayLike, token: str, entries: Entries | None = None) -> Figure:
     """Draw lambda(x) of one token: each of its three shares, with the calculation that smooths it.
 
     Args:
@@ -121,12 +119,12 @@ def polarity_bars(shares: npt.ArrayLike, token: str, entries: Entries | None = N
             ]
         )
         frame = frame.assign(sum=entries.sums, smoothing=entries.smoothing, computed=entries.polarity)
-    columns = [Column(heading, stored, texts, _sides(palette(theme)))]
-    plot = bar_table(list(SIDES), columns, title=f"λ of “{as_text(token, 18)}”", left=84, width=width, theme=theme)
-    return Figure(file_safe("lambda", token), plot, frame, caption, at_width=partial(polarity_bars, shares, token, entries, theme=theme))
+    columns = [Column(heading, stored, texts, _ROLES)]
+    table = {"names": SIDES, "columns": columns, "title": f"λ of “{as_text(token, 18)}”", "left": 84}
+    return Figure(file_safe("lambda", token), Drawing(bar_table, table), frame, caption)
 
 
-def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme = "light") -> Figure:
+def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5) -> Figure:
     """Draw a bar per data set and lexicon: the share of tokens that stay neutral; a dotted line marks the middle of the paper's rates.
 
     Args:
@@ -135,40 +133,20 @@ def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme =
     """
     if frame.empty:
         raise InputError("No coverage has been measured.")
-    colours = palette(theme)
-    lexicons, height = list(dict.fromkeys(frame["lexicon"])), 92 + 24 * len(frame) + 10 * frame["dataset"].nunique()
-    plot = new_plot(theme, "", (620, height), (220, 16, 24, 52), showlegend=False)
-    at, y, ticks = 0.0, [], []
-    for i, row in enumerate(frame.to_dict("records")):
-        first = i == 0 or frame["dataset"].iloc[i - 1] != row["dataset"]
-        at += (0.4 if first and i else 0) + 1
-        y.append(at)
-        name = f"<b>{as_text(row['dataset'], 24)}</b> · " if first else ""
-        ticks.append(f"{name}{as_text(row['lexicon'], 20)}")
-    fills = [colours.line(lexicons.index(name)) for name in frame["lexicon"]]
-    plot.add_bar(
-        x=frame["neutral"],
-        y=y,
-        orientation="h",
-        width=0.72,
-        marker={"color": fills},
-        text=[f"{share:.1%}" for share in frame["neutral"]],
-        textposition="inside",
-        insidetextanchor="end",
-        constraintext="none",
-        textfont={"size": 12, "color": [ink_on(fill) for fill in fills]},
-        customdata=frame[["tokens"]],
-        hovertemplate="%{x:.2%} of %{customdata[0]:,} tokens stay neutral<extra></extra>",
-    )
-    plot.add_vline(x=reference, line={"color": colours.muted, "width": 1.2, "dash": "dot"}, layer="below")
-    plot.update_yaxes(tickvals=y, ticktext=ticks, range=[at + 0.7, 0.3], showgrid=False, automargin=False, ticklabelstandoff=6)
-    plot.update_xaxes(range=[0, 1], tickformat=".0%", title_text="tokens that stay neutral", title_standoff=4, automargin=False)
+    frame = frame.reset_index(drop=True)
+    lexicons = list(dict.fromkeys(frame["lexicon"]))
+    drawn = frame.assign(row=frame.index, series=frame["lexicon"].map(lexicons.index))
+    hover = "{neutral:.2%} of {tokens:,} tokens stay neutral"
+    shares = bars(drawn, "neutral", "row", tint="series", text="{neutral:.1%}", hover=hover)
+    groups = {str(name): list(rows) for name, rows in frame.groupby("dataset", sort=False).groups.items()}
+    rows = Axis(rows=frame["lexicon"].to_dict(), groups=groups)
+    chart = Chart("", [shares], Axis("tokens that stay neutral", ".0%", zero=True), rows, [Rule(x=reference)])
     tokens = f"{int(frame['tokens'].min()):,} to {int(frame['tokens'].max()):,}"
     caption = (
         "Share of a test split's tokens that no lexicon entry contains. These tokens are neutral: (1/3, 1/3, 1/3). Tokens are those of the"
         f" data set's tokenizer, without special and unknown ones; {tokens} tokens. Dotted: the centre of most shares in the paper."
     )
-    return Figure(file_safe("neutral-tokens"), plot, frame.reset_index(drop=True), caption)
+    return Figure(file_safe("neutral-tokens"), chart, frame, caption)
 
 
 def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figure:
@@ -194,7 +172,7 @@ def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figur
     return Figure(file_safe("sigma", trace.run), drawn.plot, frame, caption)
 
 
-def score_row(row: Row, *, theme: Theme = "light") -> Figure:
+def score_row(row: Row) -> Figure:
     """Draw sigma of one token with all keys, and its scores before softmax: Q K^T / sqrt(d_k), the part of the lexicon, and the result.
 
     Frame:
@@ -202,39 +180,27 @@ def score_row(row: Row, *, theme: Theme = "light") -> Figure:
     """
     times = "× factor" if row.multiplies else "+ lexicon"
     parts = (("sigma", "σ", 3), ("plain", "QKᵀ / √d", 2), ("injected", times, 3), ("scores", "= score", 2))
-    figure = _drawn(
-        row, parts, "mean", f"Scores of “{as_text(row.tokens[row.token], 14)}” · layer {row.layer + 1}, head {row.head + 1}", theme
-    )
     what = "multiplied by" if row.multiplies else "plus"
-    return replace(
-        figure,
-        name=file_safe("scores", row.run, f"layer{row.layer + 1}", f"head{row.head + 1}", f"query{row.token + 1}"),
-        caption=f"Scores before softmax: Q Kᵀ / √d {what} the lexicon's term σ, at strength {row.strength:g}. {figure.caption}",
-    )
+    about = f"Scores before softmax: Q Kᵀ / √d {what} the lexicon's term σ, at strength {row.strength:g}."
+    return _drawn(row, parts, "mean", "scores", "Scores", about)
 
 
-def attention_row(row: Row, *, theme: Theme = "light") -> Figure:
+def attention_row(row: Row) -> Figure:
     """Draw the attention of one token without and with the lexicon, and the change.
 
     Frame:
         `Row.frame`, all keys, and `shown` (True for drawn keys).
     """
     parts = (("before", "without", 3), ("after", "with lexicon", 3), ("change", "change", 3))
-    figure = _drawn(
-        row, parts, "sum", f"Attention of “{as_text(row.tokens[row.token], 14)}” · layer {row.layer + 1}, head {row.head + 1}", theme
-    )
     most = float(np.abs(row.after - row.before).max())
     moved = "no weight changes" if most < 5e-7 else f"the largest change of a weight is {most:.2g}"
-    return replace(
-        figure,
-        name=file_safe("before-after", row.run, f"layer{row.layer + 1}", f"head{row.head + 1}", f"query{row.token + 1}"),
-        caption=f"Softmax of the scores, without and with the lexicon in the same model: {moved}. {figure.caption}",
-    )
+    about = f"Softmax of the scores, without and with the lexicon in the same model: {moved}."
+    return _drawn(row, parts, "sum", "before-after", "Attention", about)
 
 
-def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, title: str, theme: Theme, width: int = 640) -> Figure:
+def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, name: str, what: str, about: str) -> Figure:
     """Draw the keys with the most attention, before or after, in text order; the last row combines all other keys."""
-    frame, colours = row.frame, palette(theme)
+    frame = row.frame
     frame["change"] = frame["after"] - frame["before"]
     most = np.maximum(row.before, row.after)
     best = np.argsort(-most, kind="stable")[: _SHOWN if len(most) > _SHOWN + 1 else len(most)]
@@ -242,18 +208,20 @@ def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, titl
     drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
     names, left = row_names(list(drawn["key_token"]), list(drawn["key"]), row.token, len(rest))
     columns = []
-    for name, heading, digits in parts:
-        values = drawn[name].to_numpy(float)
+    for column, heading, digits in parts:
+        values = drawn[column].to_numpy(float)
         if len(rest):
-            values = np.append(values, rest[name].agg(rest_by))
-        tint = [colours.minus if value < 0 else colours.plus for value in values]
-        texts = [_value_text(name, value, digits) for value in values.tolist()]
-        columns.append(Column(heading, values, texts, tint, least=0.01 if name == "change" else 0.0))
-    plot = bar_table(names, columns, title=title, left=left, width=width, faint=len(rest) > 0, theme=theme)
+            values = np.append(values, rest[column].agg(rest_by))
+        texts = [_value_text(column, value, digits) for value in values.tolist()]
+        roles = ["minus" if value < 0 else "plus" for value in values]
+        columns.append(Column(heading, values, texts, roles, least=0.01 if column == "change" else 0.0))
+    title = f"{what} of “{as_text(row.tokens[row.token], 14)}” · layer {row.layer + 1}, head {row.head + 1}"
+    table = {"names": names, "columns": columns, "title": title, "left": left, "faint": len(rest) > 0}
     caption = ""
     if len(rest):
         caption = f"The {len(drawn)} keys with most attention are drawn; the last row is the {rest_by} of the {len(rest):,} others."
-    return Figure("row", plot, frame, caption, at_width=partial(_drawn, row, parts, rest_by, title, theme))
+    safe = file_safe(name, row.run, f"layer{row.layer + 1}", f"head{row.head + 1}", f"query{row.token + 1}")
+    return Figure(safe, Drawing(bar_table, table), frame, f"{about} {caption}")
 
 
 def _value_text(name: str, value: float, digits: int) -> str:
@@ -272,8 +240,3 @@ def _shares(shares: Floats, flat: Any) -> str:
     if flat:
         return "neutral: in no entry"
     return ", ".join(f"{side} {share:.2f}" for side, share in zip(SIDES, shares.tolist(), strict=True))
-
-
-def _sides(colours: Palette) -> list[str]:
-    """Return the colours of positive, neutral and negative: blue, grey, orange."""
-    return [colours.classes[-2], colours.classes[2], colours.classes[1]]

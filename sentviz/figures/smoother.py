@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic
 from sentviz.errors import InputError
 from sentviz.figures.bar_table import Column, bar_table, row_names
-from sentviz.figures.colours import Theme, palette
+from sentviz.figures.chart import Drawing
 from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.text import as_text
 from sentviz.io.lazy import pd
@@ -17,7 +15,7 @@ from sentviz.io.lazy import pd
 _PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
 
 
-def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width: int = 640, theme: Theme = "light") -> Figure:
+def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False) -> Figure:
     """Draw the keys that change the head's output most, in text order: weight, size of the value vector, share of the output.
 
     Attention as a kernel smoother (SentiFormer, Definition 1): the output at the query is the sum of weight x value over all keys.
@@ -26,13 +24,12 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width:
         cell: a cell of the row; its key is always drawn, and marked.
         top: number of keys to draw, those with the largest |weight x value|; the last row sums the others.
         kernel: also draw exp(S) of each component, divided by the largest of the row.
-        width: pixels of the figure.
     Frame:
         `CellArithmetic.smoother`, all keys, and `shown` (True for drawn keys).
     """
     if top < 1:
         raise InputError("At least one key must be drawn.")
-    frame, colours = cell.smoother(), palette(theme)
+    frame = cell.smoother()
     best = np.argsort(-frame["contribution"].to_numpy(), kind="stable")[:top]
     chosen = np.union1d(best, [cell.key])
     frame["shown"] = np.isin(frame["key"], chosen)
@@ -44,25 +41,13 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width:
         values = drawn[column].to_numpy()
         if len(rest):
             values = np.append(values, rest[column].mean() if column == "value_norm" else rest[column].sum())
-        plus = colours.muted if column == "value_norm" else colours.plus
-        tint = [colours.minus if value < 0 else plus for value in values]
+        plus = "muted" if column == "value_norm" else "plus"
+        tint = ["minus" if value < 0 else plus for value in values]
         columns.append(Column(heading, values, [_said(column, value) for value in values.tolist()], tint, part))
-    plot = bar_table(
-        names,
-        columns,
-        title=f"Output of layer {cell.layer + 1}, head {cell.head + 1} for “{as_text(cell.tokens[cell.query], 18)}”",
-        left=left,
-        width=width,
-        faint=len(rest) > 0,
-        theme=theme,
-    )
-    return Figure(
-        file_safe("smoother", cell.run, f"layer{cell.layer + 1}", f"head{cell.head + 1}", f"query{cell.query + 1}"),
-        plot,
-        frame,
-        _caption(cell, frame, rest, kernel),
-        at_width=partial(smoother, cell, top=top, kernel=kernel, theme=theme),
-    )
+    title = f"Output of layer {cell.layer + 1}, head {cell.head + 1} for “{as_text(cell.tokens[cell.query], 18)}”"
+    table = {"names": names, "columns": columns, "title": title, "left": left, "faint": len(rest) > 0}
+    name = file_safe("smoother", cell.run, f"layer{cell.layer + 1}", f"head{cell.head + 1}", f"query{cell.query + 1}")
+    return Figure(name, Drawing(bar_table, table), frame, _caption(cell, frame, rest, kernel))
 
 
 def _said(column: str, value: float) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Literal
+from itertools import zip_longest
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
+from sentviz.figures.chart import Drawing
+from sentviz.figures.colours import blend, ink_on
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
-from sentviz.figures.look import MONOSPACE
-from sentviz.figures.text import as_text, is_right_to_left, text_columns, token_label, visible, visual_order
+from sentviz.figures.look import MONOSPACE, PATTERNS, Look
+from sentviz.figures.text import as_text, broken, is_right_to_left, label_width, text_columns, token_label, visible, visual_order
 from sentviz.io.lazy import go, pd
 
 Scale = Literal["support", "class"]
@@ -37,9 +38,7 @@ def token_strip(
     knee: float = 0.0,
     unit: str = "",
     scale: Scale = "support",
-    width: int = 664,
     limit: int = 400,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw tokens as coloured boxes in lines of monospace text: one colour for high scores, another for low ones, grey for no effect.
 
@@ -55,7 +54,6 @@ def token_strip(
         knee: colours grow with the score up to about this value, then with its logarithm, log(1 + |score| / knee); 0 = no logarithm.
         unit: of the scores, plain text.
         scale: meaning of the colours: support and opposition, or the classes negative and positive.
-        width: largest width in pixels; a character takes 8.2.
         limit: largest number of drawn tokens; the frame has all.
     Frame:
         position, token, <score_name>, special, unknown.
@@ -66,114 +64,13 @@ def token_strip(
     )
     if not len(tokens) or any(array.shape != (len(tokens),) for array in (values, special, rare)):
         raise InputError("A strip needs at least one token, and a score and a mark for each token.")
-    columns = int((width - 24) / _CHAR)
-    if columns < _WIDEST + 3:
-        raise InputError(f"A strip needs at least {round((_WIDEST + 3) * _CHAR) + 24} pixels.")
-    colours = palette(theme)
     count = min(len(tokens), limit)
     gone = [(place, text) for place, text in removed if place <= count]
-    order = np.argsort(
-        [*range(count), *(place - 0.5 for place, _ in gone)], kind="stable"
-    )  # tokens and removed parts, in the order of the text
-    labels = [as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)]
-    labels += [f"<s>{as_text(text, _WIDEST)}</s>" for _, text in gone]
-    widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
-    widths += [_shown_columns(text, False) + 1.2 for _, text in gone]
-    starts, lines = np.zeros(len(order)), np.zeros(len(order), dtype=int)
-    starts[order], lines[order] = _wrap([widths[i] for i in order], columns)
-    drawn = ["" if mark else token for token, mark in zip(tokens[:count], special[:count], strict=True)] + [text for _, text in gone]
-    mirrored = is_right_to_left("".join(drawn))
-    for line in range(int(lines.max()) + 1):
-        own = [i for i in order.tolist() if lines[i] == line]
-        visible_order = [own[k] for k in visual_order([drawn[i] for i in own], mirrored)]
-        starts[visible_order] = _wrap([widths[i] for i in visible_order], np.inf)[0]
-        starts[own] += (columns - float((starts[own] + np.take(widths, own)).max())) * mirrored
-
     largest = full or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    stops, (low, high), (low_word, high_word) = _scale(scale, colours)
-    neutral = stops[len(stops) // 2]
-
-    def colour(scores: npt.ArrayLike) -> list[str]:
-        return blend(stops, (anchored(np.nan_to_num(np.asarray(scores, dtype=float)), largest, knee) + 1) / 2)
-
-    fills = colour(values[:count])
-    fills = [neutral if np.isnan(value) else fill for value, fill in zip(values[:count], fills, strict=True)]
-    inks = [colours.muted if faint and fill == neutral else ink_on(fill) for faint, fill in zip(special[:count], fills, strict=True)]
-    fills, inks = [*fills, *["rgba(0,0,0,0)"] * len(gone)], [*inks, *[colours.muted] * len(gone)]
-    last = int(lines.max())
-
-    height = (last + 1) * _LINE
-    anchors = _anchors(full) if full and knee else []
-    top, bottom = (44 if title else 10), 56 if anchors else 36
-    plot = new_plot(
-        theme,
-        as_text(title, None) if title else "",
-        (int(columns * _CHAR) + 24, height + top + bottom),
-        (12, top, 12, bottom),
-        go.Bar(
-            orientation="h",
-            base=starts,
-            x=widths,
-            y=lines,
-            width=0.78,
-            marker={"color": fills, "cornerradius": 4, "line": {"width": 0}},
-            text=labels,
-            textposition="inside",
-            insidetextanchor="middle",
-            textangle=0,
-            constraintext="none",
-            insidetextfont={"family": MONOSPACE, "size": 13, "color": inks},
-            customdata=[
-                f"{token_label(token, i)}<br>{as_text(score_name)} {_signed(value)}"
-                for i, (token, value) in enumerate(zip(tokens[:count], values[:count], strict=True))
-            ]
-            + [f"“{as_text(text, 120)}”<br>removed before the model reads" for _, text in gone],
-            hovertemplate="%{customdata}<extra></extra>",
-        ),
-        showlegend=False,
-        barmode="overlay",
-        # A fixed ratio of line to character: on a wider page, the text keeps its shape and leaves room at the right.
-        xaxis={
-            "range": [0, columns],
-            "visible": False,
-            "fixedrange": True,
-            "constrain": "range",
-            "constraintoward": "right" if mirrored else "left",
-        },
-        yaxis={
-            "range": [last + 0.5, -0.5],
-            "visible": False,
-            "fixedrange": True,
-            "scaleanchor": "x",
-            "scaleratio": _LINE / _CHAR,
-            "constrain": "range",
-            "constraintoward": "top",
-        },
-    )
-    swatch, gap = '<span style="color:{}">■</span> {}', "&nbsp;" * 5
-    words = [swatch.format(fill, as_text(label, 60)) for fill, label in ((low, low_label), (high, high_label))]
-    marks = [swatch.format(*each) for each in zip(colour(anchors), map(_tick, anchors), strict=True)]
-    plot.add_annotation(
-        text=gap.join(words) + ("<br>" + "&nbsp; ".join([*marks, as_text(unit, 40)]) if marks else ""),
-        align="left",
-        xref="paper",
-        yref="paper",
-        x=0,
-        y=0,
-        xanchor="left",
-        yanchor="top",
-        yshift=-6,
-        font={"size": 12, "color": colours.muted},
-    )
     frame = pd.DataFrame(
-        {
-            "position": np.arange(len(tokens)),
-            "token": list(tokens),
-            score_name: values,
-            "special": special,
-            "unknown": rare,
-        }
+        {"position": np.arange(len(tokens)), "token": list(tokens), score_name: values, "special": special, "unknown": rare}
     )
+    low_word, high_word = ("orange", "blue") if scale == "class" else ("purple", "green")
     more = f"{f' {unit}' if unit else ''}{' or more, in every sentence' if full else ''}"
     caption = sentence(
         [
@@ -184,31 +81,169 @@ def token_strip(
             "Struck through: text that is removed before the model reads." if gone else "",
         ]
     )
-    again = partial(
-        token_strip,
-        tokens,
-        scores,
-        title=title,
-        score_name=score_name,
-        specials=specials,
-        unknown=unknown,
-        low_label=low_label,
-        high_label=high_label,
-        full=full,
-        knee=knee,
-        unit=unit,
-        scale=scale,
-        limit=limit,
-        theme=theme,
+    data = {
+        "title": title,
+        "tokens": list(tokens[:count]),
+        "values": values[:count],
+        "special": special[:count],
+        "rare": rare[:count],
+        "removed": gone,
+        "score_name": score_name,
+        "labels": (low_label, high_label),
+        "largest": largest,
+        "knee": knee,
+        "ticks": _anchors(full) if full and knee else [],
+        "unit": unit,
+        "scale": scale,
+    }
+    return Figure(file_safe("tokens", score_name), Drawing(draw_strip, data), frame, caption)
+
+
+def draw_strip(
+    look: Look,
+    title: str,
+    tokens: Sequence[str],
+    values: npt.NDArray[np.float64],
+    special: npt.NDArray[np.bool_],
+    rare: npt.NDArray[np.bool_],
+    removed: Sequence[tuple[int, str]],
+    score_name: str,
+    labels: tuple[str, str],
+    largest: float,
+    knee: float,
+    ticks: Sequence[float],
+    unit: str,
+    scale: Scale,
+) -> go.Figure:
+    """Draw the boxes of a strip as one trace of bars, first those of the tokens, then the removed parts; a character takes 8.2 pixels.
+
+    Args:
+        labels: meaning of low and of high scores. largest: score of the strongest colour. ticks: scores whose colours the legend shows.
+        The others are those of `token_strip`, cut to the drawn tokens.
+    """
+    width = look.room or 664
+    columns = max(int((width - 24) / _CHAR), 6)
+    widest = min(_WIDEST, columns - 3)
+    count, gone = len(tokens), [text for _, text in removed]
+    order = np.argsort(
+        [*range(count), *(place - 0.5 for place, _ in removed)], kind="stable"
+    )  # tokens and removed parts, in the order of the text
+    texts = [as_text(token, widest) + "°" * bool(mark) for token, mark in zip(tokens, rare, strict=True)]
+    texts += [f"<s>{as_text(text, widest)}</s>" for text in gone]
+    widths = [
+        min(text_columns(visible(text)), widest) + bool(mark) + 1.2
+        for text, mark in zip([*tokens, *gone], [*rare, *[False] * len(gone)], strict=True)
+    ]
+    starts, lines = np.zeros(len(order)), np.zeros(len(order), dtype=int)
+    starts[order], lines[order] = _wrap([widths[i] for i in order], columns)
+    drawn = ["" if mark else token for token, mark in zip(tokens, special, strict=True)] + gone
+    mirrored = is_right_to_left("".join(drawn))
+    for line in range(int(lines.max()) + 1):
+        own = [i for i in order.tolist() if lines[i] == line]
+        visible_order = [own[k] for k in visual_order([drawn[i] for i in own], mirrored)]
+        starts[visible_order] = _wrap([widths[i] for i in visible_order], np.inf)[0]
+        starts[own] += (columns - float((starts[own] + np.take(widths, own)).max())) * mirrored
+
+    at = np.append(anchored(np.nan_to_num(values), largest, knee), [np.nan] * len(gone))
+    faint = np.array([*special, *(True for _ in gone)]) & ~(np.abs(at) > 0.01)
+    boxes = score_boxes(look, starts, widths, lines, 0.78, texts, at, scale, faint)
+    hover = [f"{token_label(token, i)}<br>{as_text(score_name)} {_signed(values[i])}" for i, token in enumerate(tokens)]
+    boxes.customdata = [*hover, *(f"“{as_text(text, 120)}”<br>removed before the model reads" for text in gone)]
+    heading = broken(as_text(title, None), 1.1 * (width - 24), 15) if title else ""
+    key = score_legend(look, scale, labels, width - 24, ticks, anchored(np.array(ticks), largest, knee), unit)
+    last, top = int(lines.max()), 44 + 20 * heading.count("<br>") if title else 10
+    bottom = 20 + 18 * (1 + key["text"].count("<br>"))
+    side = "right" if mirrored else "left"
+    # A fixed ratio of line to character: on a wider page, the text keeps its shape and leaves room at the right.
+    still: dict[str, Any] = {"visible": False, "fixedrange": True, "constrain": "range"}
+    return new_plot(
+        look,
+        heading,
+        (width, (last + 1) * _LINE + top + bottom),
+        (12, top, 12, bottom),
+        boxes,
+        showlegend=False,
+        barmode="overlay",
+        annotations=[key],
+        xaxis=still | {"range": [0, columns], "constraintoward": side},
+        yaxis=still | {"range": [last + 0.5, -0.5], "scaleanchor": "x", "scaleratio": _LINE / _CHAR, "constraintoward": "top"},
     )
-    return Figure(file_safe("tokens", score_name), plot, frame, caption, at_width=again)
 
 
-def _scale(scale: Scale, colours: Palette) -> tuple[tuple[str, ...], tuple[str, str], tuple[str, str]]:
-    """Return the colours from low to high, the colours of both ends in the legend, and the names of these colours."""
-    if scale == "class":
-        return colours.probability, (colours.probability[0], colours.probability[-1]), ("orange", "blue")
-    return colours.signed, (colours.minus, colours.plus), ("purple", "green")
+def score_boxes(
+    look: Look,
+    starts: npt.ArrayLike,
+    widths: npt.ArrayLike,
+    y: npt.ArrayLike,
+    height: float,
+    texts: Sequence[str],
+    at: npt.NDArray[np.float64],
+    scale: Scale = "support",
+    faint: npt.ArrayLike = (),
+) -> go.Bar:
+    """Return texts in monospace letters on coloured boxes; in greys, boxes of low scores are hatched.
+
+    Args:
+        starts, widths, y: (n,) left ends, widths in characters, and middles. height: of each box, in units of `y`.
+        texts: n Plotly labels. at: (n,) positions on the colour scale, -1 to 1; NaN for no box.
+        faint: (n,) mask of texts in pale letters; () for none.
+    """
+    fills = blend(_stops(look, scale), (np.nan_to_num(at) + 1) / 2)
+    inks = [look.colours.muted if is_faint else ink_on(fill) for fill, is_faint in zip_longest(fills, np.asarray(faint))]
+    fills = ["rgba(0,0,0,0)" if np.isnan(place) else fill for fill, place in zip(fills, at, strict=True)]
+    marker: dict[str, Any] = {"color": fills, "cornerradius": 4, "line": {"width": 0}}
+    if look.is_grey:
+        marker["pattern"] = {"shape": [PATTERNS[int(place < -0.06)] for place in at], "size": 6, "solidity": 0.2, "fillmode": "overlay"}
+    return go.Bar(
+        orientation="h",
+        base=starts,
+        x=widths,
+        y=y,
+        width=height,
+        marker=marker,
+        text=texts,
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        constraintext="none",
+        insidetextfont={"family": MONOSPACE, "size": 13, "color": inks},
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def score_legend(
+    look: Look,
+    scale: Scale,
+    labels: tuple[str, str],
+    room: float,
+    ticks: Sequence[float] = (),
+    at: npt.ArrayLike = (),
+    unit: str = "",
+) -> dict[str, Any]:
+    """Return the legend below boxes: what low and high scores mean, below each other if they are wider than `room` pixels, and a line of
+    scores with their colours.
+
+    Args:
+        ticks, at: scores, and their positions on the colour scale from -1 to 1. unit: of the scores, plain text.
+    """
+    stops = _stops(look, scale)
+    ends = (stops[0], stops[-1]) if scale == "class" else (look.colours.minus, look.colours.plus)
+
+    def swatch(fill: str, text: str, is_low: bool) -> str:
+        return f'<span style="color:{fill}">{"▨" if is_low and look.is_grey else "■"}</span> {text}'
+
+    words = [swatch(fill, as_text(label, 60), fill == ends[0]) for fill, label in zip(ends, labels, strict=True)]
+    fits = sum(label_width(word, 12) + 12 for word in words) <= room
+    fills = blend(stops, (np.asarray(at, dtype=float) + 1) / 2)
+    marks = [swatch(fill, f"{tick:+.3g}".replace("-", "−") if tick else "0", tick < 0) for fill, tick in zip(fills, ticks, strict=True)]
+    text = ("&nbsp;" * 5 if fits else "<br>").join(words) + ("<br>" + "&nbsp; ".join([*marks, as_text(unit, 40)]) if marks else "")
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top", "yshift": -6}
+    return {"text": text, "align": "left", "font": {"size": 12, "color": look.colours.muted}, **place}
+
+
+def _stops(look: Look, scale: Scale) -> tuple[str, ...]:
+    """Return the colours from low to high."""
+    return look.colours.probability if scale == "class" else look.colours.signed
 
 
 def anchored(values: npt.NDArray[np.float64], full: float, knee: float) -> npt.NDArray[np.float64]:
@@ -222,10 +257,6 @@ def _anchors(full: float) -> list[float]:
     return [sign * full / part for sign, parts in ((-1, (1, 4, 16)), (0, (1,)), (1, (16, 4, 1))) for part in parts]
 
 
-def _tick(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "−") if value else "0"
-
-
 def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list[float], list[int]]:
     """Start column and line of each box; a box that no longer fits opens a line."""
     starts, lines = [], []
@@ -237,10 +268,6 @@ def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list
         lines.append(line)
         at += width + gap
     return starts, lines
-
-
-def _shown_columns(token: str, marked: bool) -> int:
-    return min(text_columns(visible(token)), _WIDEST) + marked
 
 
 def _signed(value: float) -> str:

@@ -44,21 +44,21 @@ def _token(trace: Trace, token: int | None) -> int:
 
 
 @figure("polarity", "The sentence coloured by polarity", Sentence, "lexicon:polarity_strip", LEXICON)
-def _polarity(of: Sentence, *, token: int | None = None, theme: Theme = "light") -> Figure:
+def _polarity(of: Sentence, *, token: int | None = None) -> Figure:
     from sentviz.figures.lexicon import polarity_strip
 
-    return polarity_strip(_polar(of), token=token, theme=theme)
+    return polarity_strip(_polar(of), token=token)
 
 
 @figure("polarity-of-token", "The three shares of one token", Sentence, "lexicon:polarity_bars", LEXICON)
-def _polarity_of_token(of: Sentence, *, token: int | None = None, theme: Theme = "light") -> Figure:
+def _polarity_of_token(of: Sentence, *, token: int | None = None) -> Figure:
     from sentviz.figures.lexicon import polarity_bars
 
     trace = _polar(of)
     place = _token(trace, token)
     assert trace.polarity is not None
     entries = of.once(("entries", place), lambda: _entries(of, place, bool(trace.specials[place])))
-    return polarity_bars(trace.polarity[place], trace.tokens[place], entries, theme=theme)
+    return polarity_bars(trace.polarity[place], trace.tokens[place], entries)
 
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
@@ -80,21 +80,17 @@ def _sigma(of: Sentence, *, side: int = 400, theme: Theme = "light") -> Figure:
 
 
 @figure("lexicon-scores", "One token's scores without and with the lexicon's term", Sentence, "lexicon:score_row", LEXICON)
-def _scores(
-    of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None, theme: Theme = "light"
-) -> Figure:
+def _scores(of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None) -> Figure:
     from sentviz.figures.lexicon import score_row
 
-    return score_row(row_of(of, layer, head, component, token), theme=theme)
+    return score_row(row_of(of, layer, head, component, token))
 
 
 @figure("lexicon-attention", "One token's attention without and with the lexicon", Sentence, "lexicon:attention_row", LEXICON)
-def _attention(
-    of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None, theme: Theme = "light"
-) -> Figure:
+def _attention(of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None) -> Figure:
     from sentviz.figures.lexicon import attention_row
 
-    return attention_row(row_of(of, layer, head, component, token), theme=theme)
+    return attention_row(row_of(of, layer, head, component, token))
 
 
 def row_of(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:

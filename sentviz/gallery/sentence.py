@@ -47,24 +47,24 @@ MOVING = capability(
 
 
 @figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
-def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
+def _verdict(of: Sentence, *, answered: bool = True) -> Figure:
     from sentviz.figures.verdict import probability_bars
 
-    drawn = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
+    drawn = probability_bars(of.trace.labels, of.trace.probabilities)
     caption = f"{drawn.caption} {calibration_note(of.trace)}".strip()
     return replace(drawn, caption=f"{headline(of.trace)} {caption}" if answered else caption)
 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
-def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> Figure:
+def _strip(of: Sentence, *, score: str = "removal") -> Figure:
     find_score(score)
     trace = of.trace
     if not of.has_fixed_trace and not {"removal", score} <= set(available(trace)):
         trace = explained(of.model, of.fresh.for_target(of.aim), ["removal", score])
-    return strip(trace, score, theme)
+    return strip(trace, score)
 
 
-def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
+def strip(trace: Trace, name: str) -> Figure:
     """Draw the sentence as tokens coloured by a score; the caption has the score's rank correlation with word removal.
 
     Colours of attention scores show the difference from an even share, the mean over the tokens.
@@ -90,7 +90,6 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         full=how.full,
         knee=how.knee,
         unit=how.unit,
-        theme=theme,
     )
     words = [drawn.caption, f"{trace.padding:,} tokens of padding follow; the model reads them, too." if trace.padding else "", how.about]
     if int((~trace.specials).sum()) == 1:
@@ -139,18 +138,16 @@ def methods(trace: Trace) -> Figure:
 
 
 @figure("exact", "Exact values of the words, and the pairs that interact", Sentence, "interactions:interaction_arcs", CLASSES)
-def _exact(
-    of: Sentence, *, absent: str = "deleted", measure: str = "log-odds", by: str = "", arcs: int = 3, theme: Theme = "light"
-) -> Figure:
+def _exact(of: Sentence, *, absent: str = "deleted", measure: str = "log-odds", by: str = "", arcs: int = 3) -> Figure:
     from sentviz.analysis.explain.exact import exact
 
     def compute() -> Exact:
         return exact(of.model, of.trace, by=by or None, absent=absent, measure=measure)  # type: ignore[arg-type]
 
-    return interactions(of.once(("exact", absent, measure, by), compute), arcs=arcs, theme=theme)
+    return interactions(of.once(("exact", absent, measure, by), compute), arcs=arcs)
 
 
-def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Figure:
+def interactions(result: Exact, *, arcs: int = 3) -> Figure:
     """Draw exact values and interactions; the caption says what they mean, what happens to absent words, and what the values sum to."""
     from sentviz.figures.interactions import interaction_arcs
 
@@ -171,7 +168,6 @@ def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Fig
         arcs=arcs,
         full=16.0 if is_odds else 1.0,
         knee=0.5 if is_odds else 0.05,
-        theme=theme,
     )
 
 
@@ -230,12 +226,11 @@ def _smoother(
     key: int = 0,
     top: int = 8,
     kernel: bool = False,
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.smoother import smoother
 
     arithmetic = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
-    return smoother(arithmetic, top=top, kernel=kernel, theme=theme)
+    return smoother(arithmetic, top=top, kernel=kernel)
 
 
 @figure("gates", "The gate of each token, layer by layer", Sentence, "gates:gate_cells", GATE)

@@ -152,16 +152,16 @@ def _pin(tokens: int) -> None:
 def exports(scene: Scene, run: Run, score: str) -> None:
     """Draw the export menus of the figures in the picture, and the download of the picture itself."""
     trace, (layer, head, component) = scene.trace, scene.pick
-    _menu("verdict", "Answer", "probabilities", partial(_verdict, trace, run), notebook(run, "verdict", trace))
+    _menu("verdict", "Answer", "probabilities", lambda theme: _verdict(trace, run), notebook(run, "verdict", trace))
     named = file_safe("tokens", SCORES[score].title.lower())
-    _menu("strip", "Words", named, partial(_strip, trace, run, score), notebook(run, "strip", trace, score=score))
+    _menu("strip", "Words", named, lambda theme: _strip(trace, run, score), notebook(run, "strip", trace, score=score))
     if trace.has_maps:
         named = file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component))
         lines = notebook(run, "attention", trace, layer=layer, head=head, component=component)
         _menu("map", "Map", named, partial(_map, trace, run, scene.pick), lines)
     st.download_button(
         "Picture",
-        data=lambda: canvas_html(scene, about=_verdict(trace, run, "light").source).encode(),
+        data=lambda: canvas_html(scene, about=_verdict(trace, run).source).encode(),
         file_name="sentviz-sentence.html",
         mime="text/html",
         icon=":material/download:",
@@ -198,13 +198,13 @@ def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code
         export_menu(make, name, key, code=code, label=label)
 
 
-def _verdict(trace: Trace, run: Run, theme: Theme) -> Figure:
-    bars = probability_bars(trace.labels, trace.probabilities, theme=theme)
+def _verdict(trace: Trace, run: Run) -> Figure:
+    bars = probability_bars(trace.labels, trace.probabilities)
     return sourced(replace(bars, caption=f"{bars.caption} {calibration_note(trace)}".strip()), run, trace=trace)
 
 
-def _strip(trace: Trace, run: Run, score: str, theme: Theme) -> Figure:
-    return sourced(strip(trace, score, theme), run, trace=trace)
+def _strip(trace: Trace, run: Run, score: str) -> Figure:
+    return sourced(strip(trace, score), run, trace=trace)
 
 
 def _map(trace: Trace, run: Run, pick: Pick, theme: Theme) -> Figure:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sentviz import gallery
 from sentviz.analysis.maps.heads import CLS_MEASURES
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Sentence, Study, sourced
 from sentviz.io.lazy import pd
@@ -113,12 +112,12 @@ def _read(by_setting: Mapping[str, pd.DataFrame]) -> str:
 
 
 @figure("coverage", "The share of tokens that the lexicon leaves neutral", Study, "lexicon:coverage_bars")
-def _coverage(of: Study, *, theme: Theme = "light") -> Figure:
+def _coverage(of: Study) -> Figure:
     """Draw figure 4: the share of tokens that no lexicon entry contains."""
     from sentviz.figures.lexicon import coverage_bars
     from sentviz.papers.fused.tables import covered
 
-    return coverage_bars(covered().frame, theme=theme)
+    return coverage_bars(covered().frame)
 
 
 @figure("coverage-tokenizers", "Share of neutral tokens by tokenizer", Study, "injection:neutral_by_tokenizer")

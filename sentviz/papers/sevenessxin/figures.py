@@ -143,7 +143,7 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = 
 
 
 @figure("token-importance", "Attention that each token gets in a layer", Sentence, "attention:token_importance", MAPS)
-def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figure:
+def _importance(of: Sentence, *, layer: int = 0) -> Figure:
     """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
     from sentviz.figures.attention import token_importance
 
@@ -154,7 +154,6 @@ def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figu
         values[:real],
         title=f"Importance of each token in layer {layer + 1}",
         rest=float(values[real:].sum()),
-        theme=theme,
     )
 
 
