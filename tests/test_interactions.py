@@ -26,10 +26,10 @@ def test_every_number_is_in_the_frame_and_strong_pairs_have_arcs() -> None:
     frame = drawn.frame
     assert frame["number"].tolist() == [1.0, -2.0, 0.5, 2.0, -0.1, -1.0]
     assert frame["drawn"].tolist() == [True] * 3 + [True, False, True] and frame["first"].tolist()[1] == "<b>bad"
-    arcs = [trace for trace in drawn.plot.data if trace.mode == "lines"]
+    arcs = [trace for trace in drawn.plot.data if trace.type == "scatter" and trace.mode == "lines"]
     assert len(arcs) == 2 and arcs[0].line.width > arcs[1].line.width and arcs[0].line.color != arcs[1].line.color
     assert "&lt;b&gt;bad" in drawn.plot.data[0].text[1] and "the 2 pairs" in drawn.caption
-    assert [trace for trace in interaction_arcs(["a"], [0.0], [[0.0]]).plot.data if trace.mode == "lines"] == []
+    assert [trace for trace in interaction_arcs(["a"], [0.0], [[0.0]]).plot.data if trace.type == "scatter" and trace.mode == "lines"] == []
     for wrong in ((["a"], [1.0, 2.0], [[0.0]]), ([], [], np.zeros((0, 0))), (["a"], [1.0], np.zeros((2, 2)))):
         with pytest.raises(InputError, match="a value for each part"):
             interaction_arcs(*wrong)

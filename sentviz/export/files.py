@@ -111,8 +111,7 @@ def _fit_to_style(
     """Return the plot fitted to its style with `words` below, its width and height in pixels, and the factor by which it is enlarged."""
     plot = go.Figure(restyled.plot)
     _number_cells(plot)
-    is_whole = plot.layout.meta == "whole"  # In a word cloud, the letters are the picture: all of it is scaled.
-    if restyled.is_chart or is_whole or not style.pixels:
+    if restyled.is_chart or not style.pixels:
         wide, high = _size(plot, width, height or style.tall)
     else:
         wide, high = fit_width(plot, style.pixels)

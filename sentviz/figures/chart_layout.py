@@ -254,7 +254,7 @@ class Geometry:
         beside = [note.replace("\n", "<br>") for note in self.y.notes]
         lines = max((LINE * count_lines(name) + 9 for name in (*self.names, *beside)), default=0)
         texts = any(mark.text and mark.kind == "points" for mark in self.chart.marks)
-        least = 26 if self.is_table and len(self.y.rows) > 8 else 40 if self.is_table else 30
+        least = 26 if len(self.y.rows) > (8 if self.is_table else 16) else 40 if self.is_table else 30
         reported = 44 if any(mark.shift for mark in self.chart.marks) else 0
         return max(least + 8 * texts, lines, reported, self.step * len(self.spread) + 12 if len(self.spread) > 1 else 0)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.chart import Axis, Chart, bars, line
-from sentviz.figures.colours import Theme, blend, halo, palette
+from sentviz.figures.chart import Axis, Chart, Drawing, bars, line
+from sentviz.figures.colours import Floats, blend, halo
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
+from sentviz.figures.look import Look
 from sentviz.figures.particles import decision_line, inner_size, label_places, view_window
-from sentviz.figures.text import as_text, text_columns, visible
-from sentviz.io.lazy import pd
+from sentviz.figures.text import as_text, broken, text_columns, visible
+from sentviz.io.lazy import go, pd
 
 
 def layer_lines(values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = "") -> Figure:
@@ -94,81 +94,83 @@ def vocabulary_map(
     *,
     named: int = 40,
     marked: Sequence[str] = (),
-    width: int = 920,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw each word of a model with d = 2 at its embedding; the area of a dot is the number of reviews that the word leads.
 
     Args:
         frame: word, x0, x1, score, leads; as `sentviz.analysis.testset.leaders.leading` gives it.
         decision: w (2,) and b.
-        named: largest number of words with names, those that lead most. width: pixels of the figure.
+        named: largest number of words with names, those that lead most.
         marked: words that get a ring and a name with their distance from the decision line.
     """
     if "x1" not in frame or "x2" in frame:
         raise InputError("The map needs a model with d = 2.")
-    colours = palette(theme)
-    height, margin = max(round(0.7 * width), 320), (48, 48, 16, 44)
-    title = "The vocabulary and how often each word leads a review"
-    plot = new_plot(theme, title, (width, height), margin)
-    plot.update_layout(showlegend=False)
-    at, leads = frame[["x0", "x1"]].to_numpy(float), frame["leads"].to_numpy(float)
-    fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))
+    leads, ringed = frame["leads"].to_numpy(float), frame["word"].isin(list(marked))
+    data = {"words": frame["word"].tolist(), "at": frame[["x0", "x1"]].to_numpy(float), "score": frame["score"].to_numpy(float)}
+    data |= {"leads": leads, "decision": decision, "named": named, "ringed": np.flatnonzero(ringed)}
+    caption = (
+        f"{len(frame):,} words where the embedding puts them, {int((leads > 0).sum()):,} of which lead a review; the area grows with the"
+        f" reviews led (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
+        + (" Rings: named words with their distance from the line." if ringed.any() else "")
+    )
+    most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
+    return Figure(file_safe("vocabulary"), Drawing(_draw_words, data), frame.reset_index(drop=True), caption, printed=most)
+
+
+def _draw_words(
+    look: Look,
+    words: Sequence[str],
+    at: Floats,
+    score: Floats,
+    leads: Floats,
+    decision: tuple[npt.ArrayLike, float],
+    named: int,
+    ringed: npt.NDArray[np.int64],
+) -> go.Figure:
+    """Draw n words as dots, the decision line, and the names for which there is room.
+
+    Args:
+        at: (n, 2) embeddings. score, leads: (n,) log-odds, and reviews that each word leads. ringed: places of the marked words.
+    """
+    width, colours = look.room or 920, look.colours
+    title = broken("The vocabulary and how often each word leads a review", 1.1 * (width - 24), 15)
+    height, margin = round(max(0.7 * width, min(width, 400))), (48, 48 + 20 * title.count("<br>"), 16, 44)
+    plot = new_plot(look, title, (width, height), margin, showlegend=False)
+    fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-score))))
     size = inner_size((width, height), margin)
     sizes = np.where(leads > 0, 4 + min(34, 0.04 * size[0]) * np.sqrt(leads / max(float(leads.max()), 1)), 3)
     low, high, unit = view_window(at, (width, height), margin, (60, 60))
-    texts = np.array([as_text(word) for word in frame["word"]], dtype=object)
-    for some, opacity in ((leads == 0, 0.45), (leads > 0, 0.85)):
+    texts = np.array([as_text(word) for word in words], dtype=object)
+    for some, opacity, rim in ((leads == 0, 0.45, 0.3), (leads > 0, 0.85, 0.8)):
+        dots = {"size": sizes[some], "color": list(fills[some]), "opacity": opacity, "line": {"width": rim, "color": colours.ink}}
         plot.add_scattergl(
             x=at[some, 0],
             y=at[some, 1],
             mode="markers",
-            marker={
-                "size": sizes[some],
-                "color": list(fills[some]),
-                "opacity": opacity,
-                "line": {"width": 0.8 if opacity > 0.5 else 0.3, "color": colours.ink},
-            },
+            marker=dots,
             text=texts[some],
-            customdata=np.stack([leads[some], frame["score"].to_numpy(float)[some]], axis=-1),
+            customdata=np.stack([leads[some], score[some]], axis=-1),
             hovertemplate="%{text}: leads %{customdata[0]:,} reviews, log-odds %{customdata[1]:.2f}<extra></extra>",
         )
     decision_line(plot, decision, low, high, colours.ink)
     order = np.argsort(-leads, kind="stable")[:named]
-    order, ringed = order[leads[order] > 0], np.flatnonzero(frame["word"].isin(list(marked)))
+    order = order[leads[order] > 0]
     if len(ringed):
         ring = {"size": sizes[ringed] + 10, "symbol": "circle-open", "color": colours.ink, "line": {"width": 2.5}}
         plot.add_scatter(x=at[ringed, 0], y=at[ringed, 1], mode="markers", marker=ring, hoverinfo="skip")
-        away = frame["score"].to_numpy(float)[ringed] / np.linalg.norm(decision[0])
+        away = score[ringed] / np.linalg.norm(decision[0])
         texts[ringed] = [f"{text} ({'+' if x > 0 else ''}{number(float(x))})" for text, x in zip(texts[ringed], away, strict=True)]
         order = np.array([*ringed, *(i for i in order if i not in set(ringed))])
     if len(order):
         pixels = np.stack([(at[order, 0] - low[0]) / unit, (high[1] - at[order, 1]) / unit], axis=-1)
         room = [(text_columns(visible(str(texts[i]))[:32]) * 7.2 + 4, 17.0) for i in order]
         placed = label_places(pixels, room, list(sizes[order] / 2 + 3), (float(size[0]), float(size[1])))
-        annotate(
-            plot,
-            (
-                {
-                    "x": low[0] + x * unit,
-                    "y": high[1] - (y + 8.5) * unit,
-                    "xanchor": "left",
-                    "yanchor": "middle",
-                    "showarrow": False,
-                    "text": f"<b>{texts[order[n]]}</b>",
-                    "font": {"size": 12, "color": colours.ink} | halo(colours.paper),
-                }
-                for n, (x, y) in placed.items()
-            ),
+        written = {"xanchor": "left", "yanchor": "middle", "font": {"size": 12, "color": colours.ink} | halo(colours.paper)}
+        names = (
+            {"x": low[0] + x * unit, "y": high[1] - (y + 8.5) * unit, "text": f"<b>{texts[order[n]]}</b>", **written}
+            for n, (x, y) in placed.items()
         )
+        annotate(plot, names)
     plot.update_xaxes(range=[low[0], high[0]], title="z₁", constrain="domain", automargin=False)
     plot.update_yaxes(range=[low[1], high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)
-    some = int((leads > 0).sum())
-    caption = (
-        f"{len(frame):,} words where the embedding puts them, {some:,} of which lead a review; the area grows with the reviews led"
-        f" (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
-        + (" Rings: named words with their distance from the line." if len(ringed) else "")
-    )
-    again = partial(vocabulary_map, frame, decision, labels, named=named, marked=marked, theme=theme)
-    most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
-    return Figure(file_safe("vocabulary"), plot, frame.reset_index(drop=True), caption, at_width=again, printed=most)
+    return plot

@@ -110,14 +110,14 @@ def base_layout(
     left, top, right, bottom = margin
     if title and not look.style.title:
         title, top = "", max(top - 30, 12)
-    lines = 0
     if "<br>" not in title and (label := broken(title, 1.1 * (width - 24), 15)) != title:
         title, lines = label, label.count("<br>")
         top, height = top + 20 * lines, height + 20 * lines
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
     base: dict[str, Any] = {
         "template": template,
-        "title": heading | {"pad": {"l": 12, "t": 12 + 10 * (lines > 0)}, "font": {"size": 15}},
+        # Plotly draws a title of several lines too high.
+        "title": heading | {"pad": {"l": 12, "t": 22 if "<br>" in title else 12}, "font": {"size": 15}},
         "width": width,
         "height": height,
         "margin": {"l": left, "t": top, "r": right, "b": bottom, "autoexpand": True},

@@ -97,19 +97,19 @@ def _draw(
     width, n, colours = look.room or 760, len(parts), look.colours
     columns = [text_columns(visible(part)) for part in parts]
     sizes = [max(min(count, _WORD), 6) + 1.2 for count in columns]
-    starts = np.cumsum([0.0, *(size + 0.8 for size in sizes)])[:-1]
+    starts: npt.NDArray[np.float64] = np.cumsum([0.0, *(size + 0.8 for size in sizes)])[:-1]
     across = float(starts[-1] + sizes[-1])
     in_line = across * _CHAR + 24 <= width and max(columns) <= _WORD
     reach = max((_height(j - i) for i, j, _ in arcs), default=0)
     if in_line:
         up = reach + (_LABEL + 6 if arcs else 0)
         wide, high, title = max(int(across * _CHAR) + 24, 420), up + _LINE + 22, "Words and the pairs that interact"
-        y, cut, height, low, top = np.zeros(n) + (_LINE - 6) / 2, _WORD, float(_LINE - 6), -22.0, _LINE + up
+        y, cut, height, low, top = np.full(n, (_LINE - 6) / 2), _WORD, float(_LINE - 6), -22.0, _LINE + up
         centres = np.column_stack([starts + np.array(sizes) / 2, np.full(n, _LINE - 6)])
         under = np.column_stack([centres[:, 0], np.full(n, -11.0)])
     else:
         cut = max(10, min(_PART, int((width - 24) / _CHAR * 0.5)))  # the rest is for values and arcs
-        sizes, starts = [max(min(count, cut) for count in columns) + 1.2] * n, 0 * starts
+        sizes, starts = [max(min(count, cut) for count in columns) + 1.2] * n, np.zeros_like(starts)
         wide, high, title = int((sizes[0] + 7) * _CHAR + reach + 60) + 24, n * _LINE, "Parts and the pairs that interact"
         y, height, low, top = (np.arange(n) + 0.5) * _LINE, float(_LINE - 6), float(n * _LINE), 0.0
         centres = np.column_stack([np.full(n, sizes[0] + 7), y])

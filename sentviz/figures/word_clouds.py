@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, lay_out, new_plot, number, sentence
-from sentviz.figures.panels import UNFADED, UNSEEN, row_axis, with_interval
-from sentviz.figures.text import as_text, text_columns
+from sentviz.figures.chart import Axis, Chart, Drawing, Role, points
+from sentviz.figures.figure import Figure, annotate, file_safe, lay_out, number, sentence
+from sentviz.figures.look import Look
+from sentviz.figures.panels import UNSEEN, panel_axes
+from sentviz.figures.text import as_text, broken
 from sentviz.io.lazy import go, pd
 
 By = Literal["keyness", "count"]
 PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_counts.layout` is asked for
-NARROW = 0.7  # share of the clouds' natural width below which titles of 13 pixels are too small
+_TWO = 600  # pixels of two clouds side by side, at least
+_HOLLOW = "circle-open"  # symbol of words that are not significant
+_TITLES = {"keyness": "Words that belong to a cell", "count": "The most frequent words"}
 _CUT = 20  # columns of a word, as `layout` measures it
 _SAYS = {
     "keyness": "The larger a word, the more typical it is of its rows (area: z of the log-odds ratio against all other rows).",
@@ -35,10 +36,9 @@ def cloud(
     right: Sequence[bool] = (),
     selected: tuple[int, str] | None = None,
     about: str = "",
-    width: int = 0,
-    theme: Theme = "light",
 ) -> Figure:
-    """Draw clouds side by side, two per line; words of right predictions are teal, of mistakes magenta; a click picks the nearest word.
+    """Draw clouds, two per line where there is room; words of right predictions are teal, of mistakes magenta; a click picks the nearest
+    word.
 
     Args:
         words: cell (index in `titles`), word, x, y, size, width from `sentviz.figures.cloud_layout.layout` for PANEL, and further columns
@@ -48,69 +48,70 @@ def cloud(
         right: True for clouds of right predictions; by default all clouds have one colour.
         selected: cell and word to frame.
         about: sentence for the caption.
-        width: pixels to which the picture is shrunk, 0 for none; a narrow picture has larger titles.
     Frame:
         The columns of `words`.
     """
     if not titles:
         raise InputError("There is no cloud to draw.")
-    colours, (wide, high) = palette(theme), PANEL
-    columns, rows = min(len(titles), 2), -(-len(titles) // 2)
-    gap, side = 12, 10
-    across = columns * wide + (columns - 1) * gap + 2 * side
-    narrow = 0 < width < NARROW * across
-    letters, lines = (15, 2) if narrow else (13, 1)
-    line, above, below = lines * 20 + 14, lines * 20 + 44, 8
-    height = rows * high + (rows - 1) * line + above + below
-    spaces = {"horizontal_spacing": gap / (across - 2 * side), "vertical_spacing": line / (height - above - below)}
-    plot = make_subplots(rows=rows, cols=columns, **spaces)
-    title = "Words that belong to a cell" if by == "keyness" else "The most frequent words"
-    lay_out(plot, theme, title, (across, height), (side, above, side, below))
-    quiet: list[str] = []
-    unsure = 0
-    written: list[dict[str, Any]] = []  # added together: Plotly checks all earlier annotations with each addition
-    for cell, name in enumerate(titles):
-        part = words[words["cell"] == cell]
-        colour = colours.lines[0] if not right else colours.right if right[cell] else colours.wrong
-        axes = {"xref": f"x{cell + 1 if cell else ''}", "yref": f"y{cell + 1 if cell else ''}", "showarrow": False}
-        heading = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "font": {"size": letters, "color": colours.ink}}
-        parts = name.split(" · ", lines - 1)
-        written.append({"text": "<br>".join(as_text(part, 48) for part in parts), "align": "left", **heading, **axes})
-        frame = {"x0": 0, "x1": wide, "y0": 0, "y1": high, "line": {"color": colours.grid, "width": 1}, "layer": "below"}
-        plot.add_shape(type="rect", xref=axes["xref"], yref=axes["yref"], **frame)
-        for row in part.to_dict("records"):
-            chosen = selected == (cell, row["word"])
-            box = {
-                "bordercolor": colours.ink if chosen else "rgba(0,0,0,0)",
-                "bgcolor": colours.neutral if chosen else "rgba(0,0,0,0)",
-                "borderwidth": 2 if chosen else 0,
-                "borderpad": 1 if chosen else 0,
-            }
-            text = {"text": as_text(row["word"], _CUT), "font": {"size": row["size"], "color": colour if row["sure"] else colours.muted}}
-            written.append({**text, "x": row["x"], "y": row["y"], **box, **axes})
-        unsure += int((~part["sure"].astype(bool)).sum())
-        if not part["sure"].any() and len(part):
-            quiet.append(name)
-        if part.empty:
-            empty = "No typical words." if by == "keyness" else "No words."
-            written.append({"text": empty, "x": wide / 2, "y": high / 2, "font": {"size": letters, "color": colours.muted}, **axes})
-        plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
-    plot.update_layout(annotations=written)
-    bare = {"visible": False, "fixedrange": True}
-    plot.update_xaxes(range=[0, wide], **bare)
-    plot.update_yaxes(range=[0, high], **bare)
-    plot.update_layout(hovermode="closest", hoverdistance=-1, dragmode=False, clickmode="event+select", meta="whole")
+    sure = words["sure"].astype(bool)
+    quiet = [name for cell, name in enumerate(titles) if (words["cell"] == cell).any() and not sure[words["cell"] == cell].any()]
     caption = sentence(
         [
             _SAYS[by],
             f"{len(words)} words in {len(titles)} clouds; teal: right predictions, magenta: mistakes." if right else f"{len(words)} words.",
-            "Grey: not significant for this number of words (Bonferroni)." if unsure else "",
+            "" if sure.all() else "Grey: not significant for this number of words (Bonferroni).",
             f"No typical words in: {', '.join(quiet)}." if quiet else "",
             about,
         ]
     )
-    again = partial(cloud, words, titles, by=by, right=right, selected=selected, about=about, theme=theme)
-    return Figure(file_safe("words", by), plot, words.reset_index(drop=True), caption, at_width=again)
+    frame = words.reset_index(drop=True)
+    roles: list[Role] = ["right" if is_right else "wrong" for is_right in right]
+    data = {"words": frame, "titles": list(titles), "by": by, "roles": roles or [0] * len(titles), "selected": selected}
+    return Figure(file_safe("words", by), Drawing(_draw_cloud, data), frame, caption)
+
+
+def _draw_cloud(
+    look: Look, words: pd.DataFrame, titles: Sequence[str], by: By, roles: Sequence[Role], selected: tuple[int, str] | None
+) -> go.Figure:
+    """Draw a panel for each cloud; panels are enlarged to the width, and letters with them.
+
+    Args:
+        roles: colour of each cloud. The others are those of `cloud`.
+    """
+    colours, (wide, high), gap, side = look.colours, PANEL, 12, 10
+    columns = min(len(titles), 1 if 0 < look.room < _TWO else 2)
+    width = look.room or columns * wide + (columns - 1) * gap + 2 * side
+    scale = (width - 2 * side - (columns - 1) * gap) / columns / wide
+    rows = -(-len(titles) // columns)
+    headings = [broken(as_text(name, 48), 1.1 * scale * wide, 13) for name in titles]
+    deep = 18 * max(1 + heading.count("<br>") for heading in headings)
+    line, above, below = deep + 16, deep + 46, 8
+    height = round(rows * high * scale) + (rows - 1) * line + above + below
+    spaces = {"horizontal_spacing": gap / (width - 2 * side), "vertical_spacing": line / (height - above - below)}
+    plot = make_subplots(rows=rows, cols=columns, **spaces)
+    lay_out(plot, look, _TITLES[by], (width, height), (side, above, side, below))
+    written: list[dict[str, Any]] = []  # added together: Plotly checks all earlier annotations with each addition
+    for cell, heading in enumerate(headings):
+        part, axes = words[words["cell"] == cell], panel_axes(cell)
+        edge: dict[str, Any] = {"x": 0, "y": high, "xanchor": "left", "yanchor": "bottom", "align": "left"}
+        written.append({"text": heading, "font": {"size": 13}, **edge, **axes})
+        frame = {"x0": 0, "x1": wide, "y0": 0, "y1": high, "line": {"color": colours.grid, "width": 1}, "layer": "below"}
+        plot.add_shape(type="rect", **frame, **axes)
+        for row in part.to_dict("records"):
+            chosen = {"bordercolor": colours.ink, "bgcolor": colours.neutral, "borderwidth": 2, "borderpad": 1}
+            font = {"size": scale * row["size"], "color": look.colour(roles[cell]) if row["sure"] else colours.muted}
+            box = chosen if selected == (cell, row["word"]) else {}
+            written.append({"text": as_text(row["word"], _CUT), "font": font, "x": row["x"], "y": row["y"], **box, **axes})
+        if part.empty:
+            empty = "No typical words." if by == "keyness" else "No words."
+            written.append({"text": empty, "x": wide / 2, "y": high / 2, "font": {"size": 13, "color": colours.muted}, **axes})
+        plot.add_trace(_spots(part), row=cell // columns + 1, col=cell % columns + 1)
+    annotate(plot, written)
+    bare = {"visible": False, "fixedrange": True}
+    plot.update_xaxes(range=[0, wide], **bare)
+    plot.update_yaxes(range=[0, high], **bare)
+    plot.update_layout(hovermode="closest", hoverdistance=-1, dragmode=False, clickmode="event+select")
+    return plot
 
 
 def _spots(part: pd.DataFrame) -> go.Scatter:
@@ -133,61 +134,36 @@ def _spots(part: pd.DataFrame) -> go.Scatter:
     )
 
 
-def word_bars(
-    words: pd.DataFrame, *, title: str, by: By = "keyness", right: bool = True, selected: str = "", about: str = "", theme: Theme = "light"
-) -> Figure:
+def word_bars(words: pd.DataFrame, *, title: str, by: By = "keyness", right: bool = True, selected: str = "", about: str = "") -> Figure:
     """Draw the words of one cell as a list: log-odds ratios, or occurrences per thousand words, with their intervals.
 
     Args:
         words: a frame of `sentviz.analysis.testset.word_counts.largest`, in the order of drawing.
         title: name of the cell, plain text.
         right: True for words of right predictions (teal), False for mistakes (magenta).
-        selected: word whose line is shaded.
+        selected: word whose line is marked.
         about: sentence for the caption.
     Frame:
         The columns of `words`.
     """
     if words.empty:
         raise InputError("No word is typical of these rows.")
-    colours, at = palette(theme), np.arange(len(words))
-    colour = colours.right if right else colours.wrong
-    names = [as_text(word, _CUT) for word in words["word"]]
-    left = 20 + round(7.4 * max(text_columns(name) for name in names))
-    heading = "Log-odds ratio against all other rows" if by == "keyness" else "Occurrences in a thousand words"
-    height = 92 + 20 * len(words)
-    plot = new_plot(theme, as_text(title, 52), (430, height), (left, 44, 24, 48))
-    line = words["word"].eq(selected).to_numpy() if selected else np.zeros(len(words), dtype=bool)
-    for y in at[line]:
-        plot.add_hrect(y0=y - 0.5, y1=y + 0.5, fillcolor=colours.neutral, line_width=0, layer="below")
-    values = _values(words, by)
-    sure = words["sure"].to_numpy(bool) | (by == "count")
-    hover = np.column_stack([names, values[:, 1:], words[["count", "rows", "z", "share", "rest"]], words["word"]]).astype(object)
-    plot.add_scatter(
-        **with_interval("x", values, colour),
-        y=at,
-        mode="markers",
-        marker={"size": 9, "color": [colour if s else colours.paper for s in sure], "line": {"color": colour, "width": 2}},
-        customdata=hover,
-        hovertemplate="%{customdata[0]}<br>%{x:.2f} [%{customdata[1]:.2f}, %{customdata[2]:.2f}], z %{customdata[5]:+.1f}<br>"
-        "%{customdata[3]:,} times in %{customdata[4]:,} rows<br>"
-        "%{customdata[6]:.3%} of the words of these rows, %{customdata[7]:.3%} of the others<extra></extra>",
-        showlegend=False,
-        **UNFADED,
-    )
+    frame = words.reset_index(drop=True)
+    drawn = frame.assign(often=1e3 * frame["rest"])
     if by == "count":
-        grey = {"size": 8, "symbol": "line-ns", "line": {"color": colours.muted, "width": 2}}
-        plot.add_scatter(x=1e3 * words["rest"], y=at, mode="markers", marker=grey, hoverinfo="skip", showlegend=False, **UNFADED)
-    plot.update_xaxes(title_text=heading, title_standoff=6, rangemode="tozero", nticks=6, automargin=False, fixedrange=True)
-    plot.update_yaxes(row_axis(names, 0.6, 0.4, fixedrange=True))
-    plot.update_layout(hovermode="closest", hoverdistance=-1, dragmode=False, clickmode="event+select")
-    return Figure(file_safe("word-list", by, title), plot, words.reset_index(drop=True), sentence([_list_caption(words, by), about]))
-
-
-def _values(words: pd.DataFrame, by: By) -> npt.NDArray[np.float64]:
-    """Return value, low and high, (n, 3)."""
-    if by == "keyness":
-        return words[["value", "low", "high"]].to_numpy(float)
-    return 1e3 * words[["share", "share_low", "share_high"]].to_numpy(float)
+        drawn[["value", "low", "high"]] = 1e3 * frame[["share", "share_low", "share_high"]].to_numpy(float)
+    hover = (
+        "{word}<br>{value:.2f} [{low:.2f}, {high:.2f}], z {z:+.1f}<br>{count:,.0f} times in {rows:,.0f} rows<br>"
+        "{share:.3%} of the words of these rows, {rest:.3%} of the others"
+    )
+    shape: dict[str, Any] = {"low": "low", "high": "high", "role": "right" if right else "wrong", "hover": hover, "click": ["z", "word"]}
+    sure = frame["sure"].astype(bool) | (by == "count")
+    marks = [points(part, "value", "word", symbol=symbol, **shape) for part, symbol in ((drawn[sure], "circle"), (drawn[~sure], _HOLLOW))]
+    if by == "count":
+        marks.append(points(drawn, "often", "word", symbol="line-ns-open", role="muted"))
+    heading = "Log-odds ratio against all other rows" if by == "keyness" else "Occurrences in a thousand words"
+    chart = Chart(title, marks, Axis(heading, zero=True), Axis(rows={word: word for word in frame["word"]}, chosen=selected or None))
+    return Figure(file_safe("word-list", by, title), chart, frame, sentence([_list_caption(words, by), about]))
 
 
 def _list_caption(words: pd.DataFrame, by: By) -> str:

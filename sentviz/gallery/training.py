@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
@@ -200,11 +199,11 @@ def _leaders_depth(of: Runs, *, measure: str = "clusters") -> Figure:
 
 
 @figure("vocabulary", "Every word at its embedding", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
-def _vocabulary(of: Runs, *, named: int = 40, marked: Sequence[str] = (), theme: Theme = "light") -> Figure:
+def _vocabulary(of: Runs, *, named: int = 40, marked: Sequence[str] = ()) -> Figure:
     from sentviz.analysis.testset.leaders import leading
     from sentviz.figures.clustering import vocabulary_map
     from sentviz.models.hardmax import HardmaxModel
 
     model = HardmaxModel.of(of.run)
     words = leading(of.run.frame("leaders.parquet"), model.vocabulary)
-    return vocabulary_map(words, model.decision, of.run.labels, named=named, marked=marked, theme=theme)
+    return vocabulary_map(words, model.decision, of.run.labels, named=named, marked=marked)

@@ -10,7 +10,6 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import Cell, Counts
 from sentviz.errors import InputError
 from sentviz.figures.cloud_layout import layout, unwritable
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import SEED
@@ -105,7 +104,6 @@ def _cloud(
     by: By = "keyness",
     stops: str = "drop",
     selected: tuple[int, str] | None = None,
-    theme: Theme = "light",
 ) -> Figure:
 
     from sentviz.figures.word_clouds import cloud
@@ -124,7 +122,7 @@ def _cloud(
     about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}.{undrawn}"
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
     right = [label == predicted for label, predicted in cells if label >= 0]
-    return cloud(words, titles, by=by, right=right, selected=selected, about=about, theme=theme)
+    return cloud(words, titles, by=by, right=right, selected=selected, about=about)
 
 
 @figure("word-list", "The words of one cell of the matrix", Answers, "word_clouds:word_bars")
@@ -136,7 +134,6 @@ def _list(
     by: By = "keyness",
     stops: str = "drop",
     selected: str = "",
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.word_clouds import word_bars
 
@@ -148,7 +145,7 @@ def _list(
         raise InputError("No word is typical of these rows.")
     once = ONCE if by == "keyness" else ""
     right = cell[0] in (-1, cell[1])
-    return word_bars(table, title=name_of(cell, rows.classes), by=by, right=right, selected=selected, about=once, theme=theme)
+    return word_bars(table, title=name_of(cell, rows.classes), by=by, right=right, selected=selected, about=once)
 
 
 def _most_mistaken(counts: Counts, rows: Rows) -> Cell:

@@ -67,9 +67,7 @@ def show_selection(rows: Rows, chosen: npt.NDArray[np.bool_], vectors: npt.NDArr
             else:
                 show_drawn(
                     lambda theme: sourced(
-                        word_bars(
-                            words, title=f"Typical words of {int(chosen.sum()):,} rows", about="Against all other points.", theme=theme
-                        ),
+                        word_bars(words, title=f"Typical words of {int(chosen.sum()):,} rows", about="Against all other points."),
                         rows.source,
                         rows=rows,
                     ),
