@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.board import board
 from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
+from sentviz.figures.figure import Figure
+from sentviz.figures.look import Look
 from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.papers.studies.claims import ledger as plain_ledger
@@ -62,6 +66,10 @@ def board_rows(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effe
     return pd.DataFrame(rows, columns=columns)
 
 
+def at_width(figure: Figure, width: int) -> go.Figure:
+    return replace(figure, look=Look(width=width)).plot
+
+
 EACH: dict[str, Verdict] = {f"claim {i}": verdict for i, verdict in enumerate(VERDICTS)}
 
 
@@ -85,7 +93,7 @@ def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
         assert len(places) == sum(max(1, len(parts)) for parts in claims["parts"]) and len(figure.frame) == len(claims)
         for row in claims.to_dict("records"):
             verdicts = {part.verdict for _, part in row["parts"]} or {row["verdict"]}
-            assert cells[row["key"]] == {(verdict_colour(verdict, "light"), VERDICT_WORDS[verdict]) for verdict in verdicts}
+            assert cells[row["key"]] == {(verdict_colour(verdict, palette("light")), VERDICT_WORDS[verdict]) for verdict in verdicts}
         pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].map(VERDICT_WORDS).reset_index(drop=True))
 
 
@@ -147,8 +155,8 @@ def test_an_effect_is_in_words_where_columns_leave_room() -> None:
     """A board of one column has its effects in words on the right, with the heading "effect"; a narrow board has none."""
     claims = board_rows({"A claim of some words": "holds", "b": "open"}, effect=Effect(4.0, 3.0, 5.0))
     wide, narrow = (
-        [list(trace.text) for trace in board(claims, title="t", width=w).plot.data if trace.type == "scatter" and trace.mode == "text"]
-        for w in (860, 300)
+        [list(trace.text) for trace in at_width(board(claims, title="t"), width).data if trace.type == "scatter" and trace.mode == "text"]
+        for width in (860, 300)
     )
     assert wide == [["effect", *["+4.00 [+3.00, +5.00] points"] * 2]] and not narrow
 
@@ -156,7 +164,7 @@ def test_an_effect_is_in_words_where_columns_leave_room() -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_colours_of_verdicts_stay_apart_for_every_eye(theme: Theme) -> None:
     """Verdict colours are more than 12 apart in CIELAB, for each colour deficiency too; settled verdicts contrast most with the paper."""
-    colours = [verdict_colour(verdict, theme) for verdict in VERDICTS]
+    colours = [verdict_colour(verdict, palette(theme)) for verdict in VERDICTS]
     for seen in (colours, *([simulated(colour, deficiency) for colour in colours] for deficiency in DEFICIENCIES)):
         assert min(apart(*pair) for pair in combinations(seen, 2)) > 12, seen
     away = [apart(colour, palette(theme).paper) for colour in colours]
@@ -166,15 +174,13 @@ def test_colours_of_verdicts_stay_apart_for_every_eye(theme: Theme) -> None:
 @pytest.mark.exhaustive
 def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> None:
     """One tile a claim, as many of each verdict as there are, within the frame; wider, and of one paper, there are panels."""
-    figure = board(ledger, title="All").at_width
-    assert figure is not None
-    narrow, wide = figure(width=387).plot, figure(width=800).plot
+    narrow, wide = (at_width(board(ledger, title="All"), width) for width in (387, 800))
     counts = {bar.name: len(bar.base) for bar in narrow.data}
     assert {name: n for name, n in counts.items() if n} == ledger["verdict"].map(VERDICT_WORDS).value_counts().to_dict()
     assert max(base + 0.92 for bar in narrow.data for base in bar.base or ()) <= narrow.layout.xaxis.range[1] + 1e-9
     assert narrow.layout.width == 387 and narrow.layout.height < 700
     assert sum(1 for _ in wide.select_xaxes()) == ledger["paper"].nunique()
-    assert sum(1 for _ in board(board_rows(EACH), title="t", width=387).plot.select_xaxes()) == 1
+    assert sum(1 for _ in at_width(board(board_rows(EACH), title="t"), 387).select_xaxes()) == 1
 
 
 def test_each_part_of_a_claim_has_its_own_cell() -> None:
@@ -215,7 +221,7 @@ def test_strange_words_are_text_and_bad_input_is_a_sentence() -> None:
     with pytest.raises(InputError, match="There is no claim to show"):
         board(board_rows({}), title="t")
     with pytest.raises(InputError, match="200 pixels or more"):
-        board(board_rows(EACH), title="t", width=100)
+        at_width(board(board_rows(EACH), title="t"), 100)
 
 
 @pytest.mark.parametrize(

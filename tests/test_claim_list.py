@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.components.claim_list import LETTERS, content, picked
 from sentviz.analysis.claim import Effect, Finding
-from sentviz.figures.colours import ink_on
+from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
 from tests.test_board import EACH, board_rows
 
@@ -50,7 +50,7 @@ def test_colours_and_signs_are_those_of_the_board() -> None:
     for theme in ("light", "dark"):
         looks = content(board_rows(EACH), "", theme)["looks"]  # type: ignore[arg-type]
         for verdict in VERDICTS:
-            colour = verdict_colour(verdict, theme)  # type: ignore[arg-type]
+            colour = verdict_colour(verdict, palette(theme))  # type: ignore[arg-type]
             assert looks[verdict] == {"sign": LETTERS[verdict], "colour": colour, "ink": ink_on(colour)}
     assert len(set(LETTERS.values())) == len(VERDICTS)
 

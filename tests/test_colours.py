@@ -129,8 +129,8 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     places, right = np.zeros((2, 4, 2)) + np.arange(4)[None, :, None], np.ones((2, 4), dtype=bool)
     plots = [
         replace(probability_bars(TWO, shares[1]), look=Look(theme)).plot,
-        verdict_lines(TWO, shares, theme=theme).plot,
-        epoch_answers([1, 2], TWO, shares, theme=theme).plot,
+        replace(verdict_lines(TWO, shares), look=Look(theme)).plot,
+        replace(epoch_answers([1, 2], TWO, shares), look=Look(theme)).plot,
         epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO, theme=theme).plot,
         scatter(points(), classes=TWO, theme=theme).plot,
         tsne_panels(panels, theme=theme).plot,
@@ -182,10 +182,12 @@ def test_no_module_has_colours_of_its_own() -> None:
     assert not literals
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_the_legend_shows_every_role_to_every_eye(theme: Theme) -> None:
-    frame = colour_legend(theme).frame
+def test_the_legend_shows_every_role_to_every_eye() -> None:
+    """The frame has the colours of light pages; the picture has those of its look, in both layouts."""
+    figure = colour_legend()
+    frame = figure.frame
     assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 6
     colours = set(frame.loc[frame["seen"] == "as it is", "colour"])
-    look = palette(theme)
-    assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= colours
+    for theme, shown in (("light", colours), *((theme, set(fills(replace(figure, look=Look(theme, 390)).plot))) for theme in THEMES)):
+        look = palette(theme)
+        assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= shown

@@ -10,7 +10,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -19,10 +18,12 @@ import numpy.typing as npt
 
 from sentviz.analysis.claim import KINDS, VERDICT_WORDS, Effect, Reference, Verdict, decided_in_words, level_in_words
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, ink_on, palette
+from sentviz.figures.chart import Drawing
+from sentviz.figures.colours import Palette, ink_on
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot
+from sentviz.figures.look import Look
 from sentviz.figures.panels import UNFADED, path
-from sentviz.figures.text import as_text, label_width
+from sentviz.figures.text import as_text, broken, label_width
 from sentviz.figures.verdict_tiles import claim_tiles
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 from sentviz.io.lazy import go, pd
@@ -35,37 +36,48 @@ GROUPS: dict[Reference, str] = {
 }
 NOWHERE = "overall"  # the column of claims about no single data set
 NARROW = 640  # pixels below which several papers are tiles
+TWO = 760  # pixels of two papers side by side, at least
 HEADING = 84  # pixels of title and legend
 LEAST = 2, 3  # columns that a panel has room for at least: alone, among others
 UPRIGHT = 56  # pixels; narrower columns have upright names, and cells with signs only
-FULL = 700  # pixels of a panel from which letters have their full size
+FULL = 700  # pixels of a panel from which letters have their full size, 13 pixels
+SMALLEST = 0.92  # least size of letters, relative to the full size
 
 
-def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light") -> Figure:
+def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = False) -> Figure:
     """Draw the board of one paper's claims, or the boards of several papers side by side.
+
+    The width is at least 200 pixels; by default 860 for one paper and 1,440 for several. Below 640 pixels, several papers are tiles.
 
     Args:
         claims: as `sentviz.papers.studies.claims.judged` returns them.
         title: plain text.
         chosen: key of the claim to mark.
         bare: leave out title and legend, for a page that has both.
-        width: pixels, at least 200; by default 860 for one paper and 1,440 for several. Below 640 pixels, several papers are tiles.
     Frame:
         paper, claim, on, against, kind, verdict, value, low, high, unit, held_against, p, adjusted; NaN if a verdict has no effect or no p.
     """
     if claims.empty:
         raise InputError("There is no claim to show.")
+    name = file_safe("board", claims["name"].iloc[0] if claims["paper"].nunique() == 1 else "claims")
+    data = {"claims": claims, "title": title, "chosen": chosen, "bare": bare}
+    return Figure(name, Drawing(_board, data), _frame(claims), _words(claims))
+
+
+def _board(look: Look, claims: pd.DataFrame, title: str, chosen: str, bare: bool) -> go.Figure:
+    """Draw panels or tiles with a heading; the arguments are those of `board`."""
     papers = [group for _, group in claims.groupby("paper", sort=False)]
-    wide = width or (860 if len(papers) == 1 else 1440)
+    wide = look.room or (860 if len(papers) == 1 else 1440)
     if wide < 200:
         raise InputError("A board needs a width of 200 pixels or more.")
-    tiles = len(papers) > 1 and wide < NARROW
-    plot = claim_tiles(papers, wide, HEADING, theme) if tiles else _panels(papers, wide, HEADING * (not bare), chosen, theme)
+    size = 14 if wide < NARROW else 19
+    title = broken(as_text(title, None), 1.1 * (wide - 24), size) if look.style.title else ""
+    top = 0 if bare else HEADING + 20 * title.count("<br>")
+    plot = claim_tiles(papers, wide, top, look) if len(papers) > 1 and wide < NARROW else _panels(papers, wide, top, chosen, look)
     if not bare:
-        _heading(plot, claims, title, wide, theme)
-    again = partial(board, claims, title=title, chosen=chosen, bare=bare, theme=theme)
-    name = file_safe("board", claims["name"].iloc[0] if len(papers) == 1 else "claims")
-    return Figure(name, plot, _frame(claims), _words(claims), at_width=again)
+        plot.update_layout(title={"text": title, "font": {"size": size}})
+        _legend(plot, claims, wide, look.colours)
+    return plot
 
 
 def _frame(claims: pd.DataFrame) -> pd.DataFrame:
@@ -103,6 +115,7 @@ class _Panel:
 
     claims: pd.DataFrame
     scale: float
+    label: float  # pixels for its words
     room: float  # pixels for its columns
     least: int  # columns that it has room for at least
     columns: list[str] = field(default_factory=list)
@@ -112,7 +125,11 @@ class _Panel:
     top: float = 0.0  # lower end of the columns' names, in pixels
 
     def __post_init__(self) -> None:
-        step, by_row = 25 * self.scale, [list(filter(None, on)) for _, on in self.claims.groupby("row", sort=False)["on"]]
+        step, size, by_row = (
+            25 * self.scale,
+            13 * self.scale,
+            [list(filter(None, on)) for _, on in self.claims.groupby("row", sort=False)["on"]],
+        )
         names = dict.fromkeys(name for row in sorted(by_row, key=len, reverse=True) for name in row)  # the longest row gives the order
         self.columns = [""] * ("" in set(self.claims["on"])) + list(names)  # claims of no data set first
         self.height = 16 * self.scale + max(30 * self.scale, *map(self._deep, self.columns))
@@ -121,8 +138,10 @@ class _Panel:
             self.heads.append((self.height + step / 2, heading(str(against), str(kind))))
             self.height += step
             for words, row in group.groupby("row", sort=False):
-                self.rows.append((self.height + step / 2, str(words), row.to_dict("records")))
-                self.height += step
+                text = broken(as_text(str(words), 52), (self.label - 14) / 0.9, size)
+                deep = step + 1.3 * size * text.count("<br>")
+                self.rows.append((self.height + deep / 2, text, row.to_dict("records")))
+                self.height += deep
             self.height += 6 * self.scale
 
     @property
@@ -135,7 +154,7 @@ class _Panel:
         return textwrap.wrap(name or NOWHERE, 12, break_long_words=False)[:2]
 
     def _deep(self, name: str) -> float:
-        return self.scale * 8 + max(label_width(line, 11 * self.scale) for line in self.named(name)) if self.wide < UPRIGHT else 0.0
+        return self.scale * 8 + max(label_width(line, 11) for line in self.named(name)) if self.wide < UPRIGHT else 0.0
 
     @property
     def across(self) -> int:
@@ -210,26 +229,26 @@ class _Cell:
         return self.middle + self.half * (0.33 + 0.54 * (value - effect.null) / self.reach)
 
 
-def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, theme: Theme) -> go.Figure:
+def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, look: Look) -> go.Figure:
     """Draw one panel, or two columns of panels of about the same height."""
-    beside = min(len(papers), 2)
+    beside = min(len(papers), 1 if width < TWO else 2)
     gap = 36 * (beside - 1)
     each = (width - 24 - gap) / beside
-    scale = min(1.0, max(0.77, each / FULL))
+    scale = min(1.0, max(SMALLEST, each / FULL))
     longest = max(label_width(as_text(words, None), 13 * scale) for group in papers for words in group["row"])
     label = min(0.9 * longest + 14, 0.58 * each)
-    panels = [_Panel(group, scale, each - label, LEAST[len(papers) > 1]) for group in papers]
+    panels = [_Panel(group, scale, label, each - label, LEAST[len(papers) > 1]) for group in papers]
     between = 24 * scale
     stacks = _stacked(panels, beside, between)
     inner = max(_tall(stack, between) for stack in stacks)
     margin = (12 + round(label), top or 8, 12, 10)
-    plot = new_plot(theme, "", (width, round(margin[1] + inner + 10)), margin, showlegend=False, barmode="overlay")
+    plot = new_plot(look, "", (width, round(margin[1] + inner + 10)), margin, showlegend=False, barmode="overlay")
     room = width - 24 - label
     for i, stack in enumerate(stacks):
         start, at = i * (each + gap) / room, 0.0
         for panel in stack:
             down = max(1 - (at + panel.height) / inner, 0.0), 1 - at / inner
-            _draw(plot, panels.index(panel), panel, (start, min(start + (each - label) / room, 1.0)), down, label, chosen, theme)
+            _draw(plot, panels.index(panel), panel, (start, min(start + (each - label) / room, 1.0)), down, chosen, look.colours)
             at += panel.height + between
     return plot
 
@@ -257,12 +276,11 @@ def _draw(
     panel: _Panel,
     across: tuple[float, float],
     down: tuple[float, float],
-    label: float,
     chosen: str,
-    theme: Theme,
+    colours: Palette,
 ) -> None:
     """Draw a panel on separate axes: columns across, pixels down."""
-    colours, suffix, scale = palette(theme), str(place + 1) if place else "", panel.scale
+    suffix, scale = str(place + 1) if place else "", panel.scale
     x, y, size = f"x{suffix}", f"y{suffix}", 13 * panel.scale
     still = {"fixedrange": True, "showticklabels": False, "showline": False}
     plot.update_layout(
@@ -271,21 +289,21 @@ def _draw(
             f"yaxis{suffix}": still | {"domain": down, "range": [panel.height, 0], "anchor": x, "showgrid": False},
         }
     )
-    at_left = {"xref": f"{x} domain", "yref": y, "x": 0, "xanchor": "left", "xshift": -label, "yanchor": "middle"}
+    at_left = {"xref": f"{x} domain", "yref": y, "x": 0, "xanchor": "left", "xshift": -panel.label, "yanchor": "middle", "align": "left"}
     title = f"<b>{as_text(panel.claims['paper'].iloc[0], 36)}</b>"
     notes = [at_left | {"text": title, "y": 20 * scale, "font": {"size": 1.25 * size}}]
-    notes += [at_left | {"text": words, "y": at + 2, "font": {"size": 0.85 * size, "color": colours.muted}} for at, words in panel.heads]
-    notes += [at_left | {"text": as_text(words, 52), "y": at, "font": {"size": size}} for at, words, _ in panel.rows]
+    notes += [at_left | {"text": words, "y": at + 2, "font": {"size": 11, "color": colours.muted}} for at, words in panel.heads]
+    notes += [at_left | {"text": words, "y": at, "font": {"size": size}} for at, words, _ in panel.rows]
     for i, name in enumerate(panel.columns):
         words = "<br>".join(as_text(line, None) for line in panel.named(name))
-        font, upright = {"size": 11 * scale, "color": colours.muted}, {"textangle": -90} if panel.wide < UPRIGHT else {}
+        font, upright = {"size": 11, "color": colours.muted}, {"textangle": -90} if panel.wide < UPRIGHT else {}
         notes.append({"text": words, "xref": x, "yref": y, "x": i, "y": panel.top, "yanchor": "bottom", "font": font} | upright)
     line = {"color": colours.grid, "width": 1}
     ends = {"x0": 0, "x1": len(panel.columns) / panel.across}
     guide = {"type": "line", "xref": f"{x} domain", "yref": y, "layer": "below", "line": line} | ends
-    shapes = [guide | {"y0": at, "y1": at} for at, _, _ in panel.rows] + _shares(panel, x, y, theme)
+    shapes = [guide | {"y0": at, "y1": at} for at, _, _ in panel.rows] + _shares(panel, x, y, colours)
     for verdict in VERDICTS:
-        _verdict(plot, verdict, [cell for cell in panel.cells if cell.claim["verdict"] == verdict], (x, y), scale, theme)
+        _verdict(plot, verdict, [cell for cell in panel.cells if cell.claim["verdict"] == verdict], (x, y), scale, colours)
     if panel.effects:
         heights, texts = zip((panel.top - 10 * scale, "effect"), *panel.effects, strict=True)
         plot.add_scatter(
@@ -302,7 +320,7 @@ def _draw(
         )
     for cell in panel.cells:
         place_ = {"xref": x, "yref": y, "xanchor": cell.sign, "yanchor": cell.at}
-        draw_sign(shapes, notes, cell.claim["verdict"], place_, scale, theme)
+        draw_sign(shapes, notes, cell.claim["verdict"], place_, scale * min(1.0, cell.half * panel.wide / 7.5), colours)
         if chosen == cell.claim["key"]:
             sides = {"x0": cell.middle - cell.half, "x1": cell.middle + cell.half, "y0": cell.at - 11 * scale, "y1": cell.at + 11 * scale}
             shapes.append({"type": "rect", "xref": x, "yref": y, "line": {"color": colours.ink, "width": 2.5}} | sides)
@@ -310,11 +328,11 @@ def _draw(
     plot.layout.shapes = [*plot.layout.shapes, *shapes]
 
 
-def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tuple[str, str], scale: float, theme: Theme) -> None:
+def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tuple[str, str], scale: float, colours: Palette) -> None:
     """Draw the cells of one verdict, then their effects: null values as ticks, intervals as lines, values as dots."""
     if not cells:
         return
-    colour, on = verdict_colour(verdict, theme), {"xaxis": axes[0], "yaxis": axes[1]}
+    colour, on = verdict_colour(verdict, colours), {"xaxis": axes[0], "yaxis": axes[1]}
     ink = ink_on(colour)
     plot.add_bar(
         orientation="h",
@@ -360,14 +378,14 @@ def _hover(claim: dict[Any, Any]) -> str:
     return "<br>".join([f"<b>{VERDICT_WORDS[claim['verdict']]}</b>", *(as_text(line, None) for line in lines)])
 
 
-def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]:
+def _shares(panel: _Panel, x: str, y: str, colours: Palette) -> list[dict[str, Any]]:
     """Return a thin bar over the columns whose parts are the shares of the verdicts."""
     counts, at, shapes = panel.claims["verdict"].value_counts(), 0.0, []
     for verdict in VERDICTS:
         share = counts.get(verdict, 0) / len(panel.claims)
         sides = {"x0": at, "x1": at + share, "y0": 0, "y1": 5 * panel.scale}
         shapes.append(
-            {"type": "rect", "xref": f"{x} domain", "yref": y, "fillcolor": verdict_colour(verdict, theme), "line": {"width": 0}} | sides
+            {"type": "rect", "xref": f"{x} domain", "yref": y, "fillcolor": verdict_colour(verdict, colours), "line": {"width": 0}} | sides
         )
         at += share
     return shapes
@@ -376,11 +394,10 @@ def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]
 # ---- the heading that explains the signs
 
 
-def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, theme: Theme) -> None:
-    """Draw the title, and a legend with a swatch, a sign and the number of claims for each verdict."""
-    counts, left, small = claims["verdict"].value_counts(), 12 - plot.layout.margin.l, width < NARROW
-    plot.update_layout(title={"text": as_text(title, None), "font": {"size": 14 if small else 19}})
-    notes, shapes, at, up, size = list[dict[str, Any]](), list[dict[str, Any]](), left, HEADING - 50, 10 if small else 13
+def _legend(plot: go.Figure, claims: pd.DataFrame, width: int, colours: Palette) -> None:
+    """Draw a swatch, a sign and the number of claims for each verdict."""
+    counts, left = claims["verdict"].value_counts(), 12 - plot.layout.margin.l
+    notes, shapes, at, up, size = list[dict[str, Any]](), list[dict[str, Any]](), left, HEADING - 50, 12 if width < NARROW else 13
     corner = {"xref": "paper", "yref": "paper", "xanchor": 0, "yanchor": 1}
     for verdict in VERDICTS:
         words = f"{VERDICT_WORDS[verdict]} <b>{counts.get(verdict, 0)}</b>"
@@ -388,8 +405,8 @@ def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, them
         if at > left and at + needed > left + width - 24:
             at, up = left, up - 20
         swatch = {"x0": at, "x1": at + 18, "y0": up - 8, "y1": up + 8, "xsizemode": "pixel", "ysizemode": "pixel"}
-        shapes.append({"type": "rect", "fillcolor": verdict_colour(verdict, theme), "line": {"width": 0}} | swatch | corner)
-        draw_sign(shapes, notes, verdict, corner, 0.9, theme, (at + 9, up))
+        shapes.append({"type": "rect", "fillcolor": verdict_colour(verdict, colours), "line": {"width": 0}} | swatch | corner)
+        draw_sign(shapes, notes, verdict, corner, 0.9, colours, (at + 9, up))
         beside = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "middle", "xshift": at + 24, "yshift": up}
         notes.append({"text": words, "font": {"size": size}} | beside)
         at += needed

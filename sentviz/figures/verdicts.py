@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict
-from sentviz.figures.colours import Theme, ink_on, palette
+from sentviz.figures.colours import Palette, ink_on
 from sentviz.figures.figure import number
 
 VERDICTS: tuple[Verdict, ...] = tuple(VERDICT_WORDS)
@@ -20,9 +20,8 @@ SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes
 SMALLEST = 8.25  # pixels of letters that are still five points in a column of 84 mm
 
 
-def verdict_colour(verdict: Verdict, theme: Theme) -> str:
+def verdict_colour(verdict: Verdict, colours: Palette) -> str:
     """Return the colour of a verdict's cell: as for right and wrong predictions if it is settled, pale if it is open."""
-    colours = palette(theme)
     return dict(zip(VERDICTS, (colours.right, colours.wrong, colours.doubt, colours.grid), strict=True))[verdict]
 
 
@@ -47,13 +46,13 @@ def draw_sign(
     verdict: Verdict,
     place: dict[str, Any],
     scale: float,
-    theme: Theme,
+    colours: Palette,
     shift: tuple[float, float] = (0.0, 0.0),
 ) -> None:
     """Add a tick, a cross, a dash or a question mark to `shapes` or `notes`, `shift` pixels right of and above a place with xref, yref,
     xanchor, yanchor.
     """
-    ink, (right, up) = ink_on(verdict_colour(verdict, theme)), shift
+    ink, (right, up) = ink_on(verdict_colour(verdict, colours)), shift
     if verdict in SIGNS:
         strokes = (" L ".join(f"{right + scale * a:.4g} {up + scale * b:.4g}" for a, b in stroke) for stroke in SIGNS[verdict])
         path = " ".join(f"M {stroke}" for stroke in strokes)

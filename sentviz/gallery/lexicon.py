@@ -24,10 +24,10 @@ LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon. Runs of the 
 
 
 @figure("colours", "What each colour means", Study, "legend:colour_legend")
-def _colours(of: Study, *, theme: Theme = "light") -> Figure:
+def _colours(of: Study) -> Figure:
     from sentviz.figures.legend import colour_legend
 
-    return colour_legend(theme)
+    return colour_legend()
 
 
 def _polar(of: Sentence) -> Trace:

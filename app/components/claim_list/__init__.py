@@ -12,7 +12,7 @@ from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict, level_in_word
 from sentviz.browser.kit import front
 from sentviz.figures import Theme
 from sentviz.figures.board import NOWHERE, heading
-from sentviz.figures.colours import ink_on
+from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.io.lazy import pd
 
@@ -31,7 +31,7 @@ def content(claims: pd.DataFrame, chosen: str, theme: Theme) -> dict[str, Any]:
         claims: as `sentviz.papers.studies.claims.judged` returns them.
         chosen: key of the open claim; "" if none is open.
     """
-    colours = {verdict: verdict_colour(verdict, theme) for verdict in VERDICTS}
+    colours = {verdict: verdict_colour(verdict, palette(theme)) for verdict in VERDICTS}
     return {
         "looks": {verdict: {"sign": LETTERS[verdict], "colour": colour, "ink": ink_on(colour)} for verdict, colour in colours.items()},
         "chosen": chosen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -18,6 +19,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
 from sentviz.figures.board import heading
 from sentviz.figures.colours import ink_on, palette
+from sentviz.figures.look import Look
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
@@ -70,7 +72,8 @@ def _drawn(
     _claims: pd.DataFrame,
     _runs: Sequence[Run],
 ) -> Figure:
-    return drawn(_claims, () if bare else _runs, chosen=chosen, bare=bare, width=HALF if bare else 0, theme=theme)
+    figure = drawn(_claims, () if bare else _runs, chosen=chosen, bare=bare)
+    return replace(figure, look=Look(theme, HALF if bare else 0))
 
 
 def _figure(claims: pd.DataFrame, runs: Sequence[Run], theme: Theme, *, chosen: str = "", bare: bool = False) -> Figure:
@@ -155,13 +158,13 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 def counted(claims: pd.DataFrame) -> None:
     """Show the number of claims with each verdict, in the colours and signs of the board, and the decided ones by kind."""
-    counts, theme = claims["verdict"].value_counts(), page_theme()
+    counts, colours = claims["verdict"].value_counts(), palette(page_theme())
     box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
     words = " &nbsp; ".join(
         f'<span style="{box};background:{colour};color:{ink_on(colour)}">{LETTERS[verdict]}</span>'
         f" {VERDICT_WORDS[verdict]} <b>{counts.get(verdict, 0)}</b>"
         for verdict in VERDICTS
-        for colour in [verdict_colour(verdict, theme)]
+        for colour in [verdict_colour(verdict, colours)]
     )
     st.html(f"<div>{words}<br><small>{decided_in_words(claims['verdict'], claims['kind'])}</small></div>", width="stretch")
 

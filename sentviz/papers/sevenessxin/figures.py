@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from sentviz import gallery
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Answers, Sentence, Study, sourced
@@ -110,7 +109,7 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
 
 
 @figure("version-schema", "The encoder of a version of 7ess-Xin", Study, "encoder_schema:encoder_schema", sets=_sets)
-def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = "light") -> Figure:
+def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
     """Draw figure 1 with the sizes in the configuration of a version's first run."""
     from sentviz.figures.encoder_schema import encoder_schema
     from sentviz.papers.sevenessxin.study import configurations
@@ -136,9 +135,7 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = 
         f"{run.config['parameters']:,} parameters. Dropout {shape['dropout']:g}. The paper also has dropout on the attention weights and"
         " inside the feed-forward part, which this model lacks."
     )
-    drawn = encoder_schema(
-        parts, range(2, 6), layers=shape["layers"], title=f"The encoder of {printed_tables.title(version)}", about=about, theme=theme
-    )
+    drawn = encoder_schema(parts, range(2, 6), layers=shape["layers"], title=f"The encoder of {printed_tables.title(version)}", about=about)
     return sourced(drawn, run)
 
 

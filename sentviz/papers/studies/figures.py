@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study, sourced
 from sentviz.io.lazy import pd
@@ -22,14 +21,12 @@ def _sets() -> Sequence[str]:
 
 
 @figure("claims-board", "Every claim with its verdict; of one paper by its name, or of all", Study, "board:board", sets=_sets)
-def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
+def _board(of: Study, *, chosen: str = "") -> Figure:
     names = None if of.name == "all" else [of.name]
-    return drawn(verdicts(of.runs, names), of.runs, chosen=chosen, theme=theme)
+    return drawn(verdicts(of.runs, names), of.runs, chosen=chosen)
 
 
-def drawn(
-    claims: pd.DataFrame, runs: Iterable[Run] = (), *, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light"
-) -> Figure:
+def drawn(claims: pd.DataFrame, runs: Iterable[Run] = (), *, chosen: str = "", bare: bool = False) -> Figure:
     """Draw the board of claims that `judged` returned for these runs, with a title that counts them.
 
     The other options are those of `sentviz.figures.board.board`.
@@ -41,4 +38,4 @@ def drawn(
     names = list(dict.fromkeys(claims["paper"]))
     many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
     title = f"{many.capitalize()} of {names[0] if len(names) == 1 else f'{len(names)} papers'}, each with its test"
-    return sourced(board(claims, title=title, chosen=chosen, bare=bare, width=width, theme=theme), *sources)
+    return sourced(board(claims, title=title, chosen=chosen, bare=bare), *sources)
