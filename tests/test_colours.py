@@ -132,12 +132,12 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
         replace(verdict_lines(TWO, shares), look=Look(theme)).plot,
         replace(epoch_answers([1, 2], TWO, shares), look=Look(theme)).plot,
         epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO, theme=theme).plot,
-        scatter(points(), classes=TWO, theme=theme).plot,
-        tsne_panels(panels, theme=theme).plot,
+        replace(scatter(points(), classes=TWO), look=Look(theme)).plot,
+        replace(tsne_panels(panels), look=Look(theme)).plot,
     ]
     for plot in plots:
         assert {negative, positive} <= set(fills(plot))
-    assert [part.colour for part in groups(points(), "predicted", TWO, theme)] == [negative, positive]
+    assert [part.colour for part in groups(points(), "predicted", TWO, palette(theme))] == [negative, positive]
     colours = palettes("probability", classes=TWO)[theme]
     assert colours["classes"] == [negative, positive]
     ramp = colours["probability"]
@@ -146,9 +146,11 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
 
 def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
     frame = points().query("label == 1")
-    assert [(part.name, part.colour) for part in groups(frame, "label", TWO, "light")] == [("positive", class_colours(TWO, "light")[1])]
+    assert [(part.name, part.colour) for part in groups(frame, "label", TWO, palette("light"))] == [
+        ("positive", class_colours(TWO, "light")[1])
+    ]
     look = palette("light")
-    assert [(part.name, part.colour) for part in groups(points(), "right", TWO, "light")] == [("right", look.right), ("wrong", look.wrong)]
+    assert [(part.name, part.colour) for part in groups(points(), "right", TWO, look)] == [("right", look.right), ("wrong", look.wrong)]
 
 
 def test_right_and_wrong_and_for_and_against_have_their_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from sentviz.browser.particles import scene_of
 from sentviz.errors import InputError
 from sentviz.figures.clustering import vocabulary_map
 from sentviz.figures.hardmax_panels import hardmax_panels
+from sentviz.figures.look import Look
 from sentviz.figures.particles import Scene
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
@@ -51,7 +53,7 @@ def test_three_panels_show_words_clusters_and_distances() -> None:
 
 @pytest.mark.parametrize(("width", "across"), [(0, 3), (990, 3), (400, 1)])
 def test_panels_are_below_each_other_in_a_narrow_figure(width: int, across: int) -> None:
-    drawn = hardmax_panels(scene(), width=width)
+    drawn = replace(hardmax_panels(scene()), look=Look(width=width))
     starts = {round(drawn.plot.layout[axis].domain[0], 2) for axis in ("xaxis", "xaxis2", "xaxis3")}
     assert len(starts) == across and (drawn.plot.layout.height > 600) == (across == 1)
 

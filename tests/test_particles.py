@@ -23,6 +23,7 @@ from sentviz.errors import InputError
 from sentviz.export.files import render
 from sentviz.figures import Figure
 from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
+from sentviz.figures.look import LOOKS
 from sentviz.figures.particles import NEAR, Scene, particles, seen, together
 from sentviz.figures.plane import hull, label_places
 from sentviz.figures.token_step import token_step
@@ -226,7 +227,7 @@ def test_the_canvas_gets_what_the_scene_holds() -> None:
 def test_one_layer_as_a_figure(theme: Any) -> None:
     clustering = clustered(30)
     scene = decided(clustering)
-    figure = particles(scene, 3, theme=theme)
+    figure = replace(particles(scene, 3), look=LOOKS[theme])
     assert np.allclose(figure.frame[["axis_1", "axis_2"]], clustering.positions[3])
     assert np.allclose(figure.frame["probability_positive"], 1 / (1 + np.exp(-(clustering.positions[3] @ W + B))))
     assert figure.frame.loc[figure.frame["leader"], "token"].tolist() == clustering.leaders.tolist()

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from sentviz.errors import InputError
 from sentviz.figures.chart import Axis, Chart, Drawing, bars, line
 from sentviz.figures.colours import Floats, blend, halo
-from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
+from sentviz.figures.figure import Figure, file_safe, new_plot, number
 from sentviz.figures.look import Look
-from sentviz.figures.particles import decision_line, inner_size, label_places, view_window
-from sentviz.figures.text import as_text, broken, text_columns, visible
+from sentviz.figures.plane import View, decision_line
+from sentviz.figures.text import as_text
 from sentviz.io.lazy import go, pd
 
 
@@ -133,14 +133,13 @@ def _draw_words(
         at: (n, 2) embeddings. score, leads: (n,) log-odds, and reviews that each word leads. ringed: places of the marked words.
     """
     width, colours = look.room or 920, look.colours
-    title = broken("The vocabulary and how often each word leads a review", 1.1 * (width - 24), 15)
-    height, margin = round(max(0.7 * width, min(width, 400))), (48, 48 + 20 * title.count("<br>"), 16, 44)
+    title = "The vocabulary and how often each word leads a review"
+    height, margin = round(max(0.7 * width, min(width, 400))), (48, 48, 16, 44)
     plot = new_plot(look, title, (width, height), margin, showlegend=False)
     fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-score))))
-    size = inner_size((width, height), margin)
-    sizes = np.where(leads > 0, 4 + min(34, 0.04 * size[0]) * np.sqrt(leads / max(float(leads.max()), 1)), 3)
-    low, high, unit = view_window(at, (width, height), margin, (60, 60))
-    texts = np.array([as_text(word) for word in words], dtype=object)
+    view = View.around(at, (width - 64, height - 92), (60, 60))
+    sizes = np.where(leads > 0, 4 + min(34, 0.04 * view.inner[0]) * np.sqrt(leads / max(float(leads.max()), 1)), 3)
+    texts, names = [as_text(word) for word in words], np.array(words, dtype=object)
     for some, opacity, rim in ((leads == 0, 0.45, 0.3), (leads > 0, 0.85, 0.8)):
         dots = {"size": sizes[some], "color": list(fills[some]), "opacity": opacity, "line": {"width": rim, "color": colours.ink}}
         plot.add_scattergl(
@@ -148,29 +147,21 @@ def _draw_words(
             y=at[some, 1],
             mode="markers",
             marker=dots,
-            text=texts[some],
+            text=np.array(texts, dtype=object)[some],
             customdata=np.stack([leads[some], score[some]], axis=-1),
             hovertemplate="%{text}: leads %{customdata[0]:,} reviews, log-odds %{customdata[1]:.2f}<extra></extra>",
         )
-    decision_line(plot, decision, low, high, colours.ink)
+    decision_line(plot, decision, view, colours.ink)
     order = np.argsort(-leads, kind="stable")[:named]
     order = order[leads[order] > 0]
     if len(ringed):
         ring = {"size": sizes[ringed] + 10, "symbol": "circle-open", "color": colours.ink, "line": {"width": 2.5}}
         plot.add_scatter(x=at[ringed, 0], y=at[ringed, 1], mode="markers", marker=ring, hoverinfo="skip")
         away = score[ringed] / np.linalg.norm(decision[0])
-        texts[ringed] = [f"{text} ({'+' if x > 0 else ''}{number(float(x))})" for text, x in zip(texts[ringed], away, strict=True)]
+        names[ringed] = [f"{text} ({'+' if x > 0 else ''}{number(float(x))})" for text, x in zip(names[ringed], away, strict=True)]
         order = np.array([*ringed, *(i for i in order if i not in set(ringed))])
-    if len(order):
-        pixels = np.stack([(at[order, 0] - low[0]) / unit, (high[1] - at[order, 1]) / unit], axis=-1)
-        room = [(text_columns(visible(str(texts[i]))[:32]) * 7.2 + 4, 17.0) for i in order]
-        placed = label_places(pixels, room, list(sizes[order] / 2 + 3), (float(size[0]), float(size[1])))
-        written = {"xanchor": "left", "yanchor": "middle", "font": {"size": 12, "color": colours.ink} | halo(colours.paper)}
-        names = (
-            {"x": low[0] + x * unit, "y": high[1] - (y + 8.5) * unit, "text": f"<b>{texts[order[n]]}</b>", **written}
-            for n, (x, y) in placed.items()
-        )
-        annotate(plot, names)
-    plot.update_xaxes(range=[low[0], high[0]], title="z₁", constrain="domain", automargin=False)
-    plot.update_yaxes(range=[low[1], high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)
+    gaps, around = list(sizes[order] / 2 + 3), halo(colours.paper)
+    view.write(plot, look, at[order], list(names[order]), [True] * len(order), gaps=gaps, halo=around)
+    plot.update_xaxes(range=[view.low[0], view.high[0]], title="z₁", constrain="domain", automargin=False)
+    plot.update_yaxes(range=[view.low[1], view.high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)
     return plot

@@ -16,7 +16,7 @@ from sentviz.figures.text import as_text, text_columns, visible
 from sentviz.io.lazy import go
 
 Doubles = npt.NDArray[np.float64]
-LIMIT = 24  # columns of the longest name
+LIMIT = 32  # columns of the longest name
 HIGH = 17.0  # pixels of a name
 
 
