@@ -21,6 +21,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, RunError
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
+from sentviz.figures.look import Look
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
@@ -45,9 +46,9 @@ def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
     figure = confusion_matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
     assert texts(figure.plot)[:2] == ["8  80.0% ", "2  20.0% "]
     assert texts(figure.plot)[4].startswith("1,000")
-    assert texts(figure.plot)[6] == "0"
+    assert texts(figure.plot).count("0") == 3
     outline = figure.plot.layout.shapes[-1]
-    assert len(figure.plot.layout.shapes) == 10
+    assert len(figure.plot.layout.shapes) == 1
     assert (round((outline.x0 + outline.x1) / 2), round((outline.y0 + outline.y1) / 2)) == (0, 1)
     assert figure.frame["count"].tolist() == [8, 2, 0, 5, 1_000, 5, 0, 0, 0]
     assert figure.frame["share"].iloc[:2].tolist() == [0.8, 0.2]
@@ -58,24 +59,24 @@ def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
 def test_a_click_anywhere_in_a_cell_finds_its_centre() -> None:
     """Every cell has an invisible marker, and a click chooses the nearest one at any distance."""
     plot = confusion_matrix(np.ones((5, 5), int), list("abcde")).plot
-    spots = plot.data[0]
+    spots = next(trace for trace in plot.data if trace.type == "scatter")
     assert sorted(zip(spots.y, spots.x, strict=True)) == [(i, j) for i in range(5) for j in range(5)]
     assert spots.marker.opacity == spots.selected.marker.opacity == spots.unselected.marker.opacity == 0
     assert plot.layout.hoverdistance == -1
-    assert len(texts(plot)) == 25
+    assert sum(text[0] == "1" for text in texts(plot)) == 25
 
 
 def test_many_classes_keep_their_cells_and_lose_their_numbers() -> None:
-    figure = confusion_matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)])
-    assert not figure.plot.layout.annotations
+    figure = replace(confusion_matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)]), look=Look("light", 200))
+    assert sorted(texts(figure.plot)) == ["label", "predicted"]
     assert len(figure.frame) == 196
 
 
 def test_agreement_names_who_is_right() -> None:
     figure = agreement_matrix([[6, 2], [1, 1]], ("one", "two"), selected=(0, 1))
     assert figure.frame["share"].tolist() == [0.6, 0.2, 0.1, 0.1]
-    assert figure.plot.data[0].customdata[1].startswith("only one right")
-    assert figure.plot.data[0].customdata[2].startswith("only two right")
+    said = next(trace for trace in figure.plot.data if trace.type == "scatter").hovertext
+    assert said[1].startswith("only one right") and said[2].startswith("only two right")
 
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
@@ -95,10 +96,14 @@ def test_figures_refuse_what_they_cannot_draw() -> None:
 def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     labels = np.array([0, 0, 1, 1])
     figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"])})
-    notes = texts(figure.plot)
-    assert sum(text.startswith("50.0%") for text in notes) == 1  # precision of a
+    notes = [text for trace in figure.plot.data for text in trace.text or ()]
+    assert notes.count("50.0%") == 1  # precision of a
     assert notes.count("none") == 1  # precision of b
-    assert {"precision, %", "recall, %", "F1, %"} <= set(notes) and list(figure.plot.layout.xaxis.ticktext) == ["0", "50", "100"]
+    assert {"precision, %", "recall, %", "F1, %"} <= set(texts(figure.plot)) and list(figure.plot.layout.xaxis.ticktext) == [
+        "0",
+        "50",
+        "100",
+    ]
     assert "None means undefined:" in figure.caption
     assert len(figure.frame) == 6
 

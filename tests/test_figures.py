@@ -27,7 +27,7 @@ from sentviz.figures import (
 )
 from sentviz.figures.colours import blend, ink_on
 from sentviz.figures.curves import curves
-from sentviz.figures.look import Look
+from sentviz.figures.look import LOOKS, Look
 from sentviz.figures.text import as_run, text_columns
 from tests.fakes import fake_trace
 
@@ -142,12 +142,12 @@ def test_one_query_row_survives_the_cut() -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("draw", [lambda t, theme: heatmap(t, 0, 0, theme=theme), lambda t, theme: small_multiples(t, theme=theme)])
+@pytest.mark.parametrize("draw", [lambda trace: heatmap(trace, 0, 0), small_multiples])
 def test_signed_maps_are_centred(draw, theme: Theme) -> None:  # type: ignore[no-untyped-def]
-    signed = draw(fake_trace(signed=True), theme).plot.layout.coloraxis
+    signed = replace(draw(fake_trace(signed=True)), look=LOOKS[theme]).plot.layout.coloraxis
     assert signed.cmin == -signed.cmax < 0
     assert [colour for _, colour in signed.colorscale] == list(palette(theme).signed)
-    plain = draw(fake_trace(), theme).plot.layout.coloraxis
+    plain = replace(draw(fake_trace()), look=LOOKS[theme]).plot.layout.coloraxis
     assert plain.cmin == 0 < plain.cmax
     assert [colour for _, colour in plain.colorscale] == list(palette(theme).sequential)
 

@@ -92,7 +92,7 @@ def test_bad_values_are_told_in_a_sentence(text: str, message: str) -> None:
 
 def test_a_range_needs_an_axis_that_counts() -> None:
     with pytest.raises(InputError, match="The axis y of this figure has no numbers"):
-        styled(heatmap(fake_trace(tokens=["a", "b"]), 0), Style(y=(0, 1)))
+        styled(heatmap(fake_trace(tokens=["a", "b"]), 0), Style(y=(0, 1))).plot  # noqa: B018 - it is drawn here
     with pytest.raises(InputError, match="logarithmic"):
         styled(lines(xaxis_type="log"), Style(x=(0, 1)))
     assert styled(lines(xaxis_type="log"), Style(x=(1, 100))).plot.layout.xaxis.range == (0, 2)

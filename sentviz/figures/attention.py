@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.chart import Axis, Chart, Rule, bars
-from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
+from sentviz.figures.chart import Axis, Chart, Drawing, Rule, bars
+from sentviz.figures.colours import blend, ink_on
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
+from sentviz.figures.look import PATTERNS, Look
 from sentviz.figures.maps import (
     TITLE_PAD,
     Floats,
@@ -25,8 +27,9 @@ from sentviz.figures.maps import (
     head_name,
     head_slug,
     map_name,
+    title_lines,
 )
-from sentviz.figures.text import as_run, as_text, text_columns, token_label
+from sentviz.figures.text import as_run, as_text, label_width, text_columns, token_label
 from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
@@ -43,7 +46,7 @@ def heatmap(
     top: int | None = None,
     side: int = 640,
     least: float = 0.0,
-    theme: Theme = "light",
+    title: str = "",
 ) -> Figure:
     """Draw one map with its tokens on both sides: a row for each query, a column for each key, and the sum of each row at the right.
 
@@ -52,6 +55,7 @@ def heatmap(
         layer, head, component: as in `Trace.map`, counted from 0.
         hide_specials: leave out special tokens such as [CLS] and [SEP].
         least: smallest value of the strongest colour, so that two maps can share one scale.
+        title: a Plotly label; by default it names the map.
         top: number of keys and queries to draw, those with the most attention, in text order. By default 48 of more than 60 tokens,
             otherwise all. The caption states the share of attention on hidden keys.
     Frame:
@@ -68,16 +72,19 @@ def heatmap(
         raise InputError("No token is left to show.")
     cells = values[np.ix_(rows, cols)]
     sums = values[rows].sum(axis=1)
-    tokens = [_label(trace, i, palette(theme)) for i in range(len(keys))]
     names = [token_label(token, i, 80) for i, token in enumerate(trace.tokens)]
+    labels = [as_text(token, 16) + "°" * bool(trace.unknown[i]) for i, token in enumerate(trace.tokens)]
     who = f"{head} over heads" if isinstance(head, str) else f"head {head + 1}"
     what = map_name(component)
-
-    plot = _map(cells, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], side, least, theme)
-    plot.update_layout(title_text=f"{what[0].upper()}{what[1:]} · layer {layer + 1} · {who}")
-    plot.data[0].customdata = [[f"query {names[queries[i]]} → key {names[j]}" for j in cols] for i in rows]
-    plot.data[0].hovertemplate = f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>"
-
+    data = {
+        "title": title or f"{what[0].upper()}{what[1:]} · layer {layer + 1} · {who}",
+        "cells": cells,
+        "sums": sums,
+        "tokens": [[(labels[i], bool(trace.specials[i])) for i in places] for places in (queries[rows], cols)],
+        "said": [[f"query {names[i]} → key {names[j]}" for j in cols] for i in queries[rows]],
+        "side": side,
+        "least": least,
+    }
     which = {"layer": layer, "head": head, "component": component_name(component)}
     frame = cells_frame(trace.tokens, queries[rows], keys[cols], cells, **which)
     mass = np.abs(values[rows])
@@ -97,7 +104,7 @@ def heatmap(
     )
     return Figure(
         file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component)),
-        plot,
+        Drawing(_draw_map, data),
         frame,
         caption,
         printed=matrix(frame, "attention"),
@@ -113,7 +120,6 @@ def difference_map(
     *,
     pieces: str = "tokens",
     side: int = 460,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw the difference of two maps: green if the second model attends more, purple if the first does.
 
@@ -125,8 +131,7 @@ def difference_map(
     Frame:
         That of `heatmap`; attention is the difference.
     """
-    drawn = heatmap(trace, layer, head, component, side=side, theme=theme)
-    drawn.plot.update_layout(title_text=f"{as_run(trace.run, 26)} − {as_run(first, 26)}")
+    drawn = heatmap(trace, layer, head, component, side=side, title=f"{as_run(trace.run, 26)} − {as_run(first, 26)}")
     count = drawn.frame["key"].nunique()
     caption = sentence(
         [
@@ -165,107 +170,94 @@ def _chosen(
     return np.sort(best_rows), np.sort(best_cols)
 
 
-def _map(cells: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], side: int, least: float, theme: Theme) -> go.Figure:
-    n, m = cells.shape
-    colours = palette(theme)
-    cell = int(np.clip(side / max(n, m), 13, 46))
+def _draw_map(
+    look: Look,
+    title: str,
+    cells: Floats,
+    sums: Floats,
+    tokens: Sequence[Sequence[tuple[str, bool]]],
+    said: Sequence[Sequence[str]],
+    side: int,
+    least: float,
+) -> go.Figure:
+    """Draw cells (n, m) with their sums (n,); `tokens` are the labels of rows and columns, True for special ones, `side` is in pixels."""
+    (n, m), colours = cells.shape, look.colours
+    longest = [max(min(text_columns(label), 17) for label, _ in side) for side in tokens]
+    left = max(int(longest[0] * 7.8) + 44, 64)
+    room = (look.room - left - 88) / m if look.room else 46
+    cell = float(np.clip(room, 1, 46)) if look.room else int(np.clip(side / max(n, m), 13, 46))
     row = cell if 3 * n > m else max(cell, 26)
-    size = 13 if cell > 24 else 12 if cell >= 15 else 10
-    longest = [max(map(_drawn_columns, labels)) for labels in (row_labels, col_labels)]
-    slanted = longest[1] * size * 0.62 > cell - 6
-    angle = 0 if not slanted else -45 if cell >= 20 else -90
+    size = 13 if cell > 24 else 12
+    angle = 0 if longest[1] * size * 0.62 <= cell - 6 else -45 if cell >= 20 else -90
     below = int(longest[1] * size * {0: 0, -45: 0.44, -90: 0.6}[angle]) + size + 36
-    left = max(int(longest[0] * size * 0.6) + 44, 64)
     strip = max(72 / cell, 1.8)  # in cells: 72 px or more
-    width, height = int((m + strip) * cell), n * row
-    top = 88
+    wide, height = look.room or max(left + int((m + strip) * cell) + 16, 320), round(n * row)
+    title, more = title_lines(title, look)
+    top, every = 88 + more, ceil((size + 1) / row)
+    axis: dict[str, Any] = {"tickfont_size": size, "showgrid": False, "automargin": False, "ticklabelstandoff": 3, "constrain": "domain"}
+    labels = [[f'<span style="color:{colours.muted}">{text}</span>' if special else text for text, special in side] for side in tokens]
     plot = new_plot(
-        theme,
-        "",
-        (max(left + width + 16, 320), top + height + below),
+        look,
+        title,
+        (wide, top + height + below),
         (left, top, 16, below),
-        go.Heatmap(z=cells, coloraxis="coloraxis", xgap=1, ygap=1),
+        go.Heatmap(
+            z=cells,
+            coloraxis="coloraxis",
+            xgap=min(1, cell // 8),
+            ygap=min(1, cell // 8),
+            customdata=said,
+            hovertemplate=f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>",
+        ),
         coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),
         title_pad_t=TITLE_PAD,
         showlegend=False,
         barmode="overlay",
-        xaxis=_token_axis("key", col_labels, size)
-        | {
-            "range": [-0.5, m - 0.5 + strip],
-            "tickangle": angle,
-            "constrain": "domain",
-            "constraintoward": "left",
-        },
-        yaxis=_token_axis("query", row_labels, size)
-        | {"range": [n - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
-        | ({"scaleanchor": "x"} if row == cell else {}),
     )
-    if max(n, m) <= 10:
+    plot.update_xaxes(_names("key", labels[1], ceil((size + 1) / cell)), **axis, tickangle=angle)
+    plot.update_xaxes(range=[-0.5, m - 0.5 + strip], constraintoward="left")
+    plot.update_yaxes(_names("query", labels[0], every), **axis, range=[n - 0.5, -0.5], constraintoward="top")
+    if row == cell:
+        plot.update_yaxes(scaleanchor="x")
+    texts = [number(value, digits(plot.layout.coloraxis.cmax)) for value in cells.ravel().tolist()]
+    if max(n, m) <= 10 and max(label_width(text, 11) for text in texts) <= cell:
         low, high = plot.layout.coloraxis.cmin, plot.layout.coloraxis.cmax
-        stops = colours.signed if low < 0 else colours.sequential
-        plot.add_scatter(
-            x=np.tile(np.arange(m), n),
-            y=np.repeat(np.arange(n), m),
-            mode="text",
-            text=[number(value, digits(high)) for value in cells.ravel().tolist()],
-            textfont={"size": 11, "color": [ink_on(c) for c in blend(stops, (cells.ravel() - low) / (high - low))]},
-            hoverinfo="skip",
-        )
-    _add_sums(plot, sums, m, strip, row, colours)
-    return plot
-
-
-def _add_sums(plot: go.Figure, sums: Floats, m: int, strip: float, pixels: int, colours: Palette) -> None:
-    """Draw a bar for each row's sum, with its value, to the right of the map; `pixels` is the height of a row."""
-    start, longest = m - 0.5 + 0.12 * strip, 0.34 * strip
-    lengths = np.abs(sums) / max(np.abs(sums).max(), 1e-3) * longest
+        fills = blend(colours.signed if low < 0 else colours.sequential, (cells.ravel() - low) / (high - low))
+        inks = {"size": 11, "color": [ink_on(fill) for fill in fills]}
+        at = {"x": np.tile(np.arange(m), n), "y": np.repeat(np.arange(n), m)}
+        plot.add_scatter(**at, mode="text", text=texts, textfont=inks, hoverinfo="skip")
+    start = m - 0.5 + 0.12 * strip
+    lengths = np.abs(sums) / max(np.abs(sums).max(), 1e-3) * 0.34 * strip
     plot.add_bar(
         orientation="h",
-        y=np.arange(len(sums)),
-        base=np.full(len(sums), start),
+        y=np.arange(n),
+        base=np.full(n, start),
         x=lengths,
-        width=min(0.5, 8 / pixels),
-        marker={
-            "color": np.where(sums < 0, colours.minus, colours.muted).tolist(),
-            "opacity": 0.6,
-            "line": {"width": 0},
-        },
+        width=min(0.5, 8 / row),
+        marker={"color": np.where(sums < 0, colours.minus, colours.muted).tolist(), "opacity": 0.6, "line": {"width": 0}},
         customdata=sums,
         hovertemplate="row sum %{customdata:.3f}<extra></extra>",
     )
+    if look.is_grey:
+        plot.update_traces(marker_pattern_shape=np.where(sums < 0, PATTERNS[1], PATTERNS[0]).tolist(), selector={"type": "bar"})
     plot.add_scatter(
         x=start + lengths,
-        y=np.arange(len(sums)),
+        y=np.arange(n),
         mode="text",
-        text=[f" {number(value)}" for value in sums.tolist()],
+        text=[f" {number(value)}" if i % every == 0 else "" for i, value in enumerate(sums.tolist())],
         textposition="middle right",
-        textfont={"size": 11 if pixels > 14 else 9, "color": colours.muted},
+        textfont={"size": 11, "color": colours.muted},
         hoverinfo="skip",
         cliponaxis=False,
     )
     plot.add_annotation(x=start, y=-0.5, text="sum", xanchor="left", yanchor="bottom", font={"size": 11, "color": colours.muted})
+    return plot
 
 
-def _token_axis(title: Literal["query", "key"], labels: list[str], size: int) -> dict[str, Any]:
-    return {
-        "title": {"text": title, "standoff": 8},
-        "tickmode": "array",
-        "tickvals": list(range(len(labels))),
-        "ticktext": labels,  # numbers as positions: the same token twice stays two rows
-        "tickfont": {"size": size},
-        "showgrid": False,
-        "automargin": False,
-        "ticklabelstandoff": 3,
-    }
-
-
-def _label(trace: Trace, i: int, colours: Palette) -> str:
-    text = as_text(trace.tokens[i], 16) + ("°" if trace.unknown[i] else "")
-    return f'<span style="color:{colours.muted}">{text}</span>' if trace.specials[i] else text
-
-
-def _drawn_columns(label: str) -> int:
-    return min(text_columns(label.split(">", 1)[1].rsplit("<", 1)[0] if label.startswith("<span") else label), 17)
+def _names(title: Literal["query", "key"], labels: Sequence[str], every: int) -> dict[str, Any]:
+    """Return the title of an axis and every how many-th label, at numbers: the same token twice stays two rows."""
+    ticks = list(range(0, len(labels), every))
+    return {"title": {"text": title, "standoff": 8}, "tickvals": ticks, "ticktext": [labels[i] for i in ticks]}
 
 
 def _sums_in_words(trace: Trace, layer: int, component: int | str, sums: Floats) -> str:

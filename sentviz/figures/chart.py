@@ -36,7 +36,8 @@ class Mark:
         size: of the symbols, relative to the usual one.
         name: entry of the legend for all marks together, in the colour `role`; "" for that of each series, or for none.
         hover, text: what the pointer shows, and what is written at each mark: words with columns in braces, as "{run}: {value:.1%}".
-        click: columns that a page gets when a mark is clicked.
+        click: columns that a page gets when a mark is clicked; anywhere in a cell.
+        chosen: x and y of the cells with an outline. ticks: labels at evenly spaced places of the scale, which is drawn; () for no scale.
         level: cells and bars have the colour of this column, on the scale `scale` from `span[0]` to `span[1]`.
         shift: where the marks of a row are drawn, in rows below its middle; series are spread by themselves.
         apart: distance between the series along a horizontal axis of numbers, so that their intervals stay visible.
@@ -77,6 +78,8 @@ class Mark:
     tint: str = ""
     lift: str = ""
     faint: bool = False
+    chosen: Sequence[tuple[Any, Any]] = ()
+    ticks: Sequence[str] = ()
 
 
 def points(frame: pd.DataFrame, x: str, y: str, **more: Any) -> Mark:
@@ -202,7 +205,7 @@ class Chart:
         classes: names of all classes of a model; series with these names have the colours of their sentiment.
         dashed: series whose lines are dashed; None for a dash of its own for each series.
         ends: series are named at the ends of their lines, with this text (words with columns in braces), and not in a legend.
-        height: height of the area inside the axes relative to the usual one, for pictures that need more.
+        height: height of the area inside the axes, or of a table's cells, relative to the usual one, for pictures that need more.
     """
 
     title: str

@@ -29,6 +29,7 @@ HEADING = 162  # pixels of a line of a panel's title: two panels side by side st
 CELL, LEAST_CELL = 72, 26  # best and smallest width of a cell
 LABEL = 40  # columns of the longest label
 MARKER = 9  # pixels of a symbol
+SCALE = 34  # pixels of a scale of colours above a table
 
 
 class _Words(string.Formatter):
@@ -174,7 +175,8 @@ class Geometry:
             return self.look.room
         wide = WIDE
         if self.is_table:
-            wide = max((CELL if len(self.x.rows) < 12 else 44) * len(self.x.rows), 190 if self.chart.panels else 240)
+            cell = CELL if len(self.x.rows) < 12 else min(44, max(LEAST_CELL, 760 // len(self.x.rows)))
+            wide = max(round(self.chart.height * cell) * len(self.x.rows), 190 if self.chart.panels else 240)
         if self.chart.panels:
             across = min(len(self.panels), self.chart.panels.across)
             inner = across * wide + (across - 1) * self.gap
@@ -248,21 +250,24 @@ class Geometry:
         deep = LINE * max(map(count_lines, self.heads)) if self.angle == 0 else max(label_width(name, LETTERS) for name in self.heads)
         return round(deep) + 8 + title
 
+    @property
+    def has_texts(self) -> bool:
+        """True if something is written at points."""
+        return any(mark.text and mark.kind == "points" for mark in self.chart.marks)
+
+    @property
+    def step(self) -> int:
+        """Pixels between two series of a row; a text above a point needs a line."""
+        return (13 if len(self.spread) > 2 else 16) + (LINE if self.has_texts else 0)
+
     @cached_property
     def row(self) -> int:
         """Pixels of a row."""
         beside = [note.replace("\n", "<br>") for note in self.y.notes]
         lines = max((LINE * count_lines(name) + 9 for name in (*self.names, *beside)), default=0)
-        texts = any(mark.text and mark.kind == "points" for mark in self.chart.marks)
-        least = 26 if len(self.y.rows) > (8 if self.is_table else 16) else 40 if self.is_table else 30
+        least = round(self.chart.height * (26 if len(self.y.rows) > 8 else 40)) if self.is_table else 26 if len(self.y.rows) > 16 else 30
         reported = 44 if any(mark.shift for mark in self.chart.marks) else 0
-        return max(least + 8 * texts, lines, reported, self.step * len(self.spread) + 12 if len(self.spread) > 1 else 0)
-
-    @property
-    def step(self) -> int:
-        """Pixels between two series that share a row."""
-        texts = any(mark.text and mark.by and not mark.faint for mark in self.chart.marks)
-        return (13 if len(self.spread) > 2 else 16) + 12 * texts
+        return max(least + 8 * self.has_texts, lines, reported, self.step * len(self.spread) + 12 if len(self.spread) > 1 else 0)
 
     @cached_property
     def area(self) -> int:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from sentviz.figures.chart import Axis, Chart, Mark, Rule
-from sentviz.figures.chart_layout import EDGE, ENTRY, LABEL, LETTERS, LINE, MARKER, SMALL, Geometry, count_lines, lines_of, row_texts
+from sentviz.figures.chart_layout import EDGE, ENTRY, LABEL, LETTERS, LINE, MARKER, SCALE, SMALL, Geometry, count_lines, lines_of, row_texts
 from sentviz.figures.colours import blend, colour_scale, ink_on
+from sentviz.figures.drawing import with_signs
 from sentviz.figures.figure import base_layout
 from sentviz.figures.look import PATTERNS, Look
+from sentviz.figures.maps import TITLE_PAD, colour_bar
 from sentviz.figures.panels import pushed_apart
 from sentviz.figures.text import as_run, as_text, label_width
 from sentviz.io.lazy import go, pd
@@ -34,7 +36,8 @@ class _Plot(Geometry):
         heading = LINE * max(map(count_lines, self.headings)) + 6 if self.chart.panels else 0
         notes = 16 if any(rule.note and rule.x is not None and rule.rows is None for rule in self.chart.rules) else 0
         over = self.ticks if self.is_table else 0
-        top = EDGE + (20 * count_lines(self.title) + 10 if self.title else 0) + heading + notes + over
+        scale = SCALE if any(mark.ticks for mark in self.chart.marks) else 0
+        top = EDGE + (20 * count_lines(self.title) + 10 if self.title else 0) + heading + notes + over + scale
         between = heading + self.ticks + 14
         inner = down * self.area + (down - 1) * between
         bottom = (8 if self.is_table else self.ticks + 6) + (ENTRY * lines + 8 if place == "below" else 0)
@@ -48,9 +51,13 @@ class _Plot(Geometry):
         across = self.width - self.left - right
         layout = base_layout(self.look, title=self.title, width=self.width, height=height, margin=(self.left, top, right, bottom))
         layout["margin"]["autoexpand"] = False
+        if scale:
+            layout["title"]["pad"]["t"] = TITLE_PAD
         layout["showlegend"] = place != "none"
         layout["legend"] = self._legend(place, wide, inner)
         layout["barmode"] = "overlay"
+        if any(mark.kind == "cells" and mark.click for mark in self.chart.marks):
+            layout |= {"hovermode": "closest", "hoverdistance": -1, "dragmode": False}
         traces: list[dict[str, Any]] = []
         annotations: list[dict[str, Any]] = []
         shapes: list[dict[str, Any]] = []
@@ -68,6 +75,7 @@ class _Plot(Geometry):
                 traces += [trace | axes for trace in self._traces(replace(mark, frame=own))]
                 if mark.kind == "cells":
                     annotations += [note | {"xref": axes["xaxis"], "yref": axes["yaxis"]} for note in self._cell_texts(mark, own, panel)]
+                    shapes += [outline | {"xref": axes["xaxis"], "yref": axes["yaxis"]} for outline in self._outlines(mark)]
             if heading_text:
                 middle = {"x": sum(domain[0]) / 2, "y": domain[1][1], "xref": "paper", "yref": "paper", "yshift": over + 4}
                 anchors = {"xanchor": "center", "yanchor": "bottom"}
@@ -88,8 +96,11 @@ class _Plot(Geometry):
             self._rows(ends, number, shapes, annotations)
             annotations += self._end_names(key, ends, area)
             annotations += self._corner(key, ends)
+        for count, trace in enumerate([trace for trace in traces if trace.get("showscale")]):
+            trace["showscale"], trace["colorbar"]["y"] = count == 0, 1 + (heading + notes + over + 4) / inner
         layout["annotations"], layout["shapes"] = annotations, shapes
-        return go.Figure({"data": [*traces, *self._legend_traces(place)], "layout": layout})
+        plot = go.Figure({"data": [*traces, *self._legend_traces(place)], "layout": layout})
+        return with_signs(plot, self.look) if self.look.is_grey else plot
 
     def _reach(self, key: Any) -> dict[str, Any]:
         """Return the range of a horizontal axis whose bars have texts at their ends; else nothing."""
@@ -97,7 +108,7 @@ class _Plot(Geometry):
         if self.x.span or not self.y.rows or not any(map(len, parts)):
             return {}
         low, high = min(0.0, *(part.min() for part in parts if len(part))), max(0.0, *(part.max() for part in parts if len(part)))
-        room = 0.22 * (high - low)
+        room = max(0.22, 36 / self.panel_width) * (high - low)
         return {"range": [low - room * (low < 0), high + room * (high > 0)]}
 
     def _legend(self, place: str, wide: int, inner: float) -> dict[str, Any]:
@@ -192,6 +203,8 @@ class _Plot(Geometry):
     def _traces(self, mark: Mark) -> Iterator[dict[str, Any]]:
         if mark.kind == "cells":
             yield self._heatmap(mark)
+            if mark.click:
+                yield self._spots(mark)
             return
         if mark.by and mark.dashes:
             for (name, run), part in mark.frame.groupby([mark.by, mark.dashes], sort=False, observed=True):
@@ -297,7 +310,8 @@ class _Plot(Geometry):
             "zmin": mark.span[0],
             "zmax": mark.span[1],
             "colorscale": colour_scale(self._stops(mark)),
-            "showscale": False,
+            "showscale": bool(mark.ticks),
+            "colorbar": colour_bar(mark.span, mark.ticks, self.colours),
             "xgap": 2,
             "ygap": 2,
             "hoverongaps": False,
@@ -305,18 +319,45 @@ class _Plot(Geometry):
             "hovertemplate": "%{customdata}<extra></extra>",
         }
 
+    def _spots(self, mark: Mark) -> dict[str, Any]:
+        """Return invisible marks in the middles of cells, which take the clicks that a heatmap does not."""
+        rows = mark.frame[np.isfinite(mark.frame[mark.level].to_numpy(float))]
+        unseen = {"marker": {"opacity": 0}}
+        return {
+            "type": "scatter",
+            "x": self._places(self.x, rows[mark.x]),
+            "y": self._places(self.y, rows[mark.y]),
+            "mode": "markers",
+            "marker": {"symbol": "square", "size": 0.8 * min(self.row, self.panel_width / len(self.x.rows)), "opacity": 0},
+            "selected": unseen,
+            "unselected": unseen,
+            "customdata": rows[list(mark.click)].to_numpy(object).tolist(),
+            "hovertext": row_texts(mark.hover, rows),
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "showlegend": False,
+        }
+
+    def _outlines(self, mark: Mark) -> Iterator[dict[str, Any]]:
+        """Yield the outline of each chosen cell."""
+        at = [({key: i for i, key in enumerate(axis.rows)}) for axis in (self.x, self.y)]
+        for x, y in ((at[0][x], at[1][y]) for x, y in mark.chosen if x in at[0] and y in at[1]):
+            sides = {"x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}
+            yield {"type": "rect", "line": {"color": self.colours.ink, "width": 2.5}, **sides}
+
     def _cell_texts(self, mark: Mark, rows: pd.DataFrame, panel: float) -> Iterator[dict[str, Any]]:
         """Yield the text of each cell, if all fit into their cells, in black or white."""
         known = rows[np.isfinite(rows[mark.level].to_numpy(float))]
         if not mark.text or known.empty:
             return
         texts = row_texts(mark.text, known)
-        if max(label_width(text, SMALL) for text in texts) + 2 > panel / len(self.x.rows):
+        room, lines = panel / len(self.x.rows) - 2, max(map(count_lines, texts))
+        size = min(SMALL * self.chart.height, 18, self.row / (1.4 * lines), room / max(label_width(text, 1) for text in texts))
+        if size < SMALL:
             return
         low, high = mark.span
         shades = blend(self._stops(mark), (known[mark.level].to_numpy(float) - low) / (high - low))
         for x, y, text, shade in zip(self._places(self.x, known[mark.x]), self._places(self.y, known[mark.y]), texts, shades, strict=True):
-            yield {"x": x, "y": y, "xanchor": "center", "yanchor": "middle", "text": text, "font": {"size": SMALL, "color": ink_on(shade)}}
+            yield {"x": x, "y": y, "xanchor": "center", "yanchor": "middle", "text": text, "font": {"size": size, "color": ink_on(shade)}}
 
     # ---- names at ends, rules and rows
 

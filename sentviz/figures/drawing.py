@@ -81,7 +81,6 @@ def _has_words(trace: Any, letter: str) -> bool:
 def _tell_apart(plot: go.Figure, look: Look) -> None:
     """Give lines dashes, points symbols and negative cells a minus sign, which tell them apart in greys."""
     places = {colour: k for k, colour in enumerate(look.colours.lines)}
-    signs = []
     for trace in plot.data:
         if trace.type in ("scatter", "scattergl"):
             place = places.get(str(trace.line.color or trace.marker.color), 0)
@@ -89,9 +88,13 @@ def _tell_apart(plot: go.Figure, look: Look) -> None:
                 trace.line.dash = _DASHES[place % len(_DASHES)]
             if place and "markers" in (trace.mode or "") and trace.marker.symbol in (None, "circle"):
                 trace.marker.symbol = SYMBOLS[place % len(SYMBOLS)]
-        elif trace.type == "heatmap":
-            signs.append(_signs(trace, plot, look))
-    plot.add_traces([sign for sign in signs if sign])
+    with_signs(plot, look)
+
+
+def with_signs(plot: go.Figure, look: Look) -> go.Figure:
+    """Give the negative cells of heatmaps a minus sign."""
+    plot.add_traces([sign for trace in plot.data if trace.type == "heatmap" and (sign := _signs(trace, plot, look))])
+    return plot
 
 
 def _signs(trace: go.Heatmap, plot: go.Figure, look: Look) -> dict[str, Any] | None:

@@ -15,7 +15,6 @@ from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
 from sentviz.figures.bar_table import Column, bar_table, row_names
 from sentviz.figures.chart import Axis, Chart, Drawing, Rule, bars
-from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe, number, sentence
 from sentviz.figures.look import Look
 from sentviz.figures.maps import Floats
@@ -149,7 +148,7 @@ def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5) -> Figure:
     return Figure(file_safe("neutral-tokens"), chart, frame, caption)
 
 
-def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figure:
+def sigma_map(trace: Trace, *, side: int = 400) -> Figure:
     """Draw sigma_ij = lambda(x_i) . lambda(x_j) for every pair of tokens; it is the same in every layer and head.
 
     Args:
@@ -159,8 +158,7 @@ def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figur
     """
     similar = sigma(_polarity(trace))
     as_map = trace.replace(layer_ids=(0,), head_ids=(0,), query_ids=tuple(range(len(similar))), attention=similar[None, None], biases={})
-    drawn = heatmap(as_map, 0, 0, side=side, theme=theme)
-    drawn.plot.update_layout(title_text="σ · similarity of the polarities")
+    drawn = heatmap(as_map, 0, 0, side=side, title="σ · similarity of the polarities")
     frame = drawn.frame.drop(columns=["layer", "head", "component"]).rename(columns={"attention": "sigma"})
     count = frame["key"].nunique()
     caption = sentence(
@@ -169,7 +167,7 @@ def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figur
             f"{count} of {len(trace.tokens)} tokens are drawn." if count < len(trace.tokens) else "",
         ]
     )
-    return Figure(file_safe("sigma", trace.run), drawn.plot, frame, caption)
+    return Figure(file_safe("sigma", trace.run), drawn.picture, frame, caption)
 
 
 def score_row(row: Row) -> Figure:

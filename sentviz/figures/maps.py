@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from sentviz.figures.colours import Palette, colour_scale
 from sentviz.figures.figure import number
-from sentviz.figures.text import subscript
+from sentviz.figures.look import Look
+from sentviz.figures.text import broken, subscript
 from sentviz.io.lazy import pd
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -40,6 +41,12 @@ def map_title(component: int | str, layer: int | None = None, head: int | str = 
     name = map_name(component)
     name = name[0].upper() + name[1:]
     return f"{name} · all heads" if layer is None else f"{name} · layer {layer + 1} · {head_name(head)}"
+
+
+def title_lines(title: str, look: Look) -> tuple[str, int]:
+    """Return a title, a Plotly label, in lines that fit the width of a look, and the pixels that further lines need."""
+    title = broken(title, 1.1 * (look.room - 24), 15) if look.room and look.style.title else title
+    return title, 20 * title.count("<br>")
 
 
 def head_name(head: int | str) -> str:
@@ -82,26 +89,26 @@ def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
         high = max(-low, high)
         low = -high
     high = high or 1.0
-    stops = colours.signed if low < 0 else colours.sequential
+    ticks = [number(value, digits(high)) for value in ([low, 0, high] if low < 0 else [low, high])]
+    scale = colour_scale(colours.signed if low < 0 else colours.sequential)
+    return {"cmin": low, "cmax": high, "colorscale": scale, "colorbar": colour_bar((low, high), ticks, colours) | {"y": 1 + above}}
+
+
+def colour_bar(span: tuple[float, float], ticks: Sequence[str], colours: Palette) -> dict[str, Any]:
+    """Return a flat colour bar that begins at the left end of the axes, with labels at evenly spaced places of its span."""
     return {
-        "cmin": low,
-        "cmax": high,
-        "colorscale": colour_scale(stops),
-        "colorbar": {
-            "orientation": "h",
-            "len": 170,
-            "lenmode": "pixels",
-            "thickness": 8,
-            "x": 0,
-            "xanchor": "left",
-            "xpad": 0,
-            "y": 1 + above,
-            "yanchor": "bottom",
-            "ypad": 0,
-            "outlinewidth": 0,
-            "tickvals": [low, 0, high] if low < 0 else [low, high],
-            "ticktext": [number(value, digits(high)) for value in ([low, 0, high] if low < 0 else [low, high])],
-            "tickfont": {"size": 11, "color": colours.muted},
-            "ticklabelposition": "outside",
-        },
+        "orientation": "h",
+        "len": 170,
+        "lenmode": "pixels",
+        "thickness": 8,
+        "x": 0,
+        "xanchor": "left",
+        "xpad": 0,
+        "yanchor": "bottom",
+        "ypad": 0,
+        "outlinewidth": 0,
+        "tickvals": np.linspace(*span, max(len(ticks), 1)).tolist(),
+        "ticktext": list(ticks),
+        "tickfont": {"size": 11, "color": colours.muted},
+        "ticklabelposition": "outside",
     }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
+from sentviz.figures.chart import Drawing
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
-from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug, map_title
+from sentviz.figures.look import Look
+from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug, map_title, title_lines
 from sentviz.figures.text import token_label
 from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
@@ -23,8 +25,6 @@ def small_multiples(
     trace: Trace,
     component: int | str = "effective",
     layers: Sequence[int] | None = None,
-    *,
-    theme: Theme = "light",
 ) -> Figure:
     """Draw the maps of all heads: layers downwards, heads across, one colour scale; the pointer shows head and tokens.
 
@@ -48,40 +48,16 @@ def small_multiples(
     block = max(1, -(-max(maps.shape[2:]) // _BLOCKS))
     if block > 1:
         maps = _blocks(maps, block)
-    n_layers, n_heads, n, m = maps.shape
-    row_gap, col_gap = (max(1, round(0.08 * side)) for side in (n, m))
-    mosaic = np.full((n_layers * (n + row_gap) - row_gap, n_heads * (m + col_gap) - col_gap), np.nan)
-    for row in range(n_layers):
-        for col in range(n_heads):
-            mosaic[row * (n + row_gap) :, col * (m + col_gap) :][:n, :m] = maps[row, col]
-
     names = [token_label(token, i, 24) + (" …" if block > 1 else "") for i, token in enumerate(trace.tokens)]
-    row_names = [f"layer {layer + 1}, query {names[i]}" for layer in layers for i in queries[::block]]
-    col_names = [f"head {head + 1}, key {name}" for head in trace.head_ids for name in names[::block]]
-    panel = int(np.clip(880 / n_heads, 64, 190))
-    width, height = panel * n_heads, max(panel * n_layers * min(1.0, max(n / m, 0.25)), 40 * n_layers)
-    colours = palette(theme)
-    plot = new_plot(
-        theme,
-        map_title(component),
-        (width + 64, int(height) + 128),
-        (48, 112, 16, 16),
-        go.Heatmap(z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"),
-        coloraxis=coloraxis(mosaic, colours, above=44 / height),
-        title_pad_t=TITLE_PAD,
-        xaxis=_mosaic_axis(col_names, n_heads, m, col_gap)
-        | {"range": [-0.5, mosaic.shape[1] - 0.5], "constrain": "domain", "constraintoward": "left"},
-        yaxis=_mosaic_axis(row_names, n_layers, n, row_gap)
-        | {"range": [len(mosaic) - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
-        | ({"scaleanchor": "x"} if n == m else {}),
-    )
-    above, left = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
-    columns = ({"x": at * (m + col_gap) + (m - 1) / 2, "text": f"H{head + 1}", **above} for at, head in enumerate(trace.head_ids))
-    lines = ({"y": at * (n + row_gap) + (n - 1) / 2, "text": f"L{layer + 1}", **left} for at, layer in enumerate(layers))
-    annotate(plot, (note | {"font": {"color": colours.muted}} for note in (*columns, *lines)))
-
-    shape = (n_layers, n_heads, n, m)
-    layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(shape))
+    data = {
+        "title": map_title(component),
+        "maps": maps,
+        "rows": [f"layer {layer + 1}, query {names[i]}" for layer in layers for i in queries[::block]],
+        "columns": [f"head {head + 1}, key {name}" for head in trace.head_ids for name in names[::block]],
+        "layers": [f"L{layer + 1}" for layer in layers],
+        "heads": [f"H{head + 1}" for head in trace.head_ids],
+    }
+    layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(maps.shape))
     frame = pd.DataFrame(
         {
             "layer": np.array(layers)[layer_of],
@@ -105,7 +81,40 @@ def small_multiples(
             "Purple is negative." if maps.min() < 0 else "",
         ]
     )
-    return Figure(file_safe("attention", trace.run, "all-heads", component_slug(component)), plot, frame, caption)
+    return Figure(file_safe("attention", trace.run, "all-heads", component_slug(component)), Drawing(_draw_maps, data), frame, caption)
+
+
+def _draw_maps(look: Look, title: str, maps: Floats, rows: list[str], columns: list[str], layers: list[str], heads: list[str]) -> go.Figure:
+    """Draw maps (layers, heads, n, m) on one scale; `rows` and `columns` say what the pointer shows."""
+    n_layers, n_heads, n, m = maps.shape
+    row_gap, col_gap = (max(1, round(0.08 * side)) for side in (n, m))
+    mosaic = np.full((n_layers * (n + row_gap) - row_gap, n_heads * (m + col_gap) - col_gap), np.nan)
+    for row in range(n_layers):
+        for col in range(n_heads):
+            mosaic[row * (n + row_gap) :, col * (m + col_gap) :][:n, :m] = maps[row, col]
+    panel = min((look.room - 64) / n_heads, 190) if look.room else int(np.clip(880 / n_heads, 64, 190))
+    height = max(panel * n_layers * min(1.0, max(n / m, 0.25)), 40 * n_layers if n != m else 0)
+    colours, (title, more) = look.colours, title_lines(title, look)
+    plot = new_plot(
+        look,
+        title,
+        (look.room or int(panel * n_heads) + 64, int(height) + 128 + more),
+        (48, 112 + more, 16, 16),
+        go.Heatmap(z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"),
+        coloraxis=coloraxis(mosaic, colours, above=44 / height),
+        title_pad_t=TITLE_PAD,
+        xaxis=_mosaic_axis(columns, n_heads, m, col_gap)
+        | {"range": [-0.5, mosaic.shape[1] - 0.5], "constrain": "domain", "constraintoward": "left"},
+        yaxis=_mosaic_axis(rows, n_layers, n, row_gap)
+        | {"range": [len(mosaic) - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
+        | ({"scaleanchor": "x"} if n == m else {}),
+    )
+    above, left = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
+    every = ceil(30 / panel), ceil(16 * n_layers / height)  # of heads and layers that are named
+    notes = [{"x": at * (m + col_gap) + (m - 1) / 2, "text": heads[at], **above} for at in range(0, n_heads, every[0])]
+    notes += [{"y": at * (n + row_gap) + (n - 1) / 2, "text": layers[at], **left} for at in range(0, n_layers, every[1])]
+    annotate(plot, (note | {"font": {"color": colours.muted}} for note in notes))
+    return plot
 
 
 def _mosaic_axis(names: list[str], panels: int, side: int, gap: int) -> dict[str, Any]:

@@ -6,13 +6,12 @@ import numpy as np
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic
 from sentviz.errors import InputError
-from sentviz.figures.bar_table import Column, bar_table, row_names
-from sentviz.figures.chart import Drawing
+from sentviz.figures.chart import Axis, Chart, Panels, bars
 from sentviz.figures.figure import Figure, file_safe, number, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.text import shortened
 from sentviz.io.lazy import pd
 
-_PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30), ("along", "→ share of the output", 0.40))
+_PANELS = {"weight": "weight", "value_norm": "× size of value", "along": "→ share of the output"}
 
 
 def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False) -> Figure:
@@ -34,20 +33,29 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False) -> Fig
     chosen = np.union1d(best, [cell.key])
     frame["shown"] = np.isin(frame["key"], chosen)
     drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    names, left = row_names(list(drawn["key_token"]), list(drawn["key"]), cell.key, len(rest))
-    columns = []
-    kernels = [(f"kernel_a{i + 1}", f"kernel {i + 1}" if len(cell.parts) > 1 else "kernel", 0.3) for i in range(len(cell.parts) * kernel)]
-    for column, heading, part in (*kernels, *_PANELS):
-        values = drawn[column].to_numpy()
-        if len(rest):
-            values = np.append(values, rest[column].mean() if column == "value_norm" else rest[column].sum())
-        plus = "muted" if column == "value_norm" else "plus"
-        tint = ["minus" if value < 0 else plus for value in values]
-        columns.append(Column(heading, values, [_said(column, value) for value in values.tolist()], tint, part))
-    title = f"Output of layer {cell.layer + 1}, head {cell.head + 1} for “{as_text(cell.tokens[cell.query], 18)}”"
-    table = {"names": names, "columns": columns, "title": title, "left": left, "faint": len(rest) > 0}
-    name = file_safe("smoother", cell.run, f"layer{cell.layer + 1}", f"head{cell.head + 1}", f"query{cell.query + 1}")
-    return Figure(name, Drawing(bar_table, table), frame, _caption(cell, frame, rest, kernel))
+    again = drawn["key_token"].duplicated(keep=False)
+    names = {
+        key: shortened(token, 18) + (f" ({key + 1})" if twice else "")
+        for key, token, twice in zip(drawn["key"].tolist(), drawn["key_token"], again, strict=True)
+    }
+    kernels = {f"kernel_a{i + 1}": f"kernel {i + 1}" if len(cell.parts) > 1 else "kernel" for i in range(len(cell.parts) * kernel)}
+    titles = kernels | _PANELS
+    rows = [(column, key, value) for column in titles for key, value in zip(names, drawn[column].tolist(), strict=True)]
+    if len(rest):
+        rows += [(column, -1, rest[column].mean() if column == "value_norm" else rest[column].sum()) for column in titles]
+        names[-1] = f"{len(rest):,} other keys" if len(rest) > 1 else "1 other key"
+    table = pd.DataFrame([(*row, _said(row[0], row[2])) for row in rows], columns=["panel", "key", "value", "said"])
+    table["role"] = np.where(table["value"] < 0, "minus", np.where(table["panel"] == "value_norm", "muted", "plus"))
+    parts = table.groupby(["role", table["key"] < 0])
+    marks = [bars(part, "value", "key", role=role, faint=is_rest, text="{said}") for (role, is_rest), part in parts]
+    title = f"Output of layer {cell.layer + 1}, head {cell.head + 1} for “{shortened(cell.tokens[cell.query], 18)}”"
+    panels = Panels("panel", titles, small=True)
+    return Figure(
+        file_safe("smoother", cell.run, f"layer{cell.layer + 1}", f"head{cell.head + 1}", f"query{cell.query + 1}"),
+        Chart(title, marks, y=Axis(rows=names, chosen=cell.key), panels=panels),
+        frame,
+        _caption(cell, frame, rest, kernel),
+    )
 
 
 def _said(column: str, value: float) -> str:

@@ -10,7 +10,6 @@ from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.injection import Entries, Row, entries_of, reached, row
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import SentvizError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Sentence, Study
@@ -73,10 +72,10 @@ def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
 
 
 @figure("sigma", "What the lexicon adds for every pair of tokens", Sentence, "lexicon:sigma_map", LEXICON)
-def _sigma(of: Sentence, *, side: int = 400, theme: Theme = "light") -> Figure:
+def _sigma(of: Sentence, *, side: int = 400) -> Figure:
     from sentviz.figures.lexicon import sigma_map
 
-    return sigma_map(_polar(of), side=side, theme=theme)
+    return sigma_map(_polar(of), side=side)
 
 
 @figure("lexicon-scores", "One token's scores without and with the lexicon's term", Sentence, "lexicon:score_row", LEXICON)
@@ -110,9 +109,8 @@ def _difference(
     head: int | str = "mean",
     component: int | str = "effective",
     side: int = 400,
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.attention import difference_map
 
     changed = difference(of.once("without the lexicon", lambda: of.new_trace(Edit("term", name="lexicon", to=0.0))), of.trace)
-    return difference_map(changed, "itself without its lexicon", layer, head, component, side=side, theme=theme)
+    return difference_map(changed, "itself without its lexicon", layer, head, component, side=side)

@@ -13,7 +13,6 @@ from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, Progress, p
 from sentviz.analysis.explain.headline import edit_sentence
 from sentviz.data.behaviour import minimal_pairs
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.figures.text import subscript
 from sentviz.gallery.registry import RunRequirement, capability, figure
 from sentviz.gallery.subjects import Sentence
@@ -93,7 +92,6 @@ def _patch(
     layer: int | None = None,
     align: str = "",
     reverse: bool = False,
-    theme: Theme = "light",
     selected: Any = (),
 ) -> Figure:
     """Draw layers by tokens, or by heads or components; with a layer, its heads or components by tokens."""
@@ -116,7 +114,7 @@ def _patch(
         rows, title = parts, f"{title}, layer {layer + 1}, by token"
     if layer is not None or what in BY_TOKEN:
         columns, kind = column_names(pair), "token"
-    return _drawn(of, pair, result, title, rows, columns, kind, selected, theme)
+    return _drawn(of, pair, result, title, rows, columns, kind, selected)
 
 
 @figure("attribution-direct", "The log-odds as a sum over the parts of the model", Sentence, "contributions:contribution_bars", REPLACES)
@@ -171,7 +169,7 @@ def _attribution_direct(of: Sentence, *, by: str = "part", selected: Any = ()) -
 
 
 @figure("patch-average", "States that carry the difference of minimal pairs", Sentence, "patching:signed_map", REPLACES)
-def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "state", count: int = 40, theme: Theme = "light") -> Figure:
+def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "state", count: int = 40) -> Figure:
     """Draw layers by places in the sentence, or by heads or components, over minimal pairs of one kind."""
     from sentviz.figures.patching import signed_map
 
@@ -191,12 +189,11 @@ def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "stat
         sure=_away_from_0(low, high),
         first_row=int(what != "state"),
         kind="place" if result.by_place else "component" if what == "component" else "head",
-        theme=theme,
     )
 
 
 @figure("circuit", "Few parts that keep the difference of minimal pairs", Sentence, "circuits:circuit_graph", REPLACES)
-def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, theme: Theme = "light", selected: Any = ()) -> Figure:
+def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, selected: Any = ()) -> Figure:
     from sentviz.figures.circuits import circuit_graph
 
     result, has = circuit_of(of, minimal, count), of.run.capabilities
@@ -209,12 +206,11 @@ def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, theme:
         title=f"A circuit, {SWAPS[minimal]}",
         about=f"{result.says} Parts outside give what they gave on the other sentence of the pair.",
         chosen=selected or (),
-        theme=theme,
     )
 
 
 @figure("patch-epochs", "Heads that carry the difference of minimal pairs, by epoch", Sentence, "patching:signed_map", REPLACES, KEEPS)
-def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40, theme: Theme = "light") -> Figure:
+def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40) -> Figure:
     """Draw heads by epochs, with the weights that the run kept after each epoch."""
     from sentviz.figures.patching import signed_map
 
@@ -237,7 +233,6 @@ def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40, t
         more={"low": low, "high": high},
         sure=sure,
         kind="epoch",
-        theme=theme,
     )
 
 
@@ -312,9 +307,7 @@ def column_names(pair: Pair) -> list[str]:
     return names
 
 
-def _drawn(
-    of: Sentence, pair: Pair, result: PatchMap, title: str, rows: list[str], columns: list[str], kind: str, selected: Any, theme: Theme
-) -> Figure:
+def _drawn(of: Sentence, pair: Pair, result: PatchMap, title: str, rows: list[str], columns: list[str], kind: str, selected: Any) -> Figure:
     from sentviz.figures.patching import signed_map
 
     about = (
@@ -337,5 +330,4 @@ def _drawn(
         first_row=int(result.what != "state"),
         kind=kind,
         chosen=selected or (),
-        theme=theme,
     )

@@ -202,18 +202,17 @@ def _attention(
     top: int | None = None,
     side: int = 640,
     least: float = 0.0,
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.attention import heatmap
 
-    return heatmap(of.trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, least=least, theme=theme)
+    return heatmap(of.trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, least=least)
 
 
 @figure("overview", "The maps of all heads", Sentence, "multiples:small_multiples", MAPS)
-def _overview(of: Sentence, *, component: int | str = "effective", theme: Theme = "light") -> Figure:
+def _overview(of: Sentence, *, component: int | str = "effective") -> Figure:
     from sentviz.figures.multiples import small_multiples
 
-    return small_multiples(of.trace, component, theme=theme)
+    return small_multiples(of.trace, component)
 
 
 @figure("smoother", "One row as a sum of weight times value", Sentence, "smoother:smoother", MAPS, SOFTMAX)
@@ -276,7 +275,6 @@ def _difference(
     head: int | str = "mean",
     component: int | str = "effective",
     side: int = 460,
-    theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.attention import difference_map
 
@@ -286,7 +284,7 @@ def _difference(
     if why := MAPS.lacks(second.run):
         raise InputError(why)
     changed = map_difference(of.trace, second.trace, layer, head, component)
-    drawn = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side, theme=theme)
+    drawn = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side)
     return sourced(drawn, of.run, second.run)
 
 

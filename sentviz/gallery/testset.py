@@ -14,7 +14,6 @@ from sentviz.analysis.testset.operating import agreement, per_class, thresholds
 from sentviz.analysis.testset.rows import accuracy_by_phenomenon
 from sentviz.data.behaviour import digest
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
 from sentviz.io.lazy import pd
@@ -37,12 +36,12 @@ def _why_not_tested(run: Run) -> str:
 
 
 @figure("confusion", "The confusion matrix", Answers, "confusion:confusion_matrix")
-def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
+def _confusion(of: Answers, *, selected: tuple[int, int] | None = None) -> Figure:
     from sentviz.figures.confusion import confusion_matrix
 
     rows = of.first
     counts = confusion(rows.labels, rows.predicted, len(rows.classes))
-    return confusion_matrix(counts, rows.classes, run=rows.source.name, selected=selected, theme=theme)
+    return confusion_matrix(counts, rows.classes, run=rows.source.name, selected=selected)
 
 
 @figure("comparison", "Two to six models on the same rows", Answers, "comparison:comparison_dots")
@@ -54,7 +53,7 @@ def _comparison(of: Answers, *, together: bool = True) -> Figure:
 
 
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
-def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
+def _agreement(of: Answers, *, selected: tuple[int, int] | None = None) -> Figure:
     from sentviz.figures.confusion import agreement_matrix
 
     if len(of.rows) != 2:
@@ -62,14 +61,14 @@ def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
     first, second = of.rows
     counts = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     cells = [[counts.both_right, counts.only_a], [counts.only_b, counts.neither]]
-    return agreement_matrix(cells, (first.source.name, second.source.name), selected=selected, theme=theme)
+    return agreement_matrix(cells, (first.source.name, second.source.name), selected=selected)
 
 
 @figure("classes", "Precision, recall and F1 of each class", Answers, "confusion:class_scores")
-def _classes(of: Answers, *, theme: Theme = "light") -> Figure:
+def _classes(of: Answers) -> Figure:
     from sentviz.figures.confusion import class_scores
 
-    return class_scores({rows.source.name: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}, theme=theme)
+    return class_scores({rows.source.name: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows})
 
 
 @figure("roc", "ROC curves", Answers, "operating:one_vs_rest")

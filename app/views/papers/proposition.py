@@ -222,6 +222,6 @@ def _ask(separation: Separation) -> None:
     for head, column in enumerate(halves("prop2-heads")):
         with column:
             show_drawn(
-                lambda theme, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440, theme=theme), separation.setting),  # type: ignore[misc]
+                lambda _, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440), separation.setting),  # type: ignore[misc]
                 f"prop2-head-{head}",
             )

@@ -207,5 +207,5 @@ def _strip(trace: Trace, run: Run, score: str) -> Figure:
     return sourced(strip(trace, score), run, trace=trace)
 
 
-def _map(trace: Trace, run: Run, pick: Pick, theme: Theme) -> Figure:
-    return sourced(heatmap(trace, *pick, side=400, theme=theme), run, trace=trace)
+def _map(trace: Trace, run: Run, pick: Pick, _theme: Theme) -> Figure:
+    return sourced(heatmap(trace, *pick, side=400), run, trace=trace)

@@ -185,9 +185,8 @@ def side_by_side(run: Run, trace: Trace) -> None:
         return
     title = f"current − pinned · layer {focus.layer} · {head_title(focus.head)}"
 
-    def draw(theme: Any) -> Any:
-        figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, theme=theme)
-        figure.plot.update_layout(title_text=title)
+    def draw(_theme: Any) -> Any:
+        figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, title=title)
         return sourced(figure, *dict.fromkeys((cache.run(pinned.run), run)), trace=trace)
 
     show_drawn(draw, "difference")

@@ -179,7 +179,7 @@ def _sight(sight: WindowVisibility) -> str:
     )
 
 
-def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> Figure:
+def _figure(trace: Trace, run: Run, view: _View, units: Units, _theme: Theme) -> Figure:
     """Return the map as a figure; of a long one only the units that receive most, with the hidden attention in the caption."""
     drawn = (
         trace
@@ -187,7 +187,7 @@ def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> 
         else coarse_map.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
     )
     head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
-    figure = heatmap(drawn, view.layer, head, view.component, theme=theme)
+    figure = heatmap(drawn, view.layer, head, view.component)
     return sourced(replace(figure, caption=" ".join(filter(None, [figure.caption, view.together]))), run, trace=trace)
 
 
