@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, class_colours, palette, simulated, tone
+from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, blend, class_colours, palette, simulated, tone
 from sentviz.figures.confusion import confusion_matrix
 from sentviz.figures.epochs import epoch_answers, epoch_points
 from sentviz.figures.layers import verdict_lines
@@ -131,7 +131,7 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
         replace(probability_bars(TWO, shares[1]), look=Look(theme)).plot,
         replace(verdict_lines(TWO, shares), look=Look(theme)).plot,
         replace(epoch_answers([1, 2], TWO, shares), look=Look(theme)).plot,
-        epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO, theme=theme).plot,
+        replace(epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO), look=Look(theme)).plot,
         replace(scatter(points(), classes=TWO), look=Look(theme)).plot,
         replace(tsne_panels(panels), look=Look(theme)).plot,
     ]
@@ -156,8 +156,8 @@ def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
 def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
     """The cells of a confusion matrix and the tokens of a strip do not use colours of classes."""
     look = palette("light")
-    cells = confusion_matrix([[9, 1], [2, 8]], TWO).plot.layout.shapes
-    diagonal, beside = cells[0].fillcolor, cells[1].fillcolor
+    cells = confusion_matrix([[9, 1], [2, 8]], TWO).plot.data[0]
+    diagonal, beside = blend([stop for _, stop in cells.colorscale], (cells.z[0] - cells.zmin) / (cells.zmax - cells.zmin))
     assert apart(diagonal, look.right) < apart(diagonal, look.plus) and apart(beside, look.wrong) < apart(beside, look.minus)
     tokens = fills(token_strip(["bad", "good"], [-1.0, 1.0]).plot)
     assert tokens[:2] == [look.signed[0], look.signed[-1]]

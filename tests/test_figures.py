@@ -16,7 +16,6 @@ from sentviz.figures import (
     Figure,
     Theme,
     as_text,
-    base_layout,
     file_safe,
     heatmap,
     palette,
@@ -322,7 +321,7 @@ def test_names_are_safe_and_themes_known() -> None:
         with pytest.raises(InputError, match=r"is not a safe file name. Name it for example '[a-z.-]+'"):
             Figure(name, go.Figure(), pd.DataFrame(), "")
     with pytest.raises(ValueError, match="theme"):
-        base_layout("sepia", width=1, height=1, margin=(0, 0, 0, 0))  # type: ignore[arg-type]
+        palette("sepia")  # type: ignore[arg-type]
 
 
 def test_figures_are_pure() -> None:

@@ -52,7 +52,7 @@ class _Plot(Geometry):
         layout = base_layout(self.look, title=self.title, width=self.width, height=height, margin=(self.left, top, right, bottom))
         layout["margin"]["autoexpand"] = False
         if scale:
-            layout["title"]["pad"]["t"] = TITLE_PAD
+            layout["title"]["pad"]["t"] += TITLE_PAD - EDGE
         layout["showlegend"] = place != "none"
         layout["legend"] = self._legend(place, wide, inner)
         layout["barmode"] = "overlay"

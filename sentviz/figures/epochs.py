@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.chart import Axis, Chart, Panels, cells, line
-from sentviz.figures.colours import Theme, class_colours, colour_scale, palette
+from sentviz.figures.chart import Axis, Chart, Drawing, Panels, cells, line
+from sentviz.figures.colours import class_colours
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.heads import MEASURE_TITLES
-from sentviz.figures.maps import cells_frame, component_slug, head_slug, map_title
-from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, legend_entry, panel_grid
+from sentviz.figures.look import Look
+from sentviz.figures.maps import TITLE_PAD, Floats, cells_frame, coloraxis, component_slug, head_slug, map_title, title_lines
+from sentviz.figures.panels import FRAMELESS, legend_entry, panel_grid
 from sentviz.figures.scatter import SYMBOLS
-from sentviz.figures.text import as_text, shortened, token_label
+from sentviz.figures.text import as_text, label_width, shortened, token_label
 from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
 READABLE = 24  # tokens up to which a small map shows their names
 ACROSS = 4  # panels side by side
+SLIM = 130  # least pixels of a panel
 WRITTEN = 6  # classes up to which cells have room for numbers
 
 
@@ -43,9 +46,7 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
     return Figure(file_safe("epochs", "answer"), chart, frame, caption)
 
 
-def epoch_maps(
-    traces: Mapping[int, Trace], layer: int = 0, head: int | str = "mean", component: int | str = "effective", *, theme: Theme = "light"
-) -> Figure:
+def epoch_maps(traces: Mapping[int, Trace], layer: int = 0, head: int | str = "mean", component: int | str = "effective") -> Figure:
     """Draw one map of one sentence after each epoch, on one colour scale.
 
     Args:
@@ -59,43 +60,15 @@ def epoch_maps(
     if not traces:
         raise InputError("There is no epoch whose map could be drawn.")
     maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in traces.items()}
-    first, colours = next(iter(traces.values())), palette(theme)
-    peak, signed = max(float(np.abs(values).max()) for values in maps.values()) or 1.0, any(values.min() < 0 for values in maps.values())
-    stops, n = colours.signed if signed else colours.sequential, len(first.tokens)
-    named = n <= READABLE
-    plot, places, across = _epoch_grid([f"epoch {epoch}" for epoch in maps], 0.03, theme)
-    names = [as_text(token, 12) for token in first.tokens]
-    long = [token_label(token, i, 40) for i, token in enumerate(first.tokens)]
-    for (epoch, values), place in zip(maps.items(), places, strict=True):
-        plot.add_heatmap(
-            z=values,
-            coloraxis="coloraxis",
-            customdata=[[f"{query} → {key}" for key in long] for query in long],
-            hovertemplate=f"epoch {epoch}, %{{customdata}}: %{{z:.3f}}<extra></extra>",
-            **place,
-        )
-        plot.update_yaxes(
-            autorange="reversed",
-            showticklabels=named and place["col"] == 1,
-            tickvals=list(range(n)),
-            ticktext=names,
-            tickfont_size=10,
-            **place,
-        )
-        plot.update_xaxes(showticklabels=False, **place)
-    rows = places[-1]["row"]
-    scale = colour_scale(stops)
-    bar = {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 11}, "len": 0.7}
-    lay_out(
-        plot,
-        theme,
-        map_title(component, layer, head),
-        (230 * across + (170 if named else 100), 230 * rows + 96),
-        (96 if named else 24, 76, 76, 20),
-        coloraxis={"colorscale": scale, "cmin": -peak if signed else 0, "cmax": peak, "colorbar": bar},
-    )
-    plot.update_xaxes(showgrid=False, ticks="", automargin=False)
-    plot.update_yaxes(showgrid=False, ticks="", automargin=False)
+    first, signed = next(iter(traces.values())), any(values.min() < 0 for values in maps.values())
+    n, long = len(first.tokens), [token_label(token, i, 40) for i, token in enumerate(first.tokens)]
+    data = {
+        "title": map_title(component, layer, head),
+        "epochs": list(maps),
+        "maps": np.stack(list(maps.values())),
+        "tokens": [as_text(token, 12) for token in first.tokens] if n <= READABLE else [],
+        "said": [[f"{query} → {key}" for key in long] for query in long],
+    }
     frame = pd.concat(
         [cells_frame(first.tokens, range(n), range(n), values, epoch=epoch) for epoch, values in maps.items()], ignore_index=True
     )
@@ -106,7 +79,37 @@ def epoch_maps(
             "Purple is negative." if signed else "",
         ]
     )
-    return Figure(file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component)), plot, frame, caption)
+    return Figure(
+        file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component)),
+        Drawing(_draw_maps, data),
+        frame,
+        caption,
+    )
+
+
+def _draw_maps(
+    look: Look, title: str, epochs: Sequence[int], maps: Floats, tokens: Sequence[str], said: Sequence[Sequence[str]]
+) -> go.Figure:
+    """Draw maps (E, n, n) on one scale, with the names of rows where `tokens` has them."""
+    left = 24 + round(max((label_width(token, 12) for token in tokens), default=0))
+    plot, places, title, size = _epoch_grid(epochs, title, 104, left, 20, look)
+    step = max(1, ceil(14 / ((size[1] - 124) / places[-1]["row"] - 30) * len(tokens)))
+    ticks = list(range(0, len(tokens), step))
+    for epoch, values, place in zip(epochs, maps, places, strict=True):
+        plot.add_heatmap(
+            z=values,
+            coloraxis="coloraxis",
+            customdata=said,
+            hovertemplate=f"epoch {epoch}, %{{customdata}}: %{{z:.3f}}<extra></extra>",
+            **place,
+        )
+        plot.update_yaxes(showticklabels=bool(tokens) and place["col"] == 1, **place)
+    bar = coloraxis(maps, look.colours, above=34 / (size[1] - 124))
+    lay_out(plot, look, title, size, (left, 104 + 20 * title.count("<br>"), 20, 20), coloraxis=bar, title_pad_t=TITLE_PAD)
+    shared = {"showgrid": False, "automargin": False, "constrain": "domain"}
+    plot.update_xaxes(showticklabels=False, **shared)
+    plot.update_yaxes(autorange="reversed", tickvals=ticks, ticktext=[tokens[i] for i in ticks], **shared)
+    return plot
 
 
 def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequence[str]) -> Figure:
@@ -156,7 +159,6 @@ def epoch_points(
     classes: Sequence[str],
     *,
     about: str = "",
-    theme: Theme = "light",
 ) -> Figure:
     """Draw the vectors of the same rows after each epoch as points, on the same axes; classes by colour and symbol, mistakes with an
     outline.
@@ -169,45 +171,7 @@ def epoch_points(
     at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
     if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
         raise InputError("Points by epoch need a position and a prediction for each row and epoch.")
-    colours, fills = palette(theme), class_colours(classes, theme)
-    plot, panels, across = _epoch_grid([f"epoch {epoch}" for epoch in epochs], 0.03, theme)
-    low, high = at.min(axis=(0, 1)), at.max(axis=(0, 1))
-    middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
-    for e, place in enumerate(panels):
-        for k, name in enumerate(classes):
-            rows = of == k
-            plot.add_scatter(
-                x=at[e, rows, 0],
-                y=at[e, rows, 1],
-                mode="markers",
-                showlegend=False,
-                marker={
-                    "size": 6,
-                    "opacity": 0.8,
-                    "color": fills[k],
-                    "symbol": SYMBOLS[k % len(SYMBOLS)],
-                    "line": {"width": np.where(good[e, rows], 0, 1.6), "color": colours.ink},
-                },
-                customdata=np.where(good[e, rows], "right", "wrong"),
-                hovertemplate=f"labelled {as_text(name, 24)}, %{{customdata}} after epoch {epochs[e]}<extra></extra>",
-                **place,
-            )
-        plot.update_xaxes(range=[middle[0] - half, middle[0] + half], **place)
-        anchor = "x" if e == 0 else f"x{e + 1}"
-        plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor=anchor, **place)
-    for k, name in enumerate(classes):
-        sign = {"size": 8, "color": fills[k], "symbol": SYMBOLS[k % len(SYMBOLS)]}
-        legend_entry(plot, as_text(name, 16), "markers", marker=sign)
-    lay_out(
-        plot,
-        theme,
-        "The same rows as points",
-        (230 * across + 140, 230 * panels[-1]["row"] + 84),
-        (16, 64, 124, 16),
-        legend=LEGEND_RIGHT | {"itemsizing": "constant"},
-    )
-    plot.update_xaxes(**FRAMELESS)
-    plot.update_yaxes(**FRAMELESS)
+    data = {"epochs": list(epochs), "places": at, "labels": of, "right": good, "classes": list(classes)}
     at_epoch, row = np.indices(good.shape).reshape(2, -1)
     frame = pd.DataFrame(
         {
@@ -227,7 +191,55 @@ def epoch_points(
         ]
     )
     printed = frame.groupby(["epoch", "label"], sort=False).agg(rows=("row", "size"), right=("right", "sum")).reset_index()
-    return Figure(file_safe("epochs", "points"), plot, frame, caption, printed=printed)
+    return Figure(file_safe("epochs", "points"), Drawing(_draw_points, data), frame, caption, printed=printed)
+
+
+def _draw_points(
+    look: Look, epochs: Sequence[int], places: Floats, labels: npt.NDArray[np.int64], right: npt.NDArray[np.bool_], classes: Sequence[str]
+) -> go.Figure:
+    """Draw places (E, m, 2) of rows with labels (m,), and with an outline where `right` (E, m) is False."""
+    fills, entry = class_colours(classes, look.colours), max(label_width(as_text(name, 16), 12) for name in classes) + 44
+    plot, panels, title, size = _epoch_grid(epochs, "The same rows as points", 64, 16, 20, look)
+    lines = ceil(len(classes) / max(1, (size[0] - 32) // entry))
+    low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
+    middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
+    for e, place in enumerate(panels):
+        for k, name in enumerate(classes):
+            rows = labels == k
+            plot.add_scatter(
+                x=places[e, rows, 0],
+                y=places[e, rows, 1],
+                mode="markers",
+                showlegend=False,
+                marker={
+                    "size": 6,
+                    "opacity": 0.8,
+                    "color": fills[k],
+                    "symbol": SYMBOLS[k % len(SYMBOLS)],
+                    "line": {"width": np.where(right[e, rows], 0, 1.6), "color": look.colours.ink},
+                },
+                customdata=np.where(right[e, rows], "right", "wrong"),
+                hovertemplate=f"labelled {as_text(name, 24)}, %{{customdata}} after epoch {epochs[e]}<extra></extra>",
+                **place,
+            )
+        plot.update_xaxes(range=[middle[0] - half, middle[0] + half], **place)
+        plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor="x" if e == 0 else f"x{e + 1}", **place)
+    for k, name in enumerate(classes):
+        sign = {"size": 8, "color": fills[k], "symbol": SYMBOLS[k % len(SYMBOLS)]}
+        legend_entry(plot, as_text(name, 16), "markers", marker=sign)
+    legend = {
+        "orientation": "h",
+        "x": 0,
+        "y": 0,
+        "yref": "container",
+        "yanchor": "bottom",
+        "itemsizing": "constant",
+        "entrywidth": entry - 36,
+    }
+    lay_out(plot, look, title, (size[0], size[1] + 20 * lines), (16, 64, 16, 20 + 20 * lines), legend=legend)
+    plot.update_xaxes(**FRAMELESS)
+    plot.update_yaxes(**FRAMELESS)
+    return plot
 
 
 def epoch_heads(frame: pd.DataFrame, measure: str = "entropy") -> Figure:
@@ -250,7 +262,23 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy") -> Figure:
     return Figure(file_safe("epochs", "heads", measure), chart, part, caption)
 
 
-def _epoch_grid(titles: Sequence[str], apart: float, theme: Theme) -> tuple[go.Figure, list[dict[str, int]], int]:
-    """Return a grid with a panel for each title in rows of about the same length, the place of each, and the number of columns."""
-    across = -(-len(titles) // -(-len(titles) // ACROSS))
-    return *panel_grid(titles, across, theme, apart=apart, below=0.24, size=12), across
+def _epoch_grid(
+    epochs: Sequence[int], title: str, top: int, left: int, below: int, look: Look
+) -> tuple[go.Figure, list[dict[str, int]], str, tuple[int, int]]:
+    """Return a grid with a square panel for each epoch, in rows of about the same length, the place of each, the title in lines, and width
+    and height of the figure in pixels.
+
+    Args:
+        top, left, below: margins in pixels.
+    """
+    most = max(1, min(ACROSS, (look.room - left - 20) // SLIM)) if look.room else ACROSS
+    across = ceil(len(epochs) / ceil(len(epochs) / most))
+    rows = ceil(len(epochs) / across)
+    side = (look.room - left - 20) / across - 8 if look.room else 222
+    wide = look.room or 230 * across + left + 20
+    inner = rows * side + 30 * (rows - 1)
+    plot, places = panel_grid(
+        [f"epoch {epoch}" for epoch in epochs], across, look, apart=8 / (wide - left - 20), below=30 * rows / inner, size=12
+    )
+    title, more = title_lines(title, look)
+    return plot, places, title, (wide, round(inner + top + below + more))

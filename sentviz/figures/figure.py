@@ -129,6 +129,8 @@ def base_layout(
         for step in path:
             part = part[step]
         part[last] = value
+    if "<br>" in title:
+        base["title"]["pad"]["t"] += 10  # Plotly draws a title of several lines too high
     return base
 
 

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from sentviz.analysis.maps.gates import forced, gates
-from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.chart import Drawing
+from sentviz.figures.colours import blend
 from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
+from sentviz.figures.look import Look
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, token_label
 from sentviz.io.lazy import go, pd
 from sentviz.runs.trace import Trace
 
-_ROW, _LABELS, _SHOWN = 20, 84, 120  # pixels of a row, pixels of the labels of a line, tokens that are drawn
+_ROW, _STEP, _LABELS = 20, 24, 84  # pixels: of a row, least of a column, of the labels of a line
+_SHOWN = 120  # tokens that are drawn
 _MARKS = {"": "", "open": "○ ", "shut": "● "}
 
 
-def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme = "light") -> Figure:
+def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20) -> Figure:
     """Draw the gate of each token as a key in every layer, from 0 (shut) to 1 (open); long texts continue on further lines.
 
     Args:
@@ -28,70 +31,23 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
     Frame:
         place (counted from 0), token, tag, forced ("open", "shut" or ""), layer (counted from 0), gate: of all tokens.
     """
-    values, by_hand, colours = gates(trace), forced(trace), palette(theme)
+    values, by_hand = gates(trace), forced(trace)
     layers, count = len(values), min(len(trace.tokens), _SHOWN)
     tags = trace.tags or ("",) * len(trace.tokens)
-    lines = -(-count // across)
-    wide = -(-count // lines)
-    head = _LABELS / _ROW  # height of the labels of a line, in rows
-
-    token, layer = np.repeat(np.arange(count), layers), np.tile(np.arange(layers), count)
-    top = token // wide * (layers + head)
-    drawn = values[:, :count].T.ravel()
-    is_forced = np.array([bool(state) for state in by_hand])[token]
-    plot = new_plot(
-        theme,
-        "Gate of each token, layer by layer",
-        (560, int(lines * (layers * _ROW + _LABELS)) + 40 + 34),
-        (34, 40, 34, 34),
-        go.Bar(
-            orientation="h",
-            base=token % wide + 0.04,
-            x=np.full(len(token), 0.92),
-            y=top + layer,
-            width=0.86,
-            marker={
-                "color": blend(colours.sequential, drawn),
-                "cornerradius": 3,
-                "line": {"color": colours.ink, "width": np.where(is_forced, 1.5, 0.0)},
-            },
-            unselected={"marker": {"opacity": 1}},
-            customdata=[
-                _hover(trace.tokens[i], i, tags[i], by_hand[i], trace.layer_ids[at], values[at, i])
-                for i in range(count)
-                for at in range(layers)
-            ],
-            hovertemplate="%{customdata}<extra></extra>",
-        ),
-        showlegend=False,
-        barmode="overlay",
-        dragmode=False,
-        xaxis={"range": [0, wide], "visible": False, "fixedrange": True},
-        yaxis={
-            "range": [lines * (layers + head) - head - 0.5, -head - 0.5],
-            "tickvals": [line * (layers + head) + at for line in range(lines) for at in range(layers)],
-            "ticktext": [f"L{at + 1}" for at in trace.layer_ids] * lines,
-            "showgrid": False,
-            "fixedrange": True,
-        },
-    )
-    muted = f'<span style="color:{colours.muted};font-size:10px">'
-    labels = [
-        {
-            "text": _MARKS[by_hand[i]] + as_text(trace.tokens[i], 11) + (f" {muted}{tags[i]}</span>" if tags[i] else ""),
-            "x": i % wide + 0.25,
-            "y": i // wide * (layers + head) - 0.6,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "textangle": -45,
-            "font": {"size": 12, "color": colours.muted if trace.specials[i] else colours.ink},
-        }
-        for i in range(count)
-    ]
-    steps = "".join(f'<span style="color:{stop}">■</span>' for stop in colours.sequential)
-    legend = {"text": f"shut 0 {steps} 1 open", "xref": "paper", "yref": "paper", "x": 0, "y": 0, "yshift": -8}
-    legend |= {"xanchor": "left", "yanchor": "top", "font": {"size": 12, "color": colours.muted}}
-    plot.update_layout(annotations=[*labels, legend])
+    data = {
+        "tokens": [_MARKS[by_hand[i]] + as_text(trace.tokens[i], 11) for i in range(count)],
+        "tags": tags[:count],
+        "specials": trace.specials[:count].tolist(),
+        "forced": [bool(state) for state in by_hand[:count]],
+        "layers": [f"L{at + 1}" for at in trace.layer_ids],
+        "values": values[:, :count],
+        "said": [
+            _hover(token, i, tags[i], by_hand[i], trace.layer_ids[at], values[at, i])
+            for i, token in enumerate(trace.tokens[:count])
+            for at in range(layers)
+        ],
+        "across": across,
+    }
     caption = sentence(
         [
             "The gate multiplies a token's weight before the weights are divided by their sum. A factor that all gates of a layer share"
@@ -101,7 +57,76 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
             f"The first {count} of {len(trace.tokens):,} tokens are shown." if count < len(trace.tokens) else "",
         ]
     )
-    return Figure(file_safe("gates", trace.run), plot, _frame(trace, values, tags, by_hand), caption)
+    return Figure(file_safe("gates", trace.run), Drawing(_draw_gates, data), _frame(trace, values, tags, by_hand), caption)
+
+
+def _draw_gates(
+    look: Look,
+    tokens: Sequence[str],
+    tags: Sequence[str],
+    specials: Sequence[bool],
+    forced: Sequence[bool],
+    layers: Sequence[str],
+    values: Floats,
+    said: Sequence[str],
+    across: int,
+) -> go.Figure:
+    """Draw values (layers, tokens) in lines of at most `across` tokens, fewer where the width has no room."""
+    colours, count, high = look.colours, len(tokens), len(layers)
+    lines = -(-count // min(across, (look.room - 68) // _STEP if look.room else across))
+    wide = -(-count // lines)
+    head = _LABELS / _ROW  # height of the labels of a line, in rows
+    token, layer = np.repeat(np.arange(count), high), np.tile(np.arange(high), count)
+    plot = new_plot(
+        look,
+        "Gate of each token, layer by layer",
+        (look.room or 560, int(lines * (high * _ROW + _LABELS)) + 40 + 34),
+        (34, 40, 34, 34),
+        go.Bar(
+            orientation="h",
+            base=token % wide + 0.04,
+            x=np.full(len(token), 0.92),
+            y=token // wide * (high + head) + layer,
+            width=0.86,
+            marker={
+                "color": blend(colours.sequential, values.T.ravel()),
+                "cornerradius": 3,
+                "line": {"color": colours.ink, "width": np.where(np.array(forced)[token], 1.5, 0.0)},
+            },
+            unselected={"marker": {"opacity": 1}},
+            customdata=said,
+            hovertemplate="%{customdata}<extra></extra>",
+        ),
+        showlegend=False,
+        barmode="overlay",
+        dragmode=False,
+        xaxis={"range": [0, wide], "visible": False, "fixedrange": True},
+        yaxis={
+            "range": [lines * (high + head) - head - 0.5, -head - 0.5],
+            "tickvals": [line * (high + head) + at for line in range(lines) for at in range(high)],
+            "ticktext": list(layers) * lines,
+            "showgrid": False,
+            "fixedrange": True,
+        },
+    )
+    muted = f'<span style="color:{colours.muted};font-size:11px">'
+    labels = [
+        {
+            "text": tokens[i] + (f" {muted}{tags[i]}</span>" if tags[i] else ""),
+            "x": i % wide + 0.25,
+            "y": i // wide * (high + head) - 0.6,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "textangle": -45,
+            "font": {"size": 12, "color": colours.muted if specials[i] else colours.ink},
+        }
+        for i in range(count)
+    ]
+    steps = "".join(f'<span style="color:{stop}">■</span>' for stop in colours.sequential)
+    legend = {"text": f"shut 0 {steps} 1 open", "xref": "paper", "yref": "paper", "x": 0, "y": 0, "yshift": -8}
+    legend |= {"xanchor": "left", "yanchor": "top", "font": {"size": 12, "color": colours.muted}}
+    plot.update_layout(annotations=[*labels, legend])
+    return plot
 
 
 def _by_hand(states: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sentviz.analysis.epochs import EpochSeries, asked_of, epoch_series, events, examples, missing
 from sentviz.analysis.evaluation import wilson
 from sentviz.errors import InputError, RunError
-from sentviz.figures.colours import Theme
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.sentence import MAPS
@@ -76,10 +75,10 @@ def _answers(of: Epochs) -> Figure:
 
 
 @figure("epoch-maps", "One map after each epoch", Epochs, "epochs:epoch_maps", MAPS, MEASURED)
-def _maps(of: Epochs, *, layer: int = 0, head: int | str = "mean", component: int | str = "effective", theme: Theme = "light") -> Figure:
+def _maps(of: Epochs, *, layer: int = 0, head: int | str = "mean", component: int | str = "effective") -> Figure:
     from sentviz.figures.epochs import epoch_maps
 
-    return epoch_maps(of.traces, layer, head, component, theme=theme)
+    return epoch_maps(of.traces, layer, head, component)
 
 
 @figure("epoch-confusion", "The confusion matrix after each epoch", Epochs, "epochs:epoch_confusions", MEASURED)
@@ -90,16 +89,14 @@ def _confusion(of: Epochs) -> Figure:
 
 
 @figure("epoch-points", "The rows as points after each epoch", Epochs, "epochs:epoch_points", MEASURED)
-def _points(of: Epochs, *, how: str = "joint", theme: Theme = "light") -> Figure:
+def _points(of: Epochs, *, how: str = "joint") -> Figure:
     from sentviz.analysis.epochs import PICTURES, pictures
     from sentviz.figures.epochs import epoch_points
 
     seen = of.series
     m = seen.vectors.shape[1]
     places = pictures(seen.vectors, how)
-    return epoch_points(
-        seen.epochs, places, seen.first.labels[:m], seen.right[:, :m], of.run.labels, about=f"PCA, {PICTURES[how]}.", theme=theme
-    )
+    return epoch_points(seen.epochs, places, seen.first.labels[:m], seen.right[:, :m], of.run.labels, about=f"PCA, {PICTURES[how]}.")
 
 
 @figure("epoch-heads", "What heads attend to after each epoch", Epochs, "epochs:epoch_heads", MAPS, MEASURED)

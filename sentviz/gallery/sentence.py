@@ -233,11 +233,11 @@ def _smoother(
 
 
 @figure("gates", "The gate of each token, layer by layer", Sentence, "gates:gate_cells", GATE)
-def _gates(of: Sentence, *, theme: Theme = "light") -> Figure:
+def _gates(of: Sentence) -> Figure:
     from sentviz.figures.gates import gate_cells
 
     trace = of.trace if of.trace.terms else of.new_trace(maps=False, projections=True)
-    return gate_cells(trace, tagger=tagger(of.run), theme=theme)
+    return gate_cells(trace, tagger=tagger(of.run))
 
 
 @figure("positions", "What the position of each token is made of", Sentence, "positions:position_signals", AWARE)

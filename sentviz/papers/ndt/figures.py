@@ -212,11 +212,11 @@ def _component_habits(of: Study) -> Figure:
 
 
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
-def _confusion_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
+def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
     from sentviz.figures.confusion_panels import confusion_panels
 
     lost = missing(of.runs, best=best)
-    result = confusion_panels(confusions(of.runs, best=best), chosen=CHOSEN[best], missing=lost, theme=theme)
+    result = confusion_panels(confusions(of.runs, best=best), chosen=CHOSEN[best], missing=lost)
     return sourced(result, *panel_runs(of.runs, best=best).values())
 
 
