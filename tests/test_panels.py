@@ -9,7 +9,7 @@ import pytest
 
 from sentviz.browser.packing import marked, palettes
 from sentviz.figures.colours import THEMES, colour_scale, ink_on, palette
-from sentviz.figures.panels import band, cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
+from sentviz.figures.panels import cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
 from sentviz.figures.plane import View, decision_line
 
 
@@ -28,22 +28,6 @@ def test_a_grid_has_a_titled_panel_for_each_title() -> None:
 def test_a_grid_is_not_wider_than_its_titles() -> None:
     _, places = panel_grid(["a"], 3, "light", apart=0.1)
     assert places == [{"row": 1, "col": 1}]
-
-
-def test_a_band_encloses_low_and_high() -> None:
-    """The outline goes along the upper curve and back along the lower one, without marks or hover."""
-    plot = go.Figure()
-    band(plot, pd.Series([1, 2, 3]), [0, 1, 0], [5, 6, 7], "#123456", 0.2, legendgroup="g")
-    trace = plot.data[0]
-    assert list(trace.x) == [1, 2, 3, 3, 2, 1] and list(trace.y) == [5, 6, 7, 0, 1, 0]
-    assert (trace.mode, trace.fill, trace.opacity, trace.line.width, trace.hoverinfo, trace.legendgroup) == (
-        "lines",
-        "toself",
-        0.2,
-        0,
-        "skip",
-        "g",
-    )
 
 
 def test_intervals_become_lengths_of_bars() -> None:

@@ -14,7 +14,6 @@ from sentviz.figures.colours import palette
 from sentviz.figures.curves import curves
 from sentviz.figures.figure import Figure
 from sentviz.figures.heads import layer_lines
-from sentviz.figures.panels import run_marks
 from sentviz.runs.catalog import best_run
 from sentviz.runs.store import Run, find, runs
 from tests.test_app import opened, page_text, switched
@@ -40,13 +39,13 @@ def looks(figure: Figure, name: str) -> set[tuple[str, str]]:
 def test_a_run_keeps_its_colour_if_another_run_lacks_a_measure() -> None:
     """The second of three runs has no [CLS]; the third has the third colour and symbol with and without it."""
     frames = {"a": heads("from_cls", "entropy"), "b": heads("entropy"), "c": heads("from_cls", "entropy")}
-    marks = run_marks(["a", "b", "c"], "light")
+    third = {(palette("light").line(2), "diamond")}
     for measure in ("from_cls", "entropy"):
         figure = layer_lines(frames, [measure])
-        assert looks(figure, "c") == {(marks["c"].colour, marks["c"].symbol)} == {(palette("light").line(2), "diamond")}
+        assert looks(figure, "c") == third
     named = layer_lines({"c": frames["c"]}, ["entropy"], series=[2], title="NSMC").plot.layout
     assert named.title.text == "NSMC" and named.margin.t > figure.plot.layout.margin.t
-    assert looks(layer_lines({"c": frames["c"]}, ["entropy"], series=[2]), "c") == {(marks["c"].colour, marks["c"].symbol)}
+    assert looks(layer_lines({"c": frames["c"]}, ["entropy"], series=[2]), "c") == third
 
 
 def test_a_pretrained_run_is_replaced_by_a_pretrained_run() -> None:

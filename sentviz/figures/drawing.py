@@ -99,12 +99,14 @@ def with_signs(plot: go.Figure, look: Look) -> go.Figure:
 
 def _signs(trace: go.Heatmap, plot: go.Figure, look: Look) -> dict[str, Any] | None:
     """Return a minus sign for each cell in the lower half of a scale with two sides; None for other scales, and for too many cells."""
-    scale = (plot.layout[trace.coloraxis] if trace.coloraxis else trace).colorscale
+    shared = plot.layout[trace.coloraxis] if trace.coloraxis else None
+    scale, *span = (shared.colorscale, shared.cmin, shared.cmax) if shared else (trace.colorscale, trace.zmin, trace.zmax)
     two_sided = [[tuple(stop) for stop in colour_scale(getattr(look.colours, name))] for name in ("signed", "judged", "probability")]
     z = np.asarray(trace.z, dtype=float)
     if [tuple(stop) for stop in scale or ()] not in two_sided or z.size > MARKED:
         return None
-    rows, columns = np.nonzero(z < (0.0 if np.nanmin(z, initial=0.0) < 0 else 0.5))
+    middle = 0.0 if np.nanmin(z, initial=0.0) < 0 else 0.5
+    rows, columns = np.nonzero(z < (middle if None in span else sum(span) / 2))
     x, y = (list(range(z.shape[axis])) if at is None else list(at) for axis, at in ((1, trace.x), (0, trace.y)))
     return {
         "type": "scatter",

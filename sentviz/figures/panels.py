@@ -1,20 +1,17 @@
-"""Shared parts of figures: grids of panels, legends, the marks of runs, bands, marks with intervals, axes of named rows, texts in cells,
-and names at the ends of lines.
+"""Shared parts of figures: grids of panels, legends, marks with intervals, axes of named rows, texts in cells, and names at the ends of
+lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from plotly.subplots import make_subplots
 
-from sentviz.errors import InputError
-from sentviz.figures.colours import Palette, Theme, ink_on
-from sentviz.figures.figure import DASHES, SYMBOLS
+from sentviz.figures.colours import Theme, ink_on
 from sentviz.figures.look import LOOKS, Look
 from sentviz.figures.maps import Floats
 from sentviz.io.lazy import go, pd
@@ -56,74 +53,12 @@ def panel_axes(panel: int) -> dict[str, str]:
     return {"xref": f"x{suffix}", "yref": f"y{suffix}"}
 
 
-def legend_below(y: float) -> dict[str, Any]:
-    """Return a legend in lines below the axes; `y` is its top, as a share of the height of the axes."""
-    return {"orientation": "h", "x": 0, "y": y, "yanchor": "top"}
-
-
-def legend_above(top: int, drawn: int) -> dict[str, Any]:
-    """Return a legend in one line below the title, for a margin of `top` pixels above `drawn` pixels of axes."""
-    return legend_below(1 + (top - 36) / drawn)
-
-
 def legend_entry(plot: go.Figure, name: str, mode: str = "lines", **style: Any) -> None:
     """Add an entry to the legend that belongs to no single trace; `style` has its line or marker."""
     plot.add_scatter(x=[None], y=[None], mode=mode, name=name, **style)
 
 
-# ---- marks of runs
-
-
-@dataclass(frozen=True)
-class RunMarks:
-    """Colour, symbol and dash of one run, which tell it from the other runs of a figure."""
-
-    colour: str
-    symbol: str
-    dash: str
-
-
-def run_marks(runs: Sequence[str], look: Look | Theme, series: Sequence[int] = ()) -> dict[str, RunMarks]:
-    """Return colour, symbol and dash of each run.
-
-    Args:
-        runs: names of all runs of the figure, also of those that a panel cannot draw.
-        series: number of each run's colour, symbol and dash, counted from 0; by default 0, 1, 2 ... A page that draws only some of the
-            chosen runs passes their places among all chosen runs, so that a run has the same marks on every page.
-    """
-    numbers = list(series) or list(range(len(runs)))
-    if len(numbers) != len(runs) or min(numbers, default=0) < 0:
-        raise InputError(f"`series` needs one number for each of {len(runs)} runs, not {len(numbers)}.")
-    colours = (LOOKS[look] if isinstance(look, str) else look).colours
-    return {
-        run: RunMarks(colours.line(number), SYMBOLS[number % len(SYMBOLS)], DASHES[number % len(DASHES)])
-        for run, number in zip(runs, numbers, strict=True)
-    }
-
-
-# ---- lines, bands and marks
-
-
-def dotted(colours: Palette, width: float = 1) -> dict[str, Any]:
-    """Return the line of a reference value, for example of chance."""
-    return {"color": colours.muted, "width": width, "dash": "dot"}
-
-
-def band(plot: go.Figure, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, colour: str, opacity: float, **trace: Any) -> None:
-    """Fill the area between two curves over the same x; `trace` has the panel's row and column."""
-    across, lower, upper = (np.asarray(values) for values in (x, low, high))
-    plot.add_scatter(
-        x=np.concatenate([across, across[::-1]]),
-        y=np.concatenate([upper, lower[::-1]]),
-        mode="lines",
-        fill="toself",
-        fillcolor=colour,
-        opacity=opacity,
-        line={"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
-        **trace,
-    )
+# ---- lines and marks
 
 
 def path(

@@ -20,7 +20,6 @@ from sentviz.analysis.maps.layers import head_patterns, verdict_by_layer
 from sentviz.data.cleaning import uncovered
 from sentviz.data.tags import describe_tagger
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.io.documents import parse_json

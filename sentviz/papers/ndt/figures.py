@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, interval, mean_draws
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Study, sourced
 from sentviz.io.files import home, replacing
