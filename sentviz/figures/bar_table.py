@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ class Column:
     values: Floats  # (rows,)
     texts: Sequence[str]  # text next to each bar
     roles: Sequence[str]  # colours, as `Look.colour` names them
-    width: float = 1.0  # relative to the other columns
     least: float = 0.0  # smallest value of a bar of full length
 
 
@@ -41,9 +40,9 @@ def bar_table(look: Look, names: Sequence[str], columns: Sequence[Column], title
         faint: draw the last row in pale colours, because it combines the remaining rows.
     """
     width = look.room or 640
-    inner, whole, start = width - left - 24, sum(column.width for column in columns), 0.0
-    parts = [column.width / whole - _GAP for column in columns]
-    headings = [broken(column.heading, part * inner, 12) for column, part in zip(columns, parts, strict=True)]
+    part = 1 / len(columns) - _GAP
+    room = part * (width - left - 24)
+    headings = [broken(column.heading, room, 12) for column in columns]
     title = broken(title, 1.1 * (width - 24), 15)
     top = _TOP + 16 * max(heading.count("<br>") for heading in headings) + 20 * title.count("<br>")
     plot = new_plot(
@@ -55,9 +54,9 @@ def bar_table(look: Look, names: Sequence[str], columns: Sequence[Column], title
         barmode="overlay",
         yaxis=row_axis(names, automargin=True, ticklabelstandoff=6),
     )
-    for i, (column, part, heading) in enumerate(zip(columns, parts, headings, strict=True)):
-        _column(plot, i, replace(column, heading=heading), (start, start + part), part * inner, faint, look)
-        start += part + _GAP
+    for i, (column, heading) in enumerate(zip(columns, headings, strict=True)):
+        start = i * (part + _GAP)
+        _column(plot, i, column, heading, (start, start + part), room, faint, look)
     return plot
 
 
@@ -78,7 +77,9 @@ def row_names(tokens: Sequence[str], places: Sequence[int], marked: int, further
     return names, 24 + int(7.4 * longest) + 28 * bool(again)
 
 
-def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float], room: float, faint: bool, look: Look) -> None:
+def _column(
+    plot: go.Figure, i: int, column: Column, heading: str, domain: tuple[float, float], room: float, faint: bool, look: Look
+) -> None:
     letter, values = "" if i == 0 else str(i + 1), column.values
     low, high = min(float(values.min()), 0.0), max(float(values.max()), column.least)
     opacity = [1.0] * len(values)
@@ -123,6 +124,6 @@ def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float]
         yref="paper",
         xanchor="left",
         yanchor="bottom",
-        text=column.heading,
+        text=heading,
         font={"size": 12, "color": muted},
     )

@@ -100,7 +100,7 @@ def _draw(
     starts: npt.NDArray[np.float64] = np.cumsum([0.0, *(size + 0.8 for size in sizes)])[:-1]
     across = float(starts[-1] + sizes[-1])
     in_line = across * _CHAR + 24 <= width and max(columns) <= _WORD
-    reach = max((_height(j - i) for i, j, _ in arcs), default=0)
+    reach, stretch = max((_height(j - i) for i, j, _ in arcs), default=0), 1.0
     if in_line:
         up = reach + (_LABEL + 6 if arcs else 0)
         wide, high, title = max(int(across * _CHAR) + 24, 420), up + _LINE + 22, "Words and the pairs that interact"
@@ -110,7 +110,9 @@ def _draw(
     else:
         cut = max(10, min(_PART, int((width - 24) / _CHAR * 0.5)))  # the rest is for values and arcs
         sizes, starts = [max(min(count, cut) for count in columns) + 1.2] * n, np.zeros_like(starts)
-        wide, high, title = int((sizes[0] + 7) * _CHAR + reach + 60) + 24, n * _LINE, "Parts and the pairs that interact"
+        fixed = int((sizes[0] + 7) * _CHAR) + 84
+        wide, high, title = int(fixed + reach), n * _LINE, "Parts and the pairs that interact"
+        stretch = min(((look.room or min(width, wide)) - fixed) / reach, 1.5) if arcs else 1.0  # arcs are as wide as there is room
         y, height, low, top = (np.arange(n) + 0.5) * _LINE, float(_LINE - 6), float(n * _LINE), 0.0
         centres = np.column_stack([np.full(n, sizes[0] + 7), y])
         under = np.column_stack([np.full(n, sizes[0] + 3.5), y])
@@ -141,7 +143,7 @@ def _draw(
     for i, j, strength in arcs:
         t = np.linspace(0, np.pi, 33)
         along = centres[i] + (centres[j] - centres[i]) * ((1 - np.cos(t)) / 2)[:, None]
-        off = np.sin(t)[:, None] * ([0, _height(j - i)] if in_line else [_height(j - i) / _CHAR, 0])
+        off = np.sin(t)[:, None] * ([0, _height(j - i)] if in_line else [stretch * _height(j - i) / _CHAR, 0])
         colour, (x, y) = colours.plus if strength > 0 else colours.minus, (along + off).T
         plot.add_scatter(
             x=x,

@@ -64,13 +64,13 @@ def _draw(look: Look) -> go.Figure:
     wide = most + 1
     natural = _LEFT + 24 + wide * _STEP * len(_WAYS)
     width, group = look.room or natural, len(_WAYS) + 1.5  # lines per role
-    turned = width < 0.8 * natural
+    turned, step = width < 0.6 * natural, min(15.0, (width - _LEFT - 24) / wide / len(_WAYS) - 2)
     left, top, bottom = (_SLIM, 12, 12) if turned else (_LEFT, 44, 12)
     height = top + bottom + round(_LINE * group * len(roles) if turned else _ROW * len(roles) + 4)
     margin = (left, top, max(24, width - left - 24 * wide if turned else 0), bottom)
     plot = new_plot(look, "", (width, height), margin, showlegend=False)
     for r, (role, parts) in enumerate(roles.items()):
-        marker: dict[str, Any] = {"size": 13 if turned else 15, "line": {"width": 1, "color": colours.grid}}
+        marker: dict[str, Any] = {"size": 13 if turned else step, "line": {"width": 1, "color": colours.grid}}
         marker["symbol"] = [SYMBOLS[j % len(SYMBOLS)] for j in range(len(parts))] if role.startswith("Runs") else "square"
         for w, way in enumerate(_WAYS):
             plot.add_scatter(

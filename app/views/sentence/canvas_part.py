@@ -152,9 +152,9 @@ def _pin(tokens: int) -> None:
 def exports(scene: Scene, run: Run, score: str) -> None:
     """Draw the export menus of the figures in the picture, and the download of the picture itself."""
     trace, (layer, head, component) = scene.trace, scene.pick
-    _menu("verdict", "Answer", "probabilities", lambda theme: _verdict(trace, run), notebook(run, "verdict", trace))
+    _menu("verdict", "Answer", "probabilities", lambda _: _verdict(trace, run), notebook(run, "verdict", trace))
     named = file_safe("tokens", SCORES[score].title.lower())
-    _menu("strip", "Words", named, lambda theme: _strip(trace, run, score), notebook(run, "strip", trace, score=score))
+    _menu("strip", "Words", named, lambda _: _strip(trace, run, score), notebook(run, "strip", trace, score=score))
     if trace.has_maps:
         named = file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component))
         lines = notebook(run, "attention", trace, layer=layer, head=head, component=component)
