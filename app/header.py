@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import cache, visit
-from app.blocks import studio
 from app.blocks.run_choice import show_run_with_weights
 from app.blocks.sentence import reader_of
 from app.fields import TEXT_IN_URL
@@ -135,8 +134,6 @@ def _chips(title: str, section: str) -> None:
                 on_click=visit.go,
                 kwargs={name: getattr(Focus(), name)},
             )
-        if st.session_state.get("sheet") and st.button("Sheet", icon=":material/dashboard:", type="tertiary", key="open-sheet"):
-            studio.open_sheet()
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
         if not chips:  # with chips the line could wrap, and everything below it would move

@@ -168,8 +168,6 @@ def test_no_module_has_colours_of_its_own() -> None:
     own = {
         "figures/colours.py",
         "figures/look.py",
-        "figures/style.py",
-        "export/sheets.py",
         "export/files.py",
         "papers/studies/export_paper.py",
         "browser/bertviz.py",

@@ -25,6 +25,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS, render, save
 from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
 from sentviz.figures.layers import head_table
+from tests.charts import picture
 from tests.fakes import fake_trace
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
 def test_svg_cells_have_the_colours_of_the_scale() -> None:
     """The smallest and the largest cell have the end colours of the scale, as in Plotly's heatmap."""
     plot = go.Figure(go.Heatmap(z=[[0.0, 1.0], [None, 0.5]], colorscale=[[0, "#102030"], [1, "#a0b0c0"]]))
-    svg = render(Figure("two", plot, pd.DataFrame(), ""), "svg").decode()
+    svg = render(Figure("two", picture(plot), pd.DataFrame(), ""), "svg").decode()
     fills = re.findall(r'class="point">\s*<path[^>]*fill: rgb\(([^)]*)\)', svg)
     assert fills == ["16, 32, 48", "160, 176, 192", "88, 104, 120"]
 
@@ -74,7 +75,7 @@ def test_svg_cells_have_the_colours_of_the_scale() -> None:
 def test_large_mosaics_stay_images_and_webgl_becomes_vectors() -> None:
     assert b"<image" in render(small_multiples(fake_trace(n=30, layers=4, heads=4)), "svg")
     plot = go.Figure(go.Scattergl(x=[1, 2], y=[3, 4], mode="markers"))
-    assert b"<image" not in render(Figure("points", plot, pd.DataFrame(), ""), "svg")
+    assert b"<image" not in render(Figure("points", picture(plot), pd.DataFrame(), ""), "svg")
 
 
 @pytest.mark.exhaustive
@@ -133,7 +134,7 @@ def test_csv_round_trip() -> None:
 def test_csv_runs_no_formulas() -> None:
     tokens = ["=cmd()", "+1", "-", "@x", "\t=1", " =1", "plain"]
     frame = pd.DataFrame({"token": tokens, "kind": pd.Categorical(tokens), "value": np.linspace(-1, 1, 7), "=name": 0})
-    data = render(Figure("f", go.Figure(), frame, ""), "csv")
+    data = render(Figure("f", picture(go.Figure()), frame, ""), "csv")
     back = pd.read_csv(io.BytesIO(data), encoding="utf-8-sig")
     assert list(back["token"]) == list(back["kind"]) == ["'" + token for token in tokens[:-1]] + ["plain"]
     assert back["value"].iloc[0] == -1 and list(back.columns)[-1] == "'=name"
@@ -142,7 +143,7 @@ def test_csv_runs_no_formulas() -> None:
 
 def test_a_table_for_tex_holds_no_character_that_tex_does_not_read() -> None:
     frame = pd.DataFrame({"token": ["a\0b", "c\x0bd"], "value": [1.0, 2.0]})
-    data = render(Figure("f", go.Figure(), frame, "of \x01"), "tex").decode()
+    data = render(Figure("f", picture(go.Figure()), frame, "of \x01"), "tex").decode()
     assert "a\u2400b" in data and "c\u240bd" in data and "of \u2401" in data
     assert all(letter.isprintable() or letter == "\n" for letter in data)
 

@@ -16,6 +16,7 @@ from sentviz.gallery import FIGURES
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
+from tests.charts import picture
 from tests.tools import layout
 from tests.tools.layout import drawn, names, of_pdf, of_png, of_svg
 from tests.tools.picture import Reader, reader
@@ -61,7 +62,7 @@ def plain(**more: object) -> go.Figure:
 
 def as_figure(plot: go.Figure) -> Figure:
     """Return the plot as a figure with an empty caption."""
-    return Figure("as_figure", plot, pd.DataFrame(), "")
+    return Figure("as_figure", picture(plot), pd.DataFrame(), "")
 
 
 def whole(plot: go.Figure) -> None:

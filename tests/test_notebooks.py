@@ -23,6 +23,7 @@ from sentviz.export.notebook import PLOTLY
 from sentviz.figures import heatmap
 from sentviz.figures.figure import Figure, base_layout
 from sentviz.models.model import Model
+from tests.charts import picture
 from tests.docs import DOCS
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
@@ -41,7 +42,7 @@ def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
     frame = pd.DataFrame({"token": [MARKUP] * 30, "value": range(30)})
     plot = go.Figure(layout=base_layout("light", width=400, height=300, margin=(40, 40, 10, 60)))
     plot.add_bar(x=frame["value"], y=frame["value"])
-    figure = Figure("toy", plot, frame, f"Of {MARKUP}.", "toy/run, seed 0")
+    figure = Figure("toy", picture(plot), frame, f"Of {MARKUP}.", "toy/run, seed 0")
     bundle = figure._repr_mimebundle_()
     assert list(bundle) == [PLOTLY, "text/html", "text/plain"] and json.loads(json.dumps(bundle)) == bundle
     assert len(plot.layout.annotations) == 0

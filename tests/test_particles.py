@@ -29,6 +29,7 @@ from sentviz.figures.plane import hull, label_places
 from sentviz.figures.token_step import token_step
 from sentviz.models.clustering import Clustering, simulate, weights
 from sentviz.models.clustering.polytope import limit
+from tests.charts import picture
 
 HOSTILE = (
     "</script><script>window.hacked=true</script>",
@@ -270,7 +271,7 @@ def test_words_are_only_ever_text() -> None:
     data = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page)
     assert data is not None
     assert json.loads(data[1])["words"][:2] == list(HOSTILE[:2])
-    table = render(Figure("positions", go.Figure(), positions_frame(clustering, HOSTILE), ""), "csv").decode("utf-8-sig")
+    table = render(Figure("positions", picture(go.Figure()), positions_frame(clustering, HOSTILE), ""), "csv").decode("utf-8-sig")
     assert ",'=1+1," in table
     assert animation_gif(scene, width=240, height=180)
 

@@ -16,7 +16,6 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.export.print_layout import fit_width
 from sentviz.figures import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.figures.bar_table import Column, bar_table
 from sentviz.figures.chart import Drawing
@@ -108,15 +107,15 @@ def test_names_of_a_map_in_a_column_do_not_overlap() -> None:
 
 
 def test_rows_of_words_keep_their_height_in_a_column() -> None:
-    """Rows of dots keep their height, a legend below its distance, and other panels their place."""
+    """A row of dots is as high in a column as on a page."""
     frame = pd.DataFrame({"method": [f"method {i}" for i in range(8)], "value": 0.5, "low": 0.4, "high": 0.6, "n": 9})
-    plot = ranking(frame, title="Any").plot
-    assert fit_width(plot, 320)[1] == ranking(frame, title="Any").plot.layout.height
-    trace = fake_trace()
-    many = small_multiples(trace).plot
-    spans = [axis.domain for axis in many.select_xaxes()]
-    fit_width(many, 320)
-    assert [axis.domain for axis in many.select_xaxes()] == spans
+    whole = ranking(frame, title="Any")
+    heights = []
+    for look in (Look(), Look(width=320)):
+        plot = whole.picture.draw(look)
+        (start, end), margin = plot.layout.yaxis.domain, plot.layout.margin
+        heights.append((end - start) * (plot.layout.height - margin.t - margin.b))
+    assert heights[1] == pytest.approx(heights[0])
 
 
 @pictures
@@ -139,7 +138,7 @@ def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPa
 
 def test_a_tex_table_is_booktabs_and_escaped() -> None:
     figure = probability_bars(["50% & more", "a_b"], [0.25, 0.75])
-    tex = render(Figure("x", figure.plot, figure.frame, "Costs $5 {now}."), "tex").decode()
+    tex = render(Figure("x", figure.picture, figure.frame, "Costs $5 {now}."), "tex").decode()
     assert r"\toprule" in tex and r"\bottomrule" in tex
     assert r"50\% \& more" in tex and r"a\_b" in tex
     assert r"\$5 \{now\}" in tex

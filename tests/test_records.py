@@ -41,11 +41,6 @@ def styled(folder: Path) -> None:
         run("export", RUN, "attention", "--style", "note=Ours", "--size", "column", "-o", str(folder / f"figure.{format}"))
 
 
-def sheets(folder: Path) -> None:
-    for format in ("svg", "pdf", "png"):
-        run("export", "--sheet", f"{RUN} verdict text='{TEXT}'", "--sheet", f"{RUN} lambda", "-o", str(folder / f"sheet.{format}"))
-
-
 def reported(folder: Path) -> None:
     run("report", RUN, TEXT, "-o", str(folder / "report.html"))
 
@@ -68,9 +63,7 @@ BARE = {".csv", ".tex"}  # tables carry no record
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "write", often([exported, styled, sheets, reported, of_notebook, of_paper], exported), ids=lambda write: write.__name__
-)
+@pytest.mark.parametrize("write", often([exported, styled, reported, of_notebook, of_paper], exported), ids=lambda write: write.__name__)
 def test_every_file_with_a_figure_is_sealed(write: Callable[[Path], None], tmp_path: Path) -> None:
     """Each file and each of its panels has a sealed record, and the numbers equal those of the runs."""
     write(tmp_path)

@@ -1,15 +1,11 @@
-"""The studio and the sheet with AppTest: what the link says is what they show, and nothing of one visitor is another's."""
+"""The studio with AppTest: what the link says is what they show, and nothing of one visitor is another's."""
 
 from __future__ import annotations
-
-from urllib.parse import parse_qs, urlparse
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.focus import Focus
-from sentviz.export.sheets import MAX_FIGURES
-from sentviz.export.verify import compare_with_runs
 from sentviz.gallery import draw
 from tests.test_app import opened
 
@@ -51,32 +47,6 @@ def test_a_range_is_of_one_figure() -> None:
     app.session_state["studio-of"] = "lambda"
     app.button(key="open-studio-curves").click().run()
     assert app.session_state["focus"].style == "palette=grey"
-
-
-@pytest.mark.exhaustive
-def test_figures_are_collected_ordered_and_dropped() -> None:
-    """Figures are collected by the menu, kept while the visitor goes on, and drawn again from their records; at most twelve."""
-    app = opened("curves", **CURVES)
-    assert not [button for button in app.button if button.key == "open-sheet"]
-    app.button(key="add-curves").click().run()
-    app.button_group(key="focus-axis").set_value("step").run()
-    app.button(key="add-curves").click().run()
-    first, second = app.session_state["sheet"]
-    assert [figure.call.options.get("x") for figure in (first, second)] == [None, "step"]
-    assert parse_qs(urlparse(second.view).query)["axis"] == ["step"]
-    from sentviz.export.record import Record
-
-    assert compare_with_runs(Record.of(second)).state == "equal"
-    app.button(key="open-sheet").click().run()
-    assert not app.exception
-    app.button(key="sheet-down-0").click().run()
-    assert app.session_state["sheet"] == [second, first]
-    app.button(key="open-sheet").click().run()
-    app.button(key="sheet-drop-0").click().run()
-    assert app.session_state["sheet"] == [first]
-    app.session_state["sheet"] = [first] * MAX_FIGURES
-    app.button(key="add-curves").click().run()
-    assert len(app.session_state["sheet"]) == MAX_FIGURES and "Remove a figure first" in app.toast[0].value
 
 
 @pytest.mark.exhaustive

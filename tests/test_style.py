@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,10 +23,9 @@ from sentviz.export.embedded_record import extract_record
 from sentviz.export.files import render
 from sentviz.export.verify import verify
 from sentviz.figures import Figure, heatmap, probability_bars, token_strip
-from sentviz.figures.colours import blend, ink_on, palette
+from sentviz.figures.chart import Drawing
 from sentviz.figures.figure import base_layout
-from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style
-from sentviz.figures.style import styled
+from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
 from sentviz.gallery import draw
 from tests.fakes import fake_trace
 
@@ -34,13 +34,21 @@ pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chrom
 COLOURS = re.compile(r"#[0-9a-f]{6}")
 
 
-def lines(count: int = 3, theme: str = "light", **axes: dict[str, object]) -> Figure:
-    """Return a figure with `count` series of three points each."""
-    colours = palette("light").lines
-    plot = go.Figure(layout=base_layout("light", title="Series", width=600, height=400, margin=(60, 50, 30, 50), **axes))
+def _series(look: Look, count: int, axes: dict[str, object]) -> go.Figure:
+    plot = go.Figure(layout=base_layout(look, title="Series", width=look.room or 600, height=400, margin=(60, 50, 30, 50), **axes))
     for k in range(count):
-        plot.add_scatter(x=[1, 2, 3], y=[k, 2 * k, k], name=f"series {k}", mode="lines+markers", line_color=colours[k])
-    return Figure("series", plot, pd.DataFrame({"x": [1, 2, 3]}), "Three series.")
+        plot.add_scatter(x=[1, 2, 3], y=[k, 2 * k, k], name=f"series {k}", mode="lines+markers", line_color=look.colours.lines[k])
+    return plot
+
+
+def lines(count: int = 3, **axes: object) -> Figure:
+    """Return a figure with `count` series of three points each."""
+    picture = Drawing(_series, {"count": count, "axes": axes})
+    return Figure("series", picture, pd.DataFrame({"x": [1, 2, 3]}), "Three series.")
+
+
+def styled(figure: Figure, style: Style) -> Figure:
+    return replace(figure, look=Look(style=style))
 
 
 numbers = st.integers(20, 600).map(float)
@@ -94,25 +102,19 @@ def test_a_range_needs_an_axis_that_counts() -> None:
     with pytest.raises(InputError, match="The axis y of this figure has no numbers"):
         styled(heatmap(fake_trace(tokens=["a", "b"]), 0), Style(y=(0, 1))).plot  # noqa: B018 - it is drawn here
     with pytest.raises(InputError, match="logarithmic"):
-        styled(lines(xaxis_type="log"), Style(x=(0, 1)))
+        styled(lines(xaxis_type="log"), Style(x=(0, 1))).plot  # noqa: B018 - it is drawn here
     assert styled(lines(xaxis_type="log"), Style(x=(1, 100))).plot.layout.xaxis.range == (0, 2)
     assert styled(lines(yaxis_autorange="reversed"), Style(y=(0, 5))).plot.layout.yaxis.range == (5, 0)
     assert styled(lines(), Style(x=(0, 9))).plot.layout.yaxis.range is None
 
 
 def test_greys_keep_series_apart() -> None:
-    """No colour is left; each of seven series has its dash, symbol and grey, bars are hatched, and letters have contrast."""
+    """No colour is left; each of seven series has its dash, symbol and grey."""
     plot = styled(lines(7), Style(palette="grey")).plot
     looks = [(trace.line.dash, trace.marker.symbol, trace.line.color) for trace in plot.data]
     assert all(len(set(kind)) == 7 for kind in zip(*looks, strict=True))
     grey = COLOURS.findall(str(plot.to_plotly_json()))
     assert grey and all(colour[1:3] == colour[3:5] == colour[5:7] for colour in grey)
-
-    bars = go.Figure([go.Bar(x=[0], y=[1], marker_color=colour) for colour in palette("light").lines])
-    bars.add_bar(x=[0, 1], y=[1, 1], marker_color=list(palette("light").lines[:2]))
-    hatched = styled(Figure("bars", bars, pd.DataFrame(), ""), Style(palette="grey")).plot.data
-    assert len({trace.marker.pattern.shape for trace in hatched[:7]}) == 7
-    assert hatched[7].marker.pattern.shape == ("", hatched[1].marker.pattern.shape)
 
 
 def test_greys_keep_the_sides_of_a_scale_apart() -> None:
@@ -122,27 +124,11 @@ def test_greys_keep_the_sides_of_a_scale_apart() -> None:
     assert plot.data[0].marker.pattern.shape == ("/", "", "")
     legend = next(note.text for note in plot.layout.annotations if "against" in note.text)
     assert legend.index("▨") < legend.index("against") < legend.index("■") < legend.index("for")
-    for theme in ("light", "dark"):
-        for scale in (palette(theme).signed, palette(theme).sequential):
-            shades = blend(scale, np.linspace(0, 1, 50))
-            recoloured = go.Figure(go.Bar(x=list(range(50)), y=[1] * 50, marker_color=shades))
-            greys = styled(Figure("shades", recoloured, pd.DataFrame(), ""), Style(palette="grey")).plot.data[0].marker.color
-            assert sum(ink_on(shade) != ink_on(grey) for shade, grey in zip(shades, greys, strict=True)) <= 1  # rounding at the edge
-
-    z = np.array([[0.5, -0.5], [0.0, -0.1]])
-    scale = [[i / 6, stop] for i, stop in enumerate(palette("light").signed)]
-    map_ = go.Figure(
-        go.Heatmap(z=z, x=["a", "b"], colorscale=scale, zmin=-1, zmax=1),
-        layout=base_layout("light", width=300, height=300, margin=(0,) * 4),
-    )
-    signs = styled(Figure("map", map_, pd.DataFrame(), ""), Style(palette="grey")).plot.data[1]
-    assert list(zip(signs.x, signs.y, strict=True)) == [("b", 0), ("b", 1)]
-
-
-def test_what_people_wrote_is_no_colour() -> None:
-    plot = go.Figure(go.Scatter(x=["#4f46a5"], y=[1], name="#4f46a5", customdata=["#4f46a5"], marker_color="#4f46a5", mode="markers"))
-    trace = styled(Figure("f", plot, pd.DataFrame(), ""), Style(palette="journal")).plot.data[0]
-    assert (trace.x[0], trace.name, trace.customdata[0]) == ("#4f46a5",) * 3 and trace.marker.color == "#1f1f1f"
+    trace = fake_trace(signed=True, tokens=["a", "b"])
+    map_, figure = trace.map(0, 0), heatmap(trace, 0, 0)
+    signs = styled(figure, Style(palette="grey")).plot.data[-1]
+    negative = {(column, row) for row, column in zip(*np.nonzero(map_ < 0), strict=True)}
+    assert negative and set(zip(signs.x, signs.y, strict=True)) == negative
 
 
 def test_the_figure_itself_stays_as_it_is() -> None:

@@ -12,6 +12,7 @@ from sentviz.export.files import render
 from sentviz.figures import Figure, heatmap
 from sentviz.figures.layers import verdict_lines
 from sentviz.figures.scatter import scatter
+from tests.charts import picture
 from tests.fakes import fake_trace
 
 
@@ -20,10 +21,10 @@ def test_files_count_places_from_one() -> None:
     columns = ["layer", "head", "component", "query", "token", "value"]
     frame = pd.DataFrame([[0, -1, 0, 3, "a", 0.5], [1, 2, 1, 0, "b", 1.5]], columns=columns)
     back = pd.read_csv(
-        io.BytesIO(render(Figure("f", go.Figure(), frame, ""), "csv")), encoding="utf-8-sig", dtype=str, keep_default_na=False
+        io.BytesIO(render(Figure("f", picture(go.Figure()), frame, ""), "csv")), encoding="utf-8-sig", dtype=str, keep_default_na=False
     )
     assert back.to_numpy().tolist() == [["1", "", "1", "4", "a", "0.5"], ["2", "3", "2", "1", "b", "1.5"]]
-    states = render(Figure("f", go.Figure(), frame, "", from_zero=("layer",)), "tex").decode()
+    states = render(Figure("f", picture(go.Figure()), frame, "", from_zero=("layer",)), "tex").decode()
     assert "0 &  & 1 & 4 & a & 0.5" in states and "1 & 3 & 2 & 1 & b & 1.5" in states
     assert frame["layer"].tolist() == [0, 1] and frame["head"].tolist() == [-1, 2]
 
@@ -46,7 +47,7 @@ def test_a_printed_table_has_no_row_for_each_step() -> None:
     """The table of lines over steps has the last value of each line, and the caption says so."""
     rows = [("a/b", "lambda", layer, 1, step, step / 10, step / 50) for layer in (0, 1) for step in range(50)]
     frame = pd.DataFrame(rows, columns=["run", "name", "layer", "component", "step", "epoch", "value"])
-    tex = render(Figure("f", go.Figure(), frame, "Lambda."), "tex")
+    tex = render(Figure("f", picture(go.Figure()), frame, "Lambda."), "tex")
     assert [line.split("&")[2].strip() for line in rows_of(tex)] == ["1", "2"] and all("0.98" in line for line in rows_of(tex))
     assert "This table shows the last step of each line." in tex.decode()
 
@@ -54,7 +55,7 @@ def test_a_printed_table_has_no_row_for_each_step() -> None:
 def test_a_printed_table_fits_on_a_page() -> None:
     """Points are replaced by a summary; of other long frames the first rows are printed, and the caption gives their number."""
     frame = pd.DataFrame({"word": [f"w{i}" for i in range(500)], "value": 0.5})
-    capped = render(Figure("f", go.Figure(), frame, ""), "tex")
+    capped = render(Figure("f", picture(go.Figure()), frame, ""), "tex")
     assert len(rows_of(capped)) == 40 and "the first 40 of 500 rows" in capped.decode()
     points = pd.DataFrame(
         {"id": range(300), "x": 0.0, "y": 0.0, "label": [0, 1, 1] * 100, "predicted": 1, "right": [False, True, True] * 100}

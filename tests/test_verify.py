@@ -33,6 +33,7 @@ from sentviz.figures.source import Source
 from sentviz.gallery import Sentence, code, draw, make
 from sentviz.models.loading import load
 from sentviz.runs.store import find
+from tests.charts import picture
 
 RUN = "sst2/ndt-unit-2"
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
@@ -260,7 +261,7 @@ def test_where_tables_differ_is_said() -> None:
 def test_a_large_frame_is_held_by_its_digest_only() -> None:
     """Random numbers exceed the limit of a file, so only the digest is stored, and a change is found without its place."""
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60_000)})
-    record = Record.of(Figure("cloud", go.Figure(), frame, ""))
+    record = Record.of(Figure("cloud", picture(go.Figure()), frame, ""))
     assert record.table == "" and record.differs(frame.copy()) == ""
     frame.loc[7, "x"] += 1
     assert "so the row and column are unknown" in record.differs(frame)

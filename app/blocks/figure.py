@@ -21,8 +21,8 @@ from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS
 from sentviz.figures import Figure, Theme
-from sentviz.figures.look import LOOKS, Style
 from sentviz.figures.look import SIZES as PRINT_SIZES
+from sentviz.figures.look import Style
 from sentviz.figures.source import Call
 from sentviz.gallery.registry import FigureSubject
 from sentviz.io.spreadsheet import from_one
@@ -31,17 +31,17 @@ SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns
 
 
 @st.cache_resource(max_entries=96, show_spinner="Drawing")
-def _drawn(key: str, code: str, of: tuple[str, ...], theme: Theme, _make: Callable[[Theme], Figure]) -> Figure:
-    return _in_theme(_make, theme)
+def _drawn(key: str, code: str, of: tuple[str, ...], theme: Theme, _make: Callable[[], Figure]) -> Figure:
+    return in_theme(_make(), theme)
 
 
-def _in_theme(make: Callable[[Theme], Figure], theme: Theme) -> Figure:
-    drawn = make(theme)
-    return replace(drawn, look=LOOKS[theme]) if drawn.is_chart else drawn
+def in_theme(figure: Figure, theme: Theme) -> Figure:
+    """Return a figure with the look of a page's theme."""
+    return replace(figure, look=replace(figure.look, theme=theme))
 
 
 def show_drawn(
-    make: Callable[[Theme], Figure],
+    make: Callable[[], Figure],
     key: str,
     *,
     slim: bool = False,
@@ -57,7 +57,7 @@ def show_drawn(
     `st.plotly_chart`; the selection is stored under plot-<key> in the session's state.
     """
     try:
-        drawn = _drawn(key, str(code), of, page_theme(), make) if of else _in_theme(make, page_theme())
+        drawn = _drawn(key, str(code), of, page_theme(), make) if of else in_theme(make(), page_theme())
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return None
@@ -93,7 +93,7 @@ def show_figure(
     """
     selecting: dict[str, Any] = {"on_select": on_select, "selection_mode": ("points",)} if on_select else {}
     return show_drawn(
-        lambda theme: gallery.make(name, subject, selected=selected, **options, theme=theme),
+        lambda: gallery.make(name, subject, selected=selected, **options),
         key or name,
         slim=slim,
         code=gallery.call(name, subject, options),
@@ -102,13 +102,13 @@ def show_figure(
     )
 
 
-def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:
+def export_menu(make: Callable[[], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:
     """Draw the export menu of a figure, also of one that the page shows in another way. A figure is drawn only when a file is requested."""
     with st.popover(label, icon=":material/download:", type="tertiary"):
         _export_menu(make, name, key, code)
 
 
-def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Call | None) -> None:
+def _export_menu(make: Callable[[], Figure], name: str, key: str, code: Call | None) -> None:
     """Draw the content of the menu. Files always have a light background."""
     pictures = find_browser() is not None
     named = partial(_named, make, code, f"?{urlencode(visit.query(cache.default_run(), with_text=_holds_text(code)))}")
@@ -142,8 +142,6 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
             studio.open_studio(named, name, key, code)
         if st.button("Numbers", icon=":material/table:", key=f"numbers-{key}", type="tertiary", help="The figure as a table"):
             open_numbers(named, name, key)
-        add: dict[str, Any] = {"on_click": studio.add_to_sheet, "args": (named,), "help": "Several figures as one file"}
-        st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", **add)
     if not pictures:
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
     if code:
@@ -161,21 +159,21 @@ def _holds_text(code: Call | None) -> bool:
     return code is not None and not {"text", "second"}.isdisjoint(code.options)
 
 
-def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme: Theme) -> Figure:
+def _named(make: Callable[[], Figure], code: Call | None, view: str) -> Figure:
     """Return the figure together with its call and the link of the page that shows it."""
-    figure = make(theme)
+    figure = make()
     return replace(figure, call=code or figure.call, view=view)
 
 
 @st.dialog("Numbers", width="large", icon=":material/table:")
-def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
+def open_numbers(make: Callable[[], Figure], name: str, key: str) -> None:
     """Show a figure's numbers as a table on the page.
 
     Args:
         make: draws the figure. name: of its file. key: of the widgets.
     """
     try:
-        figure = make("light")
+        figure = make()
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return

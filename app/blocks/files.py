@@ -8,7 +8,7 @@ import streamlit as st
 
 from sentviz.analysis.testset.comparison import Comparison
 from sentviz.export.files import render
-from sentviz.figures import Figure, Theme
+from sentviz.figures import Figure
 from sentviz.figures.look import Style
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import as_csv
@@ -38,10 +38,10 @@ def csv_button(frame: pd.DataFrame | Callable[[], pd.DataFrame], name: str, key:
     )
 
 
-def as_file(turns: Turns, make: Callable[[Theme], Figure], format: str, style: Style) -> bytes:
+def as_file(turns: Turns, make: Callable[[], Figure], format: str, style: Style) -> bytes:
     """Wait for a turn, and return a figure as the bytes of a file with a light background."""
     with turns.turn():
-        return render(make("light"), format, style=style)
+        return render(make(), format, style=style)
 
 
 def as_report(turns: Turns, comparison: Comparison, format: str) -> bytes:

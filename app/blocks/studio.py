@@ -1,15 +1,10 @@
-"""The studio: how a figure looks in print, with a preview at true size. Choices stay in the link, own words do not.
-
-The sheet holds several figures as one file: their order, their number, and the download.
-"""
+"""The studio: how a figure looks in print, with a preview at true size. Choices stay in the link, own words do not."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from string import ascii_lowercase
 from typing import Any
 
 import streamlit as st
@@ -22,11 +17,8 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS
 from sentviz.export.files import render
-from sentviz.export.sheets import FORMATS, MAX_FIGURES, Sheet
-from sentviz.figures import Figure, Theme
-from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style
-from sentviz.figures.style import styled
-from sentviz.serving.jobs import Turns
+from sentviz.figures import Figure
+from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
 
 LEGEND_WORDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
 CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}
@@ -47,7 +39,7 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
     """Show the controls next to a preview, and the downloads.
 
     Args:
-        make: of a theme, draws the figure. name: of its files. key: of its widgets. code: how it is drawn again, or None.
+        make: draws the figure. name: of its files. key: of its widgets. code: how it is drawn again, or None.
     """
     if st.session_state.get("studio-of", key) != key:
         _keep(replace(style_in_focus(), x=None, y=None))  # a range is of one figure's axes
@@ -58,7 +50,7 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
     if style is None:
         return
     try:
-        figure = make("light")
+        figure = make()
         with sheet:
             _preview(figure, style)
     except SentvizError as error:
@@ -138,7 +130,7 @@ def _size_words(size: str) -> str:
 def _preview(figure: Figure, style: Style) -> None:
     """Show the figure at true size on white; without a browser for pictures, as an interactive plot."""
     if find_browser() is None:
-        st.plotly_chart(styled(figure, style).plot, theme=None, key="studio-plot", config={"displayModeBar": False})
+        st.plotly_chart(replace(figure, look=Look(style=style)).plot, theme=None, key="studio-plot", config={"displayModeBar": False})
         return
     with st.spinner("Drawing"), queue.turns("export").turn():
         svg = render(figure, "svg", style=style)
@@ -150,117 +142,10 @@ def _files(figure: Figure, name: str, style: Style) -> None:
         for format in RECORD_FORMATS:
             st.download_button(
                 format.upper(),
-                data=partial(as_file, queue.turns("export"), lambda theme: figure, format, style),
+                data=partial(as_file, queue.turns("export"), lambda: figure, format, style),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"studio-{format}",
                 on_click="ignore",
                 disabled=format != "html" and find_browser() is None,
             )
-
-
-def collected() -> list[Figure]:
-    """Return the figures of this visitor's sheet in their order."""
-    figures: list[Figure] = st.session_state.setdefault("sheet", [])
-    return figures
-
-
-def add_to_sheet(make: Callable[[Theme], Figure]) -> None:
-    """Put a figure on the sheet (from a callback), and show a message."""
-    if len(collected()) == MAX_FIGURES:
-        st.toast(f"A sheet holds at most {MAX_FIGURES} figures. Remove a figure first.", icon=":material/block:")
-        return
-    collected().append(make("light"))
-    st.toast(f"Added to the sheet as {_letter(len(collected()) - 1)}. Open the sheet at the top of the page.", icon=":material/dashboard:")
-
-
-def _letter(place: int) -> str:
-    return ascii_lowercase[place]
-
-
-def _move(place: int, by: int) -> None:
-    figures = collected()
-    figures.insert(place + by, figures.pop(place))
-
-
-def _drop(place: int) -> None:
-    collected().pop(place)
-
-
-@st.dialog("Sheet of figures", width="large", icon=":material/dashboard:", on_dismiss="rerun")
-def open_sheet() -> None:
-    """Show the collected figures, controls for their order and number, and the download of the sheet."""
-    figures = collected()
-    if not figures:
-        st.info("The sheet is empty. “Add to sheet” in the export menu of any figure puts it here.", icon=":material/dashboard:")
-        return
-    controls, paper = st.columns([2, 3], gap="medium")
-    with controls:
-        for place, figure in enumerate(figures):
-            _sheet_row(place, figure, len(figures))
-        style = style_in_focus()
-        size = st.pills(
-            "Width",
-            list(SIZES),
-            default=style.size if style.size in SIZES else "wide",
-            format_func=SIZE_WORDS.__getitem__,
-            key="sheet-size",
-        )
-        columns = int(st.pills("Side by side", ["1", "2", "3", "4"], default="2", key="sheet-columns") or 2)
-        with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-            colours = st.selectbox("Colours", PALETTES, PALETTES.index(style.palette), key="sheet-palette", width=140)
-            titles = st.checkbox("Titles", True, key="sheet-titles")
-            letters = st.checkbox("Letters", True, key="sheet-letters")
-            shared = st.checkbox(
-                "Same scales", True, key="sheet-shared", help="Panels of the same kind or with the same colour scale get the same range."
-            )
-        looks = Style(size=size or "wide", palette=colours, title=titles, font=style.font)
-        sheet = Sheet(tuple(figures), columns, shared, letters, looks)
-    try:
-        with paper:
-            _preview_sheet(sheet)
-    except SentvizError as error:
-        st.error(md(str(error)), icon=":material/block:")
-        return
-    with controls:
-        with st.container(horizontal=True, gap="small"):
-            for format in FORMATS:
-                st.download_button(
-                    format.upper(),
-                    data=partial(_sheet_file, queue.turns("export"), sheet, format),
-                    file_name=f"sheet.{format}",
-                    mime=MIME[format],
-                    key=f"sheet-{format}",
-                    on_click="ignore",
-                    disabled=find_browser() is None,
-                )
-        st.caption(
-            "The file contains the data to draw each panel again, also the sentences that you typed. Text for the caption in a paper:"
-        )
-        st.code(sheet.caption, language=None, wrap_lines=True)
-
-
-def _sheet_row(place: int, figure: Figure, count: int) -> None:
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False):
-        st.markdown(f"**{_letter(place)}** {md(figure.name)}", width="stretch")
-        moves = (("up", -1, place == 0, "arrow_upward"), ("down", 1, place == count - 1, "arrow_downward"))
-        for name, by, off, icon in moves:
-            key, label = f"sheet-{name}-{place}", f"Move {_letter(place)} {name}"
-            st.button("", icon=f":material/{icon}:", key=key, help=label, disabled=off, type="tertiary", on_click=_move, args=(place, by))
-        drop, label = f"sheet-drop-{place}", f"Remove {_letter(place)}"
-        st.button("", icon=":material/close:", key=drop, help=label, type="tertiary", on_click=_drop, args=(place,))
-
-
-def _preview_sheet(sheet: Sheet) -> None:
-    """Show the sheet at true size, or as large as the dialog allows."""
-    if find_browser() is None:
-        st.caption("A sheet needs Chrome or Chromium on the machine that runs sentviz.")
-        return
-    with st.spinner("Drawing"):
-        svg = _sheet_file(queue.turns("export"), sheet, "svg")
-    paper(base64.b64encode(svg).decode(), sheet.millimetres, "Preview of the sheet")
-
-
-def _sheet_file(turns: Turns, sheet: Sheet, format: str) -> bytes:
-    with queue.turn():
-        return sheet.render(format)

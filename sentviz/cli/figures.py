@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from sentviz.cli.terminal import progress_bar
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
     from sentviz.gallery import FigureSpec
     from sentviz.runs.store import Run
 
@@ -38,23 +36,6 @@ def figure_list(name: str | None) -> str:
         for spec in (spec for spec in FIGURES.values() if issubclass(spec.of, subject)):
             lines += _lines(spec, run if subject.OF_RUN else None)
     return "\n".join(lines).strip()
-
-
-def draw_panel(words: str) -> Figure:
-    """Draw a figure from one line, such as "sst2/ndt-unit-2 attention layer=2 text='Not bad.'"."""
-    from sentviz.gallery import draw
-    from sentviz.gallery.registry import find_figure
-    from sentviz.runs.store import find
-
-    try:
-        subject, figure, *more = shlex.split(words)
-    except ValueError:
-        raise InputError(f"{words!r} is not a figure of a sheet. Write RUN FIGURE NAME=VALUE ...") from None
-    spec = find_figure(figure)
-    typed = [part for part in more if not part.startswith("versus=")]
-    versus = tuple(part.removeprefix("versus=") for part in more if part.startswith("versus="))
-    run = find(subject) if spec.of.OF_RUN else None
-    return draw(subject, figure, **parse_options(spec, {"versus": versus} if versus else {}, typed, run))
 
 
 def _lines(spec: FigureSpec, run: Run | None) -> list[str]:

@@ -210,13 +210,6 @@ def _papers() -> list[tuple[str, str]]:
 @click.option("--score", help=f"Explanation method of the figure strip: {METHODS}")
 @click.option("--versus", multiple=True, help="Run to compare with. May be repeated.")
 @click.option("-O", "--option", "more", multiple=True, metavar="NAME=VALUE", help="Other option, see --list. May be repeated.")
-@click.option(
-    "--sheet",
-    multiple=True,
-    metavar="'RUN FIGURE NAME=VALUE ...'",
-    help="Panel of a sheet of figures, instead of RUN and FIGURE. May be repeated.",
-)
-@click.option("--columns", default=2, show_default=True, help="Panels per row of a sheet.")
 @click.option("--size", help="Size in print: column (84 mm wide), wide (174 mm) or slide; default: the size on screen.")
 @click.option(
     "--style",
@@ -246,8 +239,6 @@ def export(
     names: bool,
     paper: str | None,
     more: tuple[str, ...],
-    sheet: tuple[str, ...],
-    columns: int,
     size: str | None,
     style: tuple[str, ...],
     dark: bool,
@@ -269,7 +260,7 @@ def export(
     if out is None:
         raise click.UsageError("Name the file to write with -o, or list the figures with --list.")
     if onnx or maps or int8:
-        if not onnx or run is None or figure is not None or paper is not None or sheet:
+        if not onnx or run is None or figure is not None or paper is not None:
             raise click.UsageError(
                 "--onnx needs a RUN and no FIGURE, and --maps and --int8 need --onnx: sentviz export RUN --onnx -o FOLDER."
             )
@@ -285,15 +276,6 @@ def export(
     from sentviz.gallery.registry import find_figure
 
     looks = Style.parse([*style, *([f"size={size}"] if size else [])])
-    if sheet:
-        from sentviz.cli.figures import draw_panel
-        from sentviz.export.sheets import Sheet
-
-        if run is not None:
-            raise click.UsageError("--sheet names the run and the figure of each panel. Remove the arguments RUN and FIGURE.")
-        Sheet([draw_panel(words) for words in sheet], columns, style=looks).save(out)
-        click.echo(f"Written to {out}")
-        return
     if run is None or figure is None:
         raise click.UsageError("Give a RUN and a FIGURE, or a paper with --paper. --list shows the figures.")
     if out.is_dir():

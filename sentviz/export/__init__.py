@@ -1,4 +1,4 @@
-"""Figures as files: pictures, tables, sheets, reports and notebooks, each with its record."""
+"""Figures as files: pictures, tables, reports and notebooks, each with its record."""
 
 from __future__ import annotations
 

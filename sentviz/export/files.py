@@ -15,12 +15,10 @@ import numpy as np
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import Browser
 from sentviz.export.embedded_record import embed_record
-from sentviz.export.print_layout import fit_width
 from sentviz.export.record import Record
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.look import PLAIN, Style
-from sentviz.figures.style import styled
+from sentviz.figures.look import PLAIN, Look, Style
 from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import write_file
 from sentviz.io.lazy import go, pd
@@ -72,7 +70,7 @@ def render(
     style = replace(style, size=size or style.size, points=style.points if points is None else points)
     if not 0.1 <= scale <= 10 or any(side is not None and not 50 <= side <= 10_000 for side in (width, height)):
         raise InputError("The scale must lie between 0.1 and 10, width and height between 50 and 10,000 pixels.")
-    restyled = styled(figure, style)
+    restyled = replace(figure, look=Look(figure.look.theme, 0, style))
     words = sentence([*([figure.caption, figure.source] if style.captioned else []), style.note])
     if format == "html":
         return embed_record(as_page(restyled, words, width, height or style.tall), format, Record.of(figure, style.text))
@@ -111,12 +109,7 @@ def _fit_to_style(
     """Return the plot fitted to its style with `words` below, its width and height in pixels, and the factor by which it is enlarged."""
     plot = go.Figure(restyled.plot)
     _number_cells(plot)
-    if restyled.is_chart or not style.pixels:
-        wide, high = _size(plot, width, height or style.tall)
-    else:
-        wide, high = fit_width(plot, style.pixels)
-        high = style.tall or high
-        plot.update_layout(height=high)
+    wide, high = _size(plot, width, height or style.tall)
     high = _add_caption(plot, words, wide, high)
     plot = _to_vectors(plot) if vectors else plot
     return plot, wide, high, style.millimetres / 25.4 * 96 / wide if style.pixels else 1.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from plotly.basedatatypes import BaseFigure, BaseTraceType
+from plotly.basedatatypes import BaseTraceType
 
 from sentviz.errors import InputError
 from sentviz.figures.chart import Picture
@@ -27,18 +27,16 @@ class Figure:
     """A picture with its numbers and its caption.
 
     ``picture`` draws itself in any `Look`; ``plot`` is the picture in the figure's own look. ``name`` is a safe file name without suffix.
-    ``frame`` has every drawn number, one observation per row, with unchanged strings of users
-    and indices counted from 0. ``caption`` is plain text. ``at_width`` draws the same figure for ``width=`` pixels, if its layout depends
-    on the width. ``printed`` is a shorter table for print. ``from_zero`` names columns in which 0 has a meaning, for
-    example the embedding before the first layer; in files, all other indices count from 1.
+    ``frame`` has every drawn number, one observation per row, with unchanged strings of users and indices counted from 0. ``caption`` is
+    plain text. ``printed`` is a shorter table for print. ``from_zero`` names columns in which 0 has a meaning, for example the embedding
+    before the first layer; in files, all other indices count from 1.
     """
 
     name: str
-    picture: Picture | go.Figure
+    picture: Picture
     frame: pd.DataFrame
     caption: str
     source: str = ""  # run, seed, n and digest in one sentence, the end of an exported caption
-    at_width: Callable[..., Figure] | None = None
     runs: tuple[Source, ...] = ()  # the runs of `source`
     call: Call | None = None  # the call that draws the figure again
     view: str = ""  # link to the page that showed the figure, without host
@@ -49,12 +47,7 @@ class Figure:
     @cached_property
     def plot(self) -> go.Figure:
         """The picture, drawn by Plotly."""
-        return self.picture if isinstance(self.picture, BaseFigure) else self.picture.draw(self.look)
-
-    @property
-    def is_chart(self) -> bool:
-        """True if the picture can be drawn in every look."""
-        return not isinstance(self.picture, BaseFigure)
+        return self.picture.draw(self.look)
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):

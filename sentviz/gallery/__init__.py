@@ -96,17 +96,14 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
     """
     spec = find_figure(figure)
     spec.check(options)
-    theme = options.get("theme", "light")
-    if not spec.bakes:
-        options.pop("theme", None)
+    theme = options.pop("theme", "light")
     try:
         drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     except MissingMapError as error:
         name = getattr(getattr(subject, "run", None), "name", figure)
         raise MissingMapError(f"{name}: {error}") from error
     drawn = drawn if drawn.source else subject.sourced(drawn)
-    look = drawn.look if spec.bakes else LOOKS[theme]
-    return replace(drawn, call=call(figure, subject, options | {"theme": theme}), look=look)
+    return replace(drawn, call=call(figure, subject, options | {"theme": theme}), look=LOOKS[theme])
 
 
 def call(figure: str, subject: Any, options: Mapping[str, Any]) -> Call | None:

@@ -81,11 +81,6 @@ class FigureSpec:
         return _defaults(self.make)
 
     @cached_property
-    def bakes(self) -> bool:
-        """True if the maker takes a theme, because its plot cannot be drawn again in another look."""
-        return "theme" in signature(self.make).parameters
-
-    @cached_property
     def options(self) -> dict[str, Any]:
         """All options with their defaults: those of the subject, those of the figure, the theme."""
         return _defaults(self.of) | self.own | {"theme": "light"}

@@ -1,4 +1,4 @@
-"""The studio and the sheet as a person uses them: looks chosen beside a preview at true size, files taken along and opened."""
+"""The studio as a person uses it: looks chosen beside a preview at true size, files taken along and opened."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def menu(page: Any, button: str) -> None:
 
 
 @pytest.mark.exhaustive
-def test_looks_and_sheets(page: Any, server: str, tmp_path: Path) -> None:
-    """A width of 84 mm is shown and put into the link; two panels are exported as one PDF that verifies."""
+def test_looks_at_true_size(page: Any, server: str, tmp_path: Path) -> None:
+    """A width of 84 mm is shown and put into the link; the PDF verifies."""
     page.goto(f"{server}/curves?run=sst2%2Fndt-unit-2&versus=sst2%2Fvanilla")
     page.locator(".st-key-figure-curves").get_by_role("button", name="Export").wait_for(timeout=60_000)
     settled(page)
@@ -32,20 +32,10 @@ def test_looks_and_sheets(page: Any, server: str, tmp_path: Path) -> None:
     width = page.locator(".paper img").bounding_box()["width"]
     assert width == pytest.approx(84 / 25.4 * 96, abs=1)
     assert page.locator("[data-testid='stPopoverBody']:visible").count() == 0
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(".st-key-studio-pdf button").first.click()
+    download.value.save_as(tmp_path / "curves.pdf")
+    assert verify(tmp_path / "curves.pdf").state == "equal"
     page.get_by_role("button", name="Close").last.click()
     page.wait_for_url("**style=**")
     assert parse_qs(urlparse(page.url).query)["style"] == ["size=column"]
-    settled(page)
-    page.keyboard.press("Escape")
-
-    for _ in range(2):
-        menu(page, "add")
-        page.keyboard.press("Escape")
-    page.locator(".st-key-open-sheet button").first.click()
-    page.locator(".paper img").wait_for(timeout=60_000)
-    settled(page)
-    with page.expect_download(timeout=60_000) as download:
-        page.locator(".st-key-sheet-pdf button").first.click()
-    download.value.save_as(tmp_path / "sheet.pdf")
-    verdict = verify(tmp_path / "sheet.pdf")
-    assert verdict.state == "equal" and "2 panels" in verdict.why

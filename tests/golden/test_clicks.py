@@ -41,7 +41,6 @@ WHATIF: tuple[tuple[str, dict[str, str]], ...] = (("explore", {"whatif": "open"}
 WALKED |= {named(page, query): (page, query) for page, query in WHATIF}
 WALKED_PAPERS = {name: view for name, view in PAPER_VIEWS.items() if "part-" not in name or name in (*BOARDS, *FIRST_PARTS, *OWN)}
 QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "curves-axis-step", "comparison", "training-through")
-ADD = ("button add-curves", "")
 SENTENCE, ROWS = "text_input sentence", "button_group focus-over"
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),
@@ -50,7 +49,6 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "swap": ("explore", {}, (("expander swap-section", ""),), True),
     "studio": ("curves", {}, (("!button open-studio-curves", ""),), True),
     "studio-size": ("curves", {}, (("!button open-studio-curves", ""), ("button_group studio-size", "own")), True),
-    "sheet": ("curves", {}, (ADD, ("button_group focus-axis", "step"), ADD, ("!button open-sheet", "")), True),
     "export": ("curves", {}, (("button_group size-curves", "one column"),), True),
     "second": ("confusion", {}, (("selectbox beside", ""),), True),
     "cell": ("confusion", {}, (("plotly_chart plot-matrix", ""),), True),

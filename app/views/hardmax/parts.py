@@ -119,7 +119,7 @@ def exports(
         )
 
 
-def _frame(scene: Scene, layer: int, name: str, source: str, theme: Theme) -> Figure:
+def _frame(scene: Scene, layer: int, name: str, source: str) -> Figure:
     from dataclasses import replace
 
     return replace(particles(scene, layer, name=name), source=source)

@@ -319,7 +319,7 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
         z = clustering.positions[layer]
         share = weights(z, clustering.A, setting.temperature, clustering.tolerance)[picked.token]
         st.markdown(f"##### Token {picked.token + 1} in layer {layer + 1}")
-        show_drawn(lambda _: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A), "play-step")
+        show_drawn(lambda: token_step(z, picked.token, share, setting.alpha, names, A=clustering.A), "play-step")
     return clustering, scene.clusters
 
 
@@ -332,7 +332,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
     left, right = halves("hardmax-numbers")
     with left:
         show_drawn(
-            lambda theme: layer_lines(
+            lambda: layer_lines(
                 {"leaders": leading, "places": places},
                 "Leaders and places",
                 caption="Leaders: tokens that were alone in their C_i up to this layer. Places: at least 1% of the largest norm apart.",
@@ -345,9 +345,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
         if not reached:
             words = f"No limit is reached within {when} layers. Distances are measured to the positions after the last layer."
         show_drawn(
-            lambda theme: layer_lines(
-                {"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words
-            ),
+            lambda: layer_lines({"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words),
             "play-distance",
         )
     _theorem(clustering, setting)

@@ -260,7 +260,7 @@ def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], 
         )
     share = weights(review.positions[layer], None, heat, review.clustering.tolerance)[token]
     show_drawn(
-        lambda theme: sourced(token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned), run),
+        lambda: sourced(token_step(review.positions[layer], token, share, review.clustering.alpha, review.words, pinned=pinned), run),
         "token-step",
         code=code(run.name, "token-step", text=text, layer=layer, token=token) if not heat and edits == _Edits() else None,
     )

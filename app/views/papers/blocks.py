@@ -14,7 +14,7 @@ from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
 from app.text import md, page_theme
 from sentviz.errors import InputError
-from sentviz.figures import Figure, Theme, palette
+from sentviz.figures import Figure, palette
 from sentviz.figures.colours import blend, ink_on
 from sentviz.figures.text import text_columns
 from sentviz.gallery import code, make
@@ -63,8 +63,8 @@ def pick(label: str, field: str, titles: Mapping[str, str]) -> str:
 
 
 @st.cache_resource(max_entries=96, show_spinner="Drawing")
-def _figure(name: str, of: str, options: tuple[tuple[str, Any], ...], theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    return make(name, Study.of(of, _runs), **dict(options), theme=theme)
+def _figure(name: str, of: str, options: tuple[tuple[str, Any], ...], key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
+    return make(name, Study.of(of, _runs), **dict(options))
 
 
 def show_study_figure(paper: Paper, name: str, of: str, runs: Sequence[Run], **options: Any) -> str:
@@ -74,10 +74,10 @@ def show_study_figure(paper: Paper, name: str, of: str, runs: Sequence[Run], **o
         return ""
     arguments = name, of, tuple(options.items())
     try:
-        _figure(*arguments, page_theme(), digests(runs), runs)
+        _figure(*arguments, digests(runs), runs)
     except InputError as error:
         return str(error)
-    show_drawn(lambda theme: _figure(*arguments, theme, digests(runs), runs), key, code=code(of, name, **options))
+    show_drawn(lambda: _figure(*arguments, digests(runs), runs), key, code=code(of, name, **options))
     return ""
 
 

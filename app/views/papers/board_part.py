@@ -16,7 +16,7 @@ from app.text import halves, md, page_theme
 from app.views.papers.blocks import digests, page_of
 from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, decided_in_words, level_in_words
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, Theme
+from sentviz.figures import Figure
 from sentviz.figures.board import heading
 from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.look import Look
@@ -67,18 +67,17 @@ def _drawn(
     keys: tuple[tuple[str, str], ...],
     chosen: str,
     bare: bool,
-    theme: Theme,
     key: tuple[str, ...],
     _claims: pd.DataFrame,
     _runs: Sequence[Run],
 ) -> Figure:
     figure = drawn(_claims, () if bare else _runs, chosen=chosen, bare=bare)
-    return replace(figure, look=Look(theme, HALF if bare else 0))
+    return replace(figure, look=Look(width=HALF)) if bare else figure
 
 
-def _figure(claims: pd.DataFrame, runs: Sequence[Run], theme: Theme, *, chosen: str = "", bare: bool = False) -> Figure:
+def _figure(claims: pd.DataFrame, runs: Sequence[Run], *, chosen: str = "", bare: bool = False) -> Figure:
     verdicts = tuple(zip(claims["key"], claims["verdict"], strict=True))
-    return _drawn(verdicts, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims, runs)
+    return _drawn(verdicts, chosen if chosen in set(claims["key"]) else "", bare, digests(runs), claims, runs)
 
 
 def opened() -> str:
@@ -120,7 +119,7 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     left, right = halves(key, 1.2, 1.0)
     with left:
         show_drawn(
-            lambda theme: _figure(claims, runs, theme, chosen=opened()),
+            lambda: _figure(claims, runs, chosen=opened()),
             key,
             code=code(paper.name, "claims-board"),
             on_select=_taken(key),
@@ -135,11 +134,11 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     """The boards of several papers, in two columns where there is room for them, with one export menu for all as one picture."""
-    theme, chosen = page_theme(), opened()
-    boards = {str(name): _figure(group, runs, theme, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
+    chosen = opened()
+    boards = {str(name): _figure(group, runs, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
         counted(claims)
-        export_menu(lambda theme: _figure(claims, runs, theme), "board-claims", "poster", code=code("all", "claims-board"))
+        export_menu(lambda: _figure(claims, runs), "board-claims", "poster", code=code("all", "claims-board"))
     _listed_claims(claims, with_counts=False)
     heights, columns = [0, 0], halves("poster")
     for name, figure in boards.items():
@@ -238,12 +237,12 @@ def _shown(claim: Claim) -> None:
         return
     spec = find_figure(claim.figure)
     of = claim.data[0] if claim.data and claim.data[0] in spec.names else spec.names[0]
-    show_drawn(lambda theme: _study(claim.figure, of, theme), "claim-figure", code=code(of, claim.figure))
+    show_drawn(lambda: _study(claim.figure, of), "claim-figure", code=code(of, claim.figure))
 
 
 @st.cache_resource(max_entries=16, show_spinner="Drawing the figure that shows it")
-def _study(name: str, of: str, theme: Theme) -> Figure:
-    return make(name, find_figure(name).of(of), theme=theme)
+def _study(name: str, of: str) -> Figure:
+    return make(name, find_figure(name).of(of))
 
 
 def _behind(claim: Claim, paper: Paper, runs: Sequence[Run]) -> None:

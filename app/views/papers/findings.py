@@ -32,7 +32,7 @@ def _claims() -> pd.DataFrame:
 def _show(picture: Picture) -> None:
     """Draw a figure of the article with the installed runs."""
     key, again = f"findings-{picture.figure}", code(picture.of, picture.figure)
-    show_drawn(lambda theme: make(picture.figure, Study.of(picture.of, runs), theme=theme), key, code=again, of=digests(runs))
+    show_drawn(lambda: make(picture.figure, Study.of(picture.of, runs)), key, code=again, of=digests(runs))
 
 
 intro("What the five papers claim and what our runs say, to read from top to bottom.", "Numbers are those of the runs that sentviz ships.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 
 import streamlit as st
@@ -11,7 +12,7 @@ from app import visit
 from app.blocks.figure import show_drawn
 from app.text import md, page_theme
 from app.views.papers.blocks import digests, show_table
-from sentviz.figures import Figure, Theme, palette
+from sentviz.figures import Figure, palette
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, Table, listed, makers, measured_items
 from sentviz.runs.items import Kind, plural
@@ -28,8 +29,8 @@ STYLE = (
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the runs")
-def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> list[PaperItem]:
-    return makers(find_paper(paper), theme)[item](_runs)
+def _made(paper: str, item: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[PaperItem]:
+    return makers(find_paper(paper))[item](_runs)
 
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
@@ -81,7 +82,7 @@ def _link(place: str, link: str) -> str:
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
-    parts = _made(paper.name, name, page_theme(), digests(runs), runs)
+    parts = _made(paper.name, name, digests(runs), runs)
     if not parts:
         st.caption("No installed run can show this item.")
     for i, part in enumerate(parts):
@@ -89,12 +90,12 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
         if isinstance(part, Table):
             show_table(part, key)
         else:
-            show_drawn(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
+            show_drawn(partial(_drawn, paper, name, i, runs), key)
     if why:
         st.caption(md(why))
 
 
-def _drawn(paper: Paper, name: str, place: int, theme: Theme, runs: Sequence[Run]) -> Figure:
-    figure = _made(paper.name, name, theme, digests(runs), runs)[place]
+def _drawn(paper: Paper, name: str, place: int, runs: Sequence[Run]) -> Figure:
+    figure = _made(paper.name, name, digests(runs), runs)[place]
     assert isinstance(figure, Figure)
     return figure

@@ -103,7 +103,7 @@ def _show_sentence(run: Run) -> None:
     own = float(moved[0].max())
     left, right = halves("fused-sentence", 1.3, 1.0)
     with left:
-        show_drawn(lambda _: sourced(difference_map(change, "itself without its lexicon", 0, head), run), "fused-sentence-map")
+        show_drawn(lambda: sourced(difference_map(change, "itself without its lexicon", 0, head), run), "fused-sentence-map")
     with right:
         rows = f"row of [CLS] **{own if own > ROUNDING else 0:.2g}**, column of [CLS] **{moved[1:, 0].max():.2g}**"
         st.markdown(

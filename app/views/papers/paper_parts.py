@@ -113,7 +113,7 @@ def failures(runs: Sequence[Run], _: str) -> None:
     part, sources = frame[frame["phenomenon"].isin(SHOWN_FAILURES)], [cache.run(name) for name in chosen]
     series = series_of(sources)
     show_drawn(
-        lambda theme: sourced(phenomena(part, sided=True, series=series), *sources, rows=rows[chosen[0]]),
+        lambda: sourced(phenomena(part, sided=True, series=series), *sources, rows=rows[chosen[0]]),
         "failures",
         code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN_FAILURES, sided=True, series=series),
     )

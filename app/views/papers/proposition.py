@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -13,7 +14,7 @@ from app.fields import LARGEST, whole_number
 from app.server.queue import is_present, wait
 from app.text import halves, md
 from sentviz.errors import SentvizError
-from sentviz.figures import heatmap
+from sentviz.figures import Figure, heatmap
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.gallery import code
 from sentviz.io.glossary import tip
@@ -21,10 +22,11 @@ from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Jobs
 
 if TYPE_CHECKING:
-    from sentviz.papers.sentiformer.solvers import Separation
+    from sentviz.papers.sentiformer.solvers import Separation, Setting
 
 LENGTHS = ("8", "16", "24", "32")  # words of the longest training sequence
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
@@ -60,7 +62,7 @@ def show(runs: Sequence[Run], _: str) -> None:
     left, right = halves("separation", 1.6, 1.0)
     with left:
         show_drawn(
-            lambda theme: learned_by(accuracy_by_length(separation.accuracy, trained=setting.longest), setting),
+            lambda: learned_by(accuracy_by_length(separation.accuracy, trained=setting.longest), setting),
             "separation",
             code=lines,
         )
@@ -222,6 +224,10 @@ def _ask(separation: Separation) -> None:
     for head, column in enumerate(halves("prop2-heads")):
         with column:
             show_drawn(
-                lambda _, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440), separation.setting),  # type: ignore[misc]
+                partial(_map, trace, head, separation.setting),
                 f"prop2-head-{head}",
             )
+
+
+def _map(trace: Trace, head: int, setting: Setting) -> Figure:
+    return learned_by(heatmap(trace, 0, head, "effective", side=440), setting)

@@ -63,7 +63,7 @@ def show(runs: Sequence[Run], _: str) -> None:
     lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)
     left, right = halves("smoothing", 1.5, 1.0)
     with left:
-        show_drawn(lambda _: sourced(smoother(arithmetic, kernel=True), run, trace=trace), "kernel", code=lines)
+        show_drawn(lambda: sourced(smoother(arithmetic, kernel=True), run, trace=trace), "kernel", code=lines)
     with right:
         _words(arithmetic, trace, run)
 

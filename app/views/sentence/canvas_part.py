@@ -21,7 +21,7 @@ from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_quick, scene_of
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
+from sentviz.figures import Figure, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.source import Call
 from sentviz.gallery import sourced, strip
@@ -152,9 +152,9 @@ def _pin(tokens: int) -> None:
 def exports(scene: Scene, run: Run, score: str) -> None:
     """Draw the export menus of the figures in the picture, and the download of the picture itself."""
     trace, (layer, head, component) = scene.trace, scene.pick
-    _menu("verdict", "Answer", "probabilities", lambda _: _verdict(trace, run), notebook(run, "verdict", trace))
+    _menu("verdict", "Answer", "probabilities", lambda: _verdict(trace, run), notebook(run, "verdict", trace))
     named = file_safe("tokens", SCORES[score].title.lower())
-    _menu("strip", "Words", named, lambda _: _strip(trace, run, score), notebook(run, "strip", trace, score=score))
+    _menu("strip", "Words", named, lambda: _strip(trace, run, score), notebook(run, "strip", trace, score=score))
     if trace.has_maps:
         named = file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component))
         lines = notebook(run, "attention", trace, layer=layer, head=head, component=component)
@@ -193,7 +193,7 @@ def live_file(run: Run) -> None:
             st.caption(f"It computes in 8 bits: the same class as this run for {cost['same']:.1%} of {cost['n']:,} test rows.")
 
 
-def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code: Call) -> None:
+def _menu(key: str, label: str, name: str, make: Callable[[], Figure], code: Call) -> None:
     with st.container(key=f"figure-{key}", width="content"):
         export_menu(make, name, key, code=code, label=label)
 
@@ -207,5 +207,5 @@ def _strip(trace: Trace, run: Run, score: str) -> Figure:
     return sourced(strip(trace, score), run, trace=trace)
 
 
-def _map(trace: Trace, run: Run, pick: Pick, _theme: Theme) -> Figure:
+def _map(trace: Trace, run: Run, pick: Pick) -> Figure:
     return sourced(heatmap(trace, *pick, side=400), run, trace=trace)

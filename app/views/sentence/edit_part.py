@@ -185,7 +185,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
         return
     title = f"current − pinned · layer {focus.layer} · {head_title(focus.head)}"
 
-    def draw(_theme: Any) -> Any:
+    def draw() -> Any:
         figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, title=title)
         return sourced(figure, *dict.fromkeys((cache.run(pinned.run), run)), trace=trace)
 

@@ -19,7 +19,7 @@ from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
 from sentviz.analysis.maps.coarse_map import HOWS, KINDS, How, Kind, Packed, TokenMap, Units, WindowVisibility
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
+from sentviz.figures import Figure, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.gallery import sourced
 from sentviz.runs.store import Run
@@ -179,7 +179,7 @@ def _sight(sight: WindowVisibility) -> str:
     )
 
 
-def _figure(trace: Trace, run: Run, view: _View, units: Units, _theme: Theme) -> Figure:
+def _figure(trace: Trace, run: Run, view: _View, units: Units) -> Figure:
     """Return the map as a figure; of a long one only the units that receive most, with the hidden attention in the caption."""
     drawn = (
         trace

@@ -15,7 +15,6 @@ from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.errors import SentvizError
-from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.gallery import sourced
@@ -105,7 +104,7 @@ def lines(measures: tuple[str, ...], key: str) -> None:
         show_figure("head-lines", Runs.of(*chosen), key, measures=measures, series=series)
         return
 
-    def draw(theme: Theme) -> Figure:
+    def draw() -> Figure:
         return sourced(layer_lines(frames, measures, dashed=dashed, series=series, sentence=sentence), *chosen)
 
     show_drawn(draw, key)
@@ -133,7 +132,7 @@ measure = st.selectbox(
 )
 
 
-def grid(frame: pd.DataFrame, source: Run, theme: Theme) -> Figure:
+def grid(frame: pd.DataFrame, source: Run) -> Figure:
     """Return the measure of every head as a figure."""
     return sourced(head_grid(frame, measure), source)
 

@@ -289,7 +289,7 @@ def numbers(result: Comparison, together: bool) -> None:
     rows = [each for candidate in result.candidates for each in candidate.trainings]
     of, options = Answers.of(*rows), {} if together else {"together": False}
     show_drawn(
-        lambda theme: gallery.make("comparison", of, theme=theme, **options),
+        lambda: gallery.make("comparison", of, **options),
         "comparison",
         slim=True,
         code=gallery.call("comparison", of, options),

@@ -66,7 +66,7 @@ def show_selection(rows: Rows, chosen: npt.NDArray[np.bool_], vectors: npt.NDArr
                 st.caption("No word is typical of these rows. There are too few rows, or their words are as frequent in all rows.")
             else:
                 show_drawn(
-                    lambda theme: sourced(
+                    lambda: sourced(
                         word_bars(words, title=f"Typical words of {int(chosen.sum()):,} rows", about="Against all other points."),
                         rows.source,
                         rows=rows,
@@ -221,7 +221,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
         caption = said_of(frame, coloured_by, chosen=chosen, star_name=sentence if at in stars else "", about=about)
         common: dict[str, Any] = {"classes": rows.classes, "colour": coloured_by, "chosen": chosen}
 
-        def still(_: Theme) -> Figure:
+        def still() -> Figure:
             placed = frame.assign(**dict(zip("xyz", projection.points.T, strict=False)))
             figure = scatter(
                 placed,
@@ -252,7 +252,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
             )
 
         def moving() -> bytes:
-            figure = still("light")
+            figure = still()
             return points_html(data("light"), about=f"{figure.caption} {figure.source}").encode()
 
         with st.container(key="figure-embedding", gap="small"):
@@ -279,7 +279,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
     with right:
         numbers = pictures.measured_of(of, projection, at)
         show_drawn(
-            lambda _: sourced(pictures.silhouettes(of, projection, at), run, rows=rows),
+            lambda: sourced(pictures.silhouettes(of, projection, at), run, rows=rows),
             "silhouette",
             code=call("silhouette", Answers.of(rows), options) if shipped else None,
         )

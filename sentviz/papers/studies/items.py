@@ -12,7 +12,6 @@ from typing import Any
 
 from sentviz.analysis.claim import decided_in_words
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe
 from sentviz.figures.measured_vs_printed import measured_beside_printed
 from sentviz.gallery import sourced
@@ -126,7 +125,7 @@ def of_all(make: Callable[[Sequence[Run]], Table]) -> TableMaker:
     return lambda runs, dataset: make(runs)
 
 
-def figure_maker(*figures: str | Mapping[str, Any], theme: str = "light") -> Maker:
+def figure_maker(*figures: str | Mapping[str, Any]) -> Maker:
     """Return a maker of figures of the gallery: for each data set of their study that has runs.
 
     Args:
@@ -143,13 +142,13 @@ def figure_maker(*figures: str | Mapping[str, Any], theme: str = "light") -> Mak
                 if of in FIGURES[setting["name"]].names:
                     options = {name: value for name, value in setting.items() if name != "name"}
                     with suppress(InputError):  # There is no run of this data set.
-                        items.append(make(setting["name"], Study.of(of, runs), **options, theme=theme))
+                        items.append(make(setting["name"], Study.of(of, runs), **options))
         return items
 
     return make_figures
 
 
-def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
+def makers(paper: Paper) -> dict[str, Maker]:
     """Return a maker for each item of a paper that can be made, then for what is added to it, then its list of items and its claims.
 
     A paper that names neither tables nor makers gets its printed tables and, for each data set of its studies, the accuracies measured
@@ -161,10 +160,10 @@ def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
     every: list[Item | Added] = [*paper.items(), *paper.added()]
     listed_items = [item for item in every if item.tables or item.figures]
     own: Mapping[str, Maker] = paper.load("makers", {})
-    by_item: dict[str, Maker] = {**own, **{item.id: _item_maker(paper, item, own.get(item.id), theme) for item in listed_items}}
+    by_item: dict[str, Maker] = {**own, **{item.id: _item_maker(paper, item, own.get(item.id)) for item in listed_items}}
     if not (paper.makers or paper.tables):
         by_item |= {name: _printed_table(paper, name) for name in paper.printed_tables()}
-        by_item |= {name: _beside(paper, dataset, theme) for name, dataset in measured_items(paper).items()}
+        by_item |= {name: _beside(paper, dataset) for name, dataset in measured_items(paper).items()}
     if paper.items():
         by_item[LIST] = lambda runs: [listed(paper)]
     if claims_of(paper):
@@ -184,7 +183,7 @@ def make_table(paper: Paper, name: str, runs: Sequence[Run], dataset: str = "all
     return able[name](runs, dataset)
 
 
-def _item_maker(paper: Paper, item: Item | Added, own: Maker | None, theme: Theme) -> Maker:
+def _item_maker(paper: Paper, item: Item | Added, own: Maker | None) -> Maker:
     """Return a maker of what `own` makes and of the tables and figures that an item names, without those that lack runs or measurements."""
 
     def make_item(runs: Sequence[Run]) -> list[PaperItem]:
@@ -192,7 +191,7 @@ def _item_maker(paper: Paper, item: Item | Added, own: Maker | None, theme: Them
         for name in item.tables:
             with suppress(InputError):
                 tables.append(make_table(paper, name, runs, dataset))
-        return [*(own(runs) if own else []), *tables, *figure_maker(*item.figures, theme=theme)(runs)]
+        return [*(own(runs) if own else []), *tables, *figure_maker(*item.figures)(runs)]
 
     return make_item
 
@@ -256,7 +255,7 @@ def _printed_table(paper: Paper, name: str) -> Maker:
     return make
 
 
-def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
+def _beside(paper: Paper, dataset: str) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
         by_model = configurations(runs, dataset, _models(paper)[dataset])
         frame = beside_print(paper, runs, dataset)
