@@ -21,7 +21,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, RunError
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
-from sentviz.figures.look import Look
+from sentviz.figures.look import Look, Style
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
@@ -70,6 +70,21 @@ def test_many_classes_keep_their_cells_and_lose_their_numbers() -> None:
     figure = replace(confusion_matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)]), look=Look("light", 200))
     assert sorted(texts(figure.plot)) == ["label", "predicted"]
     assert len(figure.frame) == 196
+
+
+def test_in_greys_wrong_cells_have_a_minus_sign() -> None:
+    """Grey cannot tell teal from magenta; agreement has one side only, so no cell of it has a sign."""
+    grey = Look(style=Style(palette="grey"))
+    signs = [
+        [
+            (x, y)
+            for trace in replace(figure, look=grey).plot.data
+            if trace.text == "<b>−</b>"
+            for x, y in zip(trace.x, trace.y, strict=True)
+        ]
+        for figure in (confusion_matrix([[8, 2], [5, 5]], ["a", "b"]), agreement_matrix([[6, 2], [1, 1]], ("one", "two")))
+    ]
+    assert signs == [[(1, 0), (0, 1)], []]
 
 
 def test_agreement_names_who_is_right() -> None:

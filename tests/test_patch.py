@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from sentviz.analysis.causal.patching import Pair, patch
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.figures.patching import signed_map
 from sentviz.models.baselines import Convolutional
 from sentviz.models.model import Model
 from sentviz.runs.configs import ConvolutionalConfig
@@ -302,3 +303,18 @@ def test_the_command_prints_shares_and_a_path(tiny_run: Path) -> None:
     for wrong, reason in ((["--cell", "head:9.1.1"], "no layer 9"), (["--align", "x"], "Write --align"), (["--align", "9=9"], "no such")):
         refused = CliRunner().invoke(main, [*arguments, *wrong])
         assert refused.exit_code and reason in refused.output
+
+
+def test_a_map_has_its_numbers_outlines_and_one_scale() -> None:
+    """Unsure numbers, and those that round to 0, are not written; a cell without a value takes no click; the scale is symmetric."""
+    values, sure = [[0.5, -0.25, 0.001], [np.nan, 0.1, 0.2]], [[True, True, True], [True, False, True]]
+    words: dict[str, Any] = {"name": "map", "title": "Map", "about": "About.", "notes": [["note"] * 3] * 2, "more": {}}
+    figure = signed_map(values, ["one", "two"], ["a", "<b>", "c"], sure=sure, chosen=[(1, 2)], **words)
+    plot = figure.plot
+    assert {note.text for note in plot.layout.annotations} == {"50", "−25", "20"}
+    assert [(shape.x0, shape.y0) for shape in plot.layout.shapes] == [(1.5, 0.5)] * 2
+    scales = [trace for trace in plot.data if trace.type == "heatmap"]
+    assert {(trace.zmin, trace.zmax) for trace in scales} == {(-0.5, 0.5)} and [trace.showscale for trace in scales] == [True, False]
+    spots = [spot for trace in plot.data if trace.type == "scatter" for spot in trace.customdata]
+    assert sorted((row, column) for _, row, column in spots) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
+    assert "one, &lt;b&gt;<br>−25.0% of the difference<br>note" in [text for trace in plot.data for text in trace.hovertext or ()]

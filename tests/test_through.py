@@ -21,6 +21,7 @@ from sentviz.errors import InputError
 from sentviz.figures.curves import curves
 from sentviz.figures.epochs import epoch_answers, epoch_confusions, epoch_heads, epoch_maps, epoch_points
 from sentviz.figures.forgetting import forgetting
+from sentviz.figures.look import Look
 from sentviz.gallery import draw
 from sentviz.runs.store import Run
 from tests.makers import toy_splits
@@ -183,6 +184,16 @@ def test_forgotten_rows_stand_first() -> None:
     assert (np.asarray(figure.plot.data[0].z, dtype=float) > 0.5).tolist() == right[:, [2, 1, 0]].T.tolist()
     few = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, counted.kinds, counted.forgotten, most=1)
     assert list(few.plot.layout.yaxis.ticktext) == ["twice"] and len(few.frame) == 20
+
+
+def test_a_phone_has_fewer_epochs_in_a_row_and_square_panels() -> None:
+    """Four epochs stand in one row, and in two rows of two at 390 pixels; panels are square at each width."""
+    figure = epoch_points([1, 2, 3, 4], np.random.default_rng(0).normal(size=(4, 6, 2)), [0, 1] * 3, np.ones((4, 6), bool), ["a", "b"])
+    for width, rows in ((0, 1), (390, 2)):
+        plot = replace(figure, look=Look("light", width)).plot
+        (x, y), margin = (axis.domain for axis in (plot.layout.xaxis, plot.layout.yaxis)), plot.layout.margin
+        sides = (x[1] - x[0]) * (plot.layout.width - margin.l - margin.r), (y[1] - y[0]) * (plot.layout.height - margin.t - margin.b)
+        assert len({axis.domain for axis in plot.select_yaxes()}) == rows and sides[0] == pytest.approx(sides[1], abs=2)
 
 
 def test_what_cannot_be_drawn_is_said_in_a_sentence(film: Film) -> None:

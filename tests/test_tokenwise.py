@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sentviz.cli import main
 from sentviz.data.tags import ENGLISH, Tagger, describe_tagger
 from sentviz.errors import InputError, RunError
 from sentviz.figures.gates import gate_cells
+from sentviz.figures.look import Look
 from sentviz.figures.positions import position_signals
 from sentviz.gallery import code, draw
 from sentviz.models.loading import load
@@ -179,6 +181,8 @@ def test_a_long_text_goes_on_in_lines_and_says_what_is_left_out() -> None:
     assert len(figure.plot.data[0].base) == 120 * 3 and len(figure.frame) == 182 * 3
     assert len(set(figure.plot.data[0].y)) == 6 * 3
     assert max(figure.plot.data[0].base) < 20
+    narrow = replace(figure, look=Look("light", 390)).plot.data[0]
+    assert max(narrow.base) < 390 / 24 and len(set(narrow.y)) == 10 * 3
 
 
 def test_what_a_visitor_typed_is_text_in_both_figures(model: Model) -> None:

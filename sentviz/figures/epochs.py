@@ -236,7 +236,7 @@ def _draw_points(
         "itemsizing": "constant",
         "entrywidth": entry - 36,
     }
-    lay_out(plot, look, title, (size[0], size[1] + 20 * lines), (16, 64, 16, 20 + 20 * lines), legend=legend)
+    lay_out(plot, look, title, (size[0], size[1] + 20 * lines), (16, 64 + 20 * title.count("<br>"), 20, 20 + 20 * lines), legend=legend)
     plot.update_xaxes(**FRAMELESS)
     plot.update_yaxes(**FRAMELESS)
     return plot
@@ -274,8 +274,8 @@ def _epoch_grid(
     most = max(1, min(ACROSS, (look.room - left - 20) // SLIM)) if look.room else ACROSS
     across = ceil(len(epochs) / ceil(len(epochs) / most))
     rows = ceil(len(epochs) / across)
-    side = (look.room - left - 20) / across - 8 if look.room else 222
     wide = look.room or 230 * across + left + 20
+    side = (wide - left - 20 - 8 * (across - 1)) / across
     inner = rows * side + 30 * (rows - 1)
     plot, places = panel_grid(
         [f"epoch {epoch}" for epoch in epochs], across, look, apart=8 / (wide - left - 20), below=30 * rows / inner, size=12
