@@ -188,6 +188,6 @@ def test_the_legend_shows_every_role_to_every_eye() -> None:
     frame = figure.frame
     assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 6
     colours = set(frame.loc[frame["seen"] == "as it is", "colour"])
-    for theme, shown in (("light", colours), *((theme, set(fills(replace(figure, look=Look(theme, 390)).plot))) for theme in THEMES)):
+    for theme, drawn in (("light", colours), *((theme, set(fills(replace(figure, look=Look(theme, 390)).plot))) for theme in THEMES)):
         look = palette(theme)
-        assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= shown
+        assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= drawn

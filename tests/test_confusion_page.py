@@ -90,8 +90,8 @@ def test_in_greys_wrong_cells_have_a_minus_sign() -> None:
 def test_agreement_names_who_is_right() -> None:
     figure = agreement_matrix([[6, 2], [1, 1]], ("one", "two"), selected=(0, 1))
     assert figure.frame["share"].tolist() == [0.6, 0.2, 0.1, 0.1]
-    said = next(trace for trace in figure.plot.data if trace.type == "scatter").hovertext
-    assert said[1].startswith("only one right") and said[2].startswith("only two right")
+    hovers = next(trace for trace in figure.plot.data if trace.type == "scatter").hovertext
+    assert hovers[1].startswith("only one right") and hovers[2].startswith("only two right")
 
 
 def test_figures_refuse_what_they_cannot_draw() -> None:

@@ -87,7 +87,7 @@ def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
 def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report states a failed score in its place; a named score that fails is an error."""
 
-    def refuse(trace: Trace, name: str, theme: str) -> None:
+    def refuse(trace: Trace, name: str) -> None:
         raise InputError(f"No {name} <today>.")
 
     monkeypatch.setattr(sentence, "strip", refuse)

@@ -81,7 +81,7 @@ def heatmap(
         "cells": cells,
         "sums": sums,
         "tokens": [[(labels[i], bool(trace.specials[i])) for i in places] for places in (queries[rows], cols)],
-        "said": [[f"query {names[i]} → key {names[j]}" for j in cols] for i in queries[rows]],
+        "hovers": [[f"query {names[i]} → key {names[j]}" for j in cols] for i in queries[rows]],
         "side": side,
         "least": least,
     }
@@ -176,7 +176,7 @@ def _draw_map(
     cells: Floats,
     sums: Floats,
     tokens: Sequence[Sequence[tuple[str, bool]]],
-    said: Sequence[Sequence[str]],
+    hovers: Sequence[Sequence[str]],
     side: int,
     least: float,
 ) -> go.Figure:
@@ -206,7 +206,7 @@ def _draw_map(
             coloraxis="coloraxis",
             xgap=min(1, cell // 8),
             ygap=min(1, cell // 8),
-            customdata=said,
+            customdata=hovers,
             hovertemplate=f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>",
         ),
         coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),

@@ -136,9 +136,11 @@ class Geometry:
 
     @cached_property
     def ends(self) -> dict[Any, list[tuple[float, str, str]]]:
-        """Height, colour and text of the last point of each line of each panel, if lines are named there."""
+        """Height, colour and text of the last point of each line of each panel, if lines are named there and not in the legend."""
         by_panel = {key: self._ends(key) for key in self.panels} if self.chart.ends else {}
-        return {key: ends for key, ends in by_panel.items() if 0 < len(ends) <= MOST_ENDS}
+        named = {key: ends for key, ends in by_panel.items() if 0 < len(ends) <= MOST_ENDS}
+        widest = max((label_width(text, LETTERS) for ends in named.values() for *_, text in ends), default=0)
+        return {} if self.look.room and widest > 0.3 * self.look.room else named
 
     def _ends(self, key: Any) -> list[tuple[float, str, str]]:
         mark = self.chart.marks[0]
@@ -191,7 +193,7 @@ class Geometry:
     def gap(self) -> int:
         """Pixels between two panels side by side."""
         beside = self.end_names + 12 if self.ends else 0
-        return beside + (20 if self.is_alike else self.left - (TITLE if self.y.title else 0) + 8)
+        return beside + ((20 if self.x.rows else 30) if self.is_alike else self.left - (TITLE if self.y.title else 0) + 8)
 
     @property
     def is_alike(self) -> bool:
@@ -288,7 +290,7 @@ class Geometry:
     def _entries(self, mark: Mark) -> Iterator[Entry]:
         if mark.name:
             yield Entry(mark.name, self.stroke(mark, None))
-        elif mark.by and not mark.plain and (not self.chart.ends or mark.dashes):
+        elif mark.by and not mark.plain and (not self.ends or mark.dashes):
             for name in dict.fromkeys(mark.frame[mark.by].astype(str)):
                 yield Entry(name, self.stroke(mark, name))
             lines = dict.fromkeys(mark.frame[mark.dashes].astype(str)) if mark.dashes else {}
@@ -306,9 +308,14 @@ class Geometry:
         place = {"own": "below"}.get(self.look.style.legend, self.look.style.legend)
         if place == "none" or not self.has_legend:
             return "none", 0, 0
-        wide = ceil(max(label_width(as_run(entry.name, LABEL), LETTERS) for entry in self.entries)) + 56
+        labels = [self.label(entry.name) for entry in self.entries]
+        wide = ceil(max(label_width(label, LETTERS) for label in labels)) + 56
         per_line = max(1, (self.width - self.left - self.right) // wide)  # Plotly makes a legend as wide as the axes at most.
-        return place, wide, ceil(len(self.entries) / per_line)
+        return place, wide, sum(max(map(count_lines, labels[i : i + per_line])) for i in range(0, len(labels), per_line))
+
+    def label(self, name: str) -> str:
+        """Return the name of a series as a label: a sentence in lines that fit, a run's name shortened in its middle."""
+        return lines_of(name, self.width - 2 * EDGE - 56, LETTERS, None) if " " in name else as_run(name, LABEL)
 
     # ---- series
 

@@ -17,7 +17,7 @@ from sentviz.figures.figure import base_layout
 from sentviz.figures.look import PATTERNS, Look
 from sentviz.figures.maps import TITLE_PAD, colour_bar
 from sentviz.figures.panels import pushed_apart
-from sentviz.figures.text import as_run, as_text, label_width
+from sentviz.figures.text import as_text, label_width
 from sentviz.io.lazy import go, pd
 
 
@@ -37,7 +37,8 @@ class _Plot(Geometry):
         notes = 16 if any(rule.note and rule.x is not None and rule.rows is None for rule in self.chart.rules) else 0
         over = self.ticks if self.is_table else 0
         scale = SCALE if any(mark.ticks for mark in self.chart.marks) else 0
-        top = EDGE + (20 * count_lines(self.title) + 10 if self.title else 0) + heading + notes + over + scale
+        above = count_lines(self.title) if self.title else 0
+        top = EDGE + 20 * above + 10 * min(above, 2) + heading + notes + over + scale
         between = heading + self.ticks + 14
         inner = down * self.area + (down - 1) * between
         bottom = (8 if self.is_table else self.ticks + 6) + (ENTRY * lines + 8 if place == "below" else 0)
@@ -127,8 +128,8 @@ class _Plot(Geometry):
         if place == "none":
             return
         for entry in self.entries:
-            yield {"type": "scatter", "x": [None], "y": [None], "name": as_run(entry.name, LABEL), "showlegend": True, **entry.trace} | {
-                "legendgroup": as_run(entry.name, LABEL)
+            yield {"type": "scatter", "x": [None], "y": [None], "name": self.label(entry.name), "showlegend": True, **entry.trace} | {
+                "legendgroup": self.label(entry.name)
             }
 
     # ---- axes
@@ -149,7 +150,7 @@ class _Plot(Geometry):
                 "range": [-edge, count - 1 + edge],
             }
             return settings | ({"side": "top", "showgrid": False} if self.is_table else {})
-        settings |= self._numbers(axis, max(2, min(8, int(panel // 56))))
+        settings |= self._numbers(axis, max(2, min(8, int(panel // 40))))
         return settings | ({"ticktext": self._thinned(axis, panel)} if axis.ticks else {})
 
     def _thinned(self, axis: Axis, room: float) -> list[str]:
@@ -160,9 +161,9 @@ class _Plot(Geometry):
         places = room * (at - low) / ((high - low) or 1.0)
         labels, free = [], -np.inf
         for place, label in zip(places, axis.ticks.values(), strict=True):
-            half = 0.9 * label_width(label, LETTERS) / 2
+            half = label_width(label, LETTERS) / 2
             labels.append(as_text(label, LABEL) if place - half >= free else "")
-            free = place + half + 3 if labels[-1] else free
+            free = place + half + 6 if labels[-1] else free
         return labels
 
     def _down(self, number: int) -> dict[str, Any]:
@@ -231,7 +232,7 @@ class _Plot(Geometry):
             stroke |= {"mode": "markers", "marker": stroke["marker"] | {"opacity": 0}}
         if mark.tint:
             stroke["marker"]["color"] = [self.look.colour(role) for role in rows[mark.tint]]
-        label = as_run(name or mark.name, LABEL) if name or mark.name else ""
+        label = self.label(name or mark.name) if name or mark.name else ""
         trace: dict[str, Any] = {"x": x, "y": y, "showlegend": False, "legendgroup": label, "name": label}
         if mark.hover:
             trace |= {"hovertext": row_texts(mark.hover, rows), "hovertemplate": "%{hovertext}<extra></extra>"}

@@ -77,8 +77,8 @@ def agreement_matrix(counts: npt.ArrayLike, runs: tuple[str, str], *, selected: 
     share = table / table.sum()
     right = [True, True, False, False], [True, False, True, False]
     frame = pd.DataFrame({"first_right": right[0], "second_right": right[1], "count": table.ravel(), "share": share.ravel()})
-    said = ["both right", f"only {runs[0]} right", f"only {runs[1]} right", "both wrong"]
-    drawn = frame.assign(row=[0, 0, 1, 1], column=[0, 1, 0, 1], level=frame["share"], said=said, of=table.sum())
+    outcomes = ["both right", f"only {runs[0]} right", f"only {runs[1]} right", "both wrong"]
+    drawn = frame.assign(row=[0, 0, 1, 1], column=[0, 1, 0, 1], level=frame["share"], said=outcomes, of=table.sum())
     sides = {0: "right", 1: "wrong"}
     hover = "{said}<br>{count:,} of {of:,} rows"
     chart = _table("Which run is right", drawn, hover, Axis(runs[1], rows=sides), Axis(runs[0], rows=sides), selected)

@@ -67,7 +67,7 @@ def epoch_maps(traces: Mapping[int, Trace], layer: int = 0, head: int | str = "m
         "epochs": list(maps),
         "maps": np.stack(list(maps.values())),
         "tokens": [as_text(token, 12) for token in first.tokens] if n <= READABLE else [],
-        "said": [[f"{query} → {key}" for key in long] for query in long],
+        "hovers": [[f"{query} → {key}" for key in long] for query in long],
     }
     frame = pd.concat(
         [cells_frame(first.tokens, range(n), range(n), values, epoch=epoch) for epoch, values in maps.items()], ignore_index=True
@@ -88,7 +88,7 @@ def epoch_maps(traces: Mapping[int, Trace], layer: int = 0, head: int | str = "m
 
 
 def _draw_maps(
-    look: Look, title: str, epochs: Sequence[int], maps: Floats, tokens: Sequence[str], said: Sequence[Sequence[str]]
+    look: Look, title: str, epochs: Sequence[int], maps: Floats, tokens: Sequence[str], hovers: Sequence[Sequence[str]]
 ) -> go.Figure:
     """Draw maps (E, n, n) on one scale, with the names of rows where `tokens` has them."""
     left = 24 + round(max((label_width(token, 12) for token in tokens), default=0))
@@ -99,7 +99,7 @@ def _draw_maps(
         plot.add_heatmap(
             z=values,
             coloraxis="coloraxis",
-            customdata=said,
+            customdata=hovers,
             hovertemplate=f"epoch {epoch}, %{{customdata}}: %{{z:.3f}}<extra></extra>",
             **place,
         )

@@ -105,7 +105,7 @@ def base_layout(
         title, top = "", max(top - 30, 12)
     if "<br>" not in title and (label := broken(title, 1.1 * (width - 24), 15)) != title:
         title, lines = label, label.count("<br>")
-        top, height = top + 20 * lines, height + 20 * lines
+        top, height = top + 20 * lines + 10, height + 20 * lines + 10
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
     base: dict[str, Any] = {
         "template": template,
@@ -122,8 +122,6 @@ def base_layout(
         for step in path:
             part = part[step]
         part[last] = value
-    if "<br>" in title:
-        base["title"]["pad"]["t"] += 10  # Plotly draws a title of several lines too high
     return base
 
 

@@ -41,7 +41,7 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20) -> Figure:
         "forced": [bool(state) for state in by_hand[:count]],
         "layers": [f"L{at + 1}" for at in trace.layer_ids],
         "values": values[:, :count],
-        "said": [
+        "hovers": [
             _hover(token, i, tags[i], by_hand[i], trace.layer_ids[at], values[at, i])
             for i, token in enumerate(trace.tokens[:count])
             for at in range(layers)
@@ -68,7 +68,7 @@ def _draw_gates(
     forced: Sequence[bool],
     layers: Sequence[str],
     values: Floats,
-    said: Sequence[str],
+    hovers: Sequence[str],
     across: int,
 ) -> go.Figure:
     """Draw values (layers, tokens) in lines of at most `across` tokens, fewer where the width has no room."""
@@ -94,7 +94,7 @@ def _draw_gates(
                 "line": {"color": colours.ink, "width": np.where(np.array(forced)[token], 1.5, 0.0)},
             },
             unselected={"marker": {"opacity": 1}},
-            customdata=said,
+            customdata=hovers,
             hovertemplate="%{customdata}<extra></extra>",
         ),
         showlegend=False,

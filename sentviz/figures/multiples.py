@@ -110,7 +110,7 @@ def _draw_maps(look: Look, title: str, maps: Floats, rows: list[str], columns: l
         | ({"scaleanchor": "x"} if n == m else {}),
     )
     above, left = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
-    every = ceil(30 / panel), ceil(16 * n_layers / height)  # of heads and layers that are named
+    every = ceil(30 / panel), ceil(16 * n_layers / height)  # heads and layers: how many there are for each name
     notes = [{"x": at * (m + col_gap) + (m - 1) / 2, "text": heads[at], **above} for at in range(0, n_heads, every[0])]
     notes += [{"y": at * (n + row_gap) + (n - 1) / 2, "text": layers[at], **left} for at in range(0, n_layers, every[1])]
     annotate(plot, (note | {"font": {"color": colours.muted}} for note in notes))

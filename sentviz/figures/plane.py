@@ -22,7 +22,7 @@ HIGH = 17.0  # pixels of a name
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a picture shows of a plane.
+    """The part of a plane that a picture shows.
 
     Attributes:
         low, high: (2,) ends of both axes. unit: length of a pixel. inner: (2,) pixels of the picture without its margins.
