@@ -16,7 +16,7 @@ from sentviz.figures.chart import Chart, Mark
 from sentviz.figures.colours import class_colours
 from sentviz.figures.figure import DASHES, SYMBOLS
 from sentviz.figures.look import Look
-from sentviz.figures.text import as_run, as_text, broken, label_width
+from sentviz.figures.text import as_run, as_text, broken, label_width, shortened
 from sentviz.io.lazy import pd
 
 EDGE, LINE, ENTRY = 12, 17, 20  # pixels: rim of the picture, a line of text, a line of the legend
@@ -32,27 +32,28 @@ MARKER = 9  # pixels of a symbol
 SCALE = 34  # pixels of a scale of colours above a table
 
 
-class _Words(string.Formatter):
-    """Write the cells of a row into a sentence as Plotly labels: texts escaped, numbers with a true minus sign."""
-
-    def format_field(self, value: Any, form: str) -> str:
-        if isinstance(value, str):
-            return as_text(value, 80)
-        text = format(value, form)
-        return text.replace("-", "−") if isinstance(value, int | float | np.number) else text
-
-
-_WORDS = _Words()
-
-
 def row_texts(template: str, rows: pd.DataFrame) -> list[str]:
-    """Return the words of a template for each row, as Plotly labels."""
-    return [_WORDS.vformat(template, (), {str(key): value for key, value in row.items()}) for row in rows.to_dict("records")]
+    """Return the words of a template for each row, as Plotly labels: texts are escaped, numbers have a true minus sign."""
+    parts: list[list[str]] = []
+    for literal, column, form, _ in string.Formatter().parse(template):
+        parts.append([literal] * len(rows))
+        if column:
+            parts.append([_in_words(value, form or "") for value in rows[column].tolist()])
+    return ["".join(words) for words in zip(*parts, strict=True)] if parts else [""] * len(rows)
+
+
+def _in_words(value: Any, form: str) -> str:
+    if isinstance(value, str):
+        return as_text(value, 80)
+    text = format(value, form)
+    return text.replace("-", "−") if isinstance(value, int | float) else text
 
 
 def lines_of(text: str, room: float, size: float = LETTERS, limit: int | None = LABEL) -> str:
     """Return a label in lines that fit."""
-    return "<br>".join(broken(as_text(part, limit), room, size) for part in text.split("\n")) if text else ""
+    longest = max(int(room / (0.375 * size)), 6)  # columns of a word, which no line break can part
+    lines = (" ".join(shortened(word, longest) for word in part.split(" ")) for part in text.split("\n"))
+    return "<br>".join(broken(as_text(line, limit), room, size) for line in lines) if text else ""
 
 
 def count_lines(label: str) -> int:
@@ -145,6 +146,7 @@ class Geometry:
     def _ends(self, key: Any) -> list[tuple[float, str, str]]:
         mark = self.chart.marks[0]
         last = self.own(mark, key).groupby([mark.by, *filter(None, [mark.dashes])], sort=False, observed=True).tail(1)
+        last = last[np.isfinite(last[mark.y].astype(float))]
         if last.empty:
             return []
         colours = [self.stroke(mark, str(name))["marker"]["color"] for name in last[mark.by]]

@@ -97,6 +97,9 @@ class _Plot(Geometry):
             self._rows(ends, number, shapes, annotations)
             annotations += self._end_names(key, ends, area)
             annotations += self._corner(key, ends)
+        if not any(len(mark.frame) for mark in self.chart.marks):
+            middle = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "middle"}
+            annotations.append({"text": "There is no row to draw.", "font": {"size": LETTERS, "color": self.colours.muted}, **middle})
         for count, trace in enumerate([trace for trace in traces if trace.get("showscale")]):
             trace["showscale"], trace["colorbar"]["y"] = count == 0, 1 + (heading + notes + over + 4) / inner
         layout["annotations"], layout["shapes"] = annotations, shapes
@@ -105,10 +108,11 @@ class _Plot(Geometry):
 
     def _reach(self, key: Any) -> dict[str, Any]:
         """Return the range of a horizontal axis whose bars have texts at their ends; else nothing."""
-        parts = [self.own(mark, key)[mark.x].astype(float) for mark in self.chart.marks if mark.kind == "bars" and mark.text]
-        if self.x.span or not self.y.rows or not any(map(len, parts)):
+        parts = [self._numeric(self.own(mark, key)[mark.x]) for mark in self.chart.marks if mark.kind == "bars" and mark.text]
+        ends = np.concatenate([[0.0], *(part[np.isfinite(part)] for part in parts)])
+        if self.x.span or not self.y.rows or not ends.any():
             return {}
-        low, high = min(0.0, *(part.min() for part in parts if len(part))), max(0.0, *(part.max() for part in parts if len(part)))
+        low, high = float(ends.min()), float(ends.max())
         room = max(0.22, 36 / self.panel_width) * (high - low)
         return {"range": [low - room * (low < 0), high + room * (high > 0)]}
 
@@ -240,8 +244,8 @@ class _Plot(Geometry):
             trace["hoverinfo"] = "skip"
         if mark.click:
             trace["customdata"] = rows[list(mark.click)].to_numpy(object).tolist()
-        low, high = (rows[column].to_numpy(float) if column else None for column in (mark.low, mark.high))
-        if low is not None and high is not None and np.isfinite(low).any():
+        if mark.low and mark.high and np.isfinite(rows[mark.low].to_numpy(float)).any():
+            low, high = np.sort(self._numeric(rows[[mark.low, mark.high]]), axis=1).T
             at = x if values == "x" else y
             if mark.kind == "line" and not mark.whiskers:
                 known = np.isfinite(low) & np.isfinite(high)
@@ -271,9 +275,15 @@ class _Plot(Geometry):
             stroke["line"] = stroke["line"] | {"shape": "vh"}
         yield trace | {"type": "scatter", "cliponaxis": False, **stroke, **unfaded}
 
+    @staticmethod
+    def _numeric(values: pd.Series[Any] | pd.DataFrame) -> np.ndarray[Any, Any]:
+        """Return numbers, with NaN, which is not drawn, in place of infinities."""
+        numbers = values.to_numpy(float)
+        return np.where(np.isinf(numbers), np.nan, numbers)
+
     def _places(self, axis: Axis, values: pd.Series[Any]) -> np.ndarray[Any, Any]:
         if not axis.rows:
-            return values.to_numpy(float)
+            return self._numeric(values)
         at = {key: i for i, key in enumerate(axis.rows)}
         return np.array([at[value] for value in values], dtype=float)
 
@@ -378,8 +388,8 @@ class _Plot(Geometry):
         if not names:
             return
         mark = self.chart.marks[0]
-        seen = self.own(mark, key)[mark.y].astype(float)
-        low, high = self.y.span or (min(0.0, seen.min()) if self.y.zero else seen.min(), seen.max())
+        seen = self._numeric(self.own(mark, key)[mark.y])
+        low, high = self.y.span or (min(0.0, np.nanmin(seen)) if self.y.zero else np.nanmin(seen), np.nanmax(seen))
         heights = np.array([low, high, *(end[0] for end in names)], dtype=float)
         low, high, *heights = (np.log10(heights) if self.y.log else heights).tolist()
         places = pushed_apart(heights, LINE * (high - low or 1.0) / area)

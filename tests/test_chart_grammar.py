@@ -1,0 +1,102 @@
+"""The grammar of charts under any data: every chart is a picture that fits its place, or one sentence."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentviz.figures.chart import Axis, Chart, Mark, Panels, bars, cells, line, points
+from sentviz.figures.chart_layout import row_texts
+from sentviz.figures.look import PALETTES, Look, Style
+
+NAMES = ["negative", "a" * 300, "two words " * 30, "مرحبا بالعالم", "감성 분석 모델", "<b>bold</b>", "a&b", "", "−0.5"]
+NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([np.inf, -np.inf, np.nan, 0.0])
+MAKERS: tuple[Callable[..., Mark], ...] = (points, line, bars)
+
+
+@st.composite
+def charts(draw: st.DrawFn) -> Chart:
+    """Return a chart of up to 12 rows of hostile names and numbers, whose intervals may lie on the wrong side."""
+    n = draw(st.integers(0, 12))
+
+    def column() -> list[float]:
+        return draw(st.lists(NUMBERS, min_size=n, max_size=n))
+
+    frame = pd.DataFrame({"x": column(), "y": column(), "low": column(), "high": column()}, dtype=float)
+    frame["name"] = draw(st.lists(st.sampled_from(NAMES), min_size=n, max_size=n))
+    frame["panel"] = draw(st.lists(st.sampled_from(["one", "two"]), min_size=n, max_size=n))
+    rows = draw(st.booleans())
+    interval: dict[str, Any] = {"low": "low", "high": "high"} if draw(st.booleans()) else {}
+    words: dict[str, Any] = {"hover": "{name}: {y:.2f}", "text": draw(st.sampled_from(["", "{x:.1f}"]))}
+    by, make = draw(st.sampled_from(["", "name"])), draw(st.sampled_from(MAKERS))
+    mark = make(frame, "x", "name" if rows else "y", by=by, **words, **interval)
+    down = Axis("values", rows={name: name for name in NAMES}) if rows else Axis(draw(st.sampled_from(NAMES)))
+    panels = Panels("panel", {"one": "One", "two": NAMES[2]}) if draw(st.booleans()) else None
+    ends = "{name}" if not rows and mark.kind == "line" and mark.by and draw(st.booleans()) else ""
+    return Chart(draw(st.sampled_from(NAMES)), [mark], Axis(draw(st.sampled_from(NAMES))), down, panels=panels, ends=ends)
+
+
+@settings(max_examples=150, deadline=None)
+@given(charts(), st.sampled_from([0, 250, 390, 900]), st.sampled_from(["light", "dark"]), st.sampled_from(PALETTES))
+def test_any_chart_is_drawn_in_any_look(chart: Chart, width: int, theme: Any, palette: str) -> None:
+    """The picture has the asked width, room for its axes, letters of at least 11 pixels, and nobody's text as markup."""
+    plot = chart.draw(Look(theme, width, Style(palette=palette)))
+    assert plot.layout.width == width or not width
+    margin = plot.layout.margin
+    assert plot.layout.width - margin.l - margin.r >= 60 or width == 250
+    assert plot.layout.height - margin.t - margin.b >= 30
+    assert min((note.font.size for note in plot.layout.annotations), default=12) >= 11
+    labels = [plot.layout.title.text or "", *(trace.name or "" for trace in plot.data), *(note.text for note in plot.layout.annotations)]
+    assert not any(re.search(r"<(?!/?br>)", label) for label in labels)
+
+
+@settings(max_examples=30, deadline=None)
+@given(charts())
+def test_a_chart_survives_storage(chart: Chart) -> None:
+    """A stored chart draws the same picture."""
+    assert pickle.loads(pickle.dumps(chart)).draw(Look()).to_json() == chart.draw(Look()).to_json()
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_an_empty_chart_says_so(make: Callable[..., Mark]) -> None:
+    plot = Chart("Nothing", [make(pd.DataFrame({"x": [], "y": []}), "x", "y")]).draw(Look())
+    assert [note.text for note in plot.layout.annotations] == ["There is no row to draw."]
+
+
+def test_a_table_without_rows_says_so() -> None:
+    frame = pd.DataFrame({"row": [], "column": [], "value": []})
+    plot = Chart("Nothing", [cells(frame, "column", "row", "value")], Axis(rows={"a": "a"}), Axis(rows={"b": "b"})).draw(Look())
+    assert "There is no row to draw." in [note.text for note in plot.layout.annotations]
+
+
+def test_two_hundred_series_are_in_the_legend_once() -> None:
+    frame = pd.DataFrame(
+        {"x": np.tile([0.0, 1.0], 200), "y": np.repeat(np.arange(200.0), 2), "name": np.repeat([f"run {i}" for i in range(200)], 2)}
+    )
+    plot = Chart("Many", [line(frame, "x", "y", by="name")]).draw(Look(width=390))
+    named = [trace.name for trace in plot.data if trace.showlegend]
+    assert len(named) == len(set(named)) == 200
+    assert len({(trace.line.color, trace.line.dash, trace.marker.symbol) for trace in plot.data if not trace.showlegend}) > 5
+
+
+def test_an_interval_on_the_wrong_side_is_drawn_where_it_is() -> None:
+    """The ends are sorted; an interval beside its value is drawn beside it."""
+    frame = pd.DataFrame({"x": [2.0], "y": [5.0], "low": [4.0], "high": [3.0]})
+    (trace,) = Chart("One", [points(frame, "x", "y", low="low", high="high")]).draw(Look()).data
+    assert (5.0 - trace.error_y.arrayminus[0], 5.0 + trace.error_y.array[0]) == (3.0, 4.0)
+
+
+def test_words_of_rows_are_those_of_pythons_format() -> None:
+    """Numbers have a true minus sign, texts are escaped and shortened."""
+    frame = pd.DataFrame({"n": [1234, -5], "share": [0.25, -0.5], "name": ["<b>", "a" * 200]})
+    first, second = row_texts("{name}: {n:,} is {share:.0%}", frame)
+    assert first == "&lt;b&gt;: 1,234 is 25%" and second.endswith(": −5 is −50%") and len(second) < 120
+    assert row_texts("as it is", frame) == ["as it is"] * 2 and row_texts("", frame) == [""] * 2
