@@ -16,10 +16,10 @@ import pytest
 from PIL import Image
 from scipy.spatial import ConvexHull
 
-from sentviz.browser.gif import MILLISECONDS, TWEENS
 from sentviz.browser.particles import animation_html, limits, look_at, positions_frame, scene_data, scene_of
-from sentviz.browser.particles.gif import END, REST, animation_gif
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
+from sentviz.export.animation import END, LAYER, MILLISECONDS, TWEENS, animation_gif, moments
+from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.figures import Figure
 from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
@@ -30,6 +30,8 @@ from sentviz.figures.token_step import token_step
 from sentviz.models.clustering import Clustering, simulate, weights
 from sentviz.models.clustering.polytope import limit
 from tests.charts import picture
+
+needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 
 HOSTILE = (
     "</script><script>window.hacked=true</script>",
@@ -255,7 +257,6 @@ def test_few_tokens_and_equal_ones(n: int) -> None:
         scene = decided(simulate(tokens, layers=2))
         assert len(particles(scene).frame) == n
         assert animation_html(scene)
-        assert Image.open(io.BytesIO(animation_gif(scene, width=240, height=180))).n_frames > 1
 
 
 def test_words_are_only_ever_text() -> None:
@@ -273,7 +274,6 @@ def test_words_are_only_ever_text() -> None:
     assert json.loads(data[1])["words"][:2] == list(HOSTILE[:2])
     table = render(Figure("positions", picture(go.Figure()), positions_frame(clustering, HOSTILE), ""), "csv").decode("utf-8-sig")
     assert ",'=1+1," in table
-    assert animation_gif(scene, width=240, height=180)
 
 
 def test_the_page_is_one_file_without_requests() -> None:
@@ -286,6 +286,27 @@ def test_the_page_is_one_file_without_requests() -> None:
     assert animation_html(scene, theme="dark") != page
 
 
+@needs_browser
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("n", [1, 3, len(HOSTILE)])
+def test_the_gif_of_few_tokens_and_of_words_with_markup(n: int) -> None:
+    scene = decided(simulate(np.ones((n, 2)), layers=2), HOSTILE[:n])
+    assert Image.open(io.BytesIO(animation_gif(scene, width=240, height=180))).size == (240, 180)
+
+
+def test_without_a_browser_the_gif_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.export.chromium.find_browser", lambda: None)
+    with pytest.raises(SentvizError, match="GIF needs Chrome or Chromium"):
+        animation_gif(decided(clustered(3)))
+
+
+def test_a_film_rests_at_each_state() -> None:
+    assert moments(2, 3) == [0.0] * 3 + [k / TWEENS for k in range(1, TWEENS)] + [1.0] * (4 + END)
+    assert moments(1, 3) == [0.0] * (3 + END)
+    assert max(moments(400, 3)) == 24
+
+
+@needs_browser
 @pytest.mark.exhaustive
 def test_the_gif_is_the_animation() -> None:
     scene = decided(clustered(30))
@@ -298,7 +319,7 @@ def test_the_gif_is_the_animation() -> None:
     for frame in range(picture.n_frames):
         picture.seek(frame)
         time += picture.info["duration"]
-    assert time == (REST + 8 * (TWEENS + REST) + END) * MILLISECONDS
+    assert time == (LAYER + 8 * (TWEENS + LAYER) + END) * MILLISECONDS
     picture.seek(0)
     first = np.asarray(picture.convert("RGB"), dtype=int)
     picture.seek(picture.n_frames - 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sentviz.analysis.epochs import epoch_series, examples
 from sentviz.browser.film import Film
-from sentviz.browser.film.gif import film_gif
+from sentviz.export.animation import film_gif
 from sentviz.runs.store import find
 
 FILM = Path(__file__).parents[1] / "pages" / "assets" / "through-training.gif"

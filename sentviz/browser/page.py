@@ -24,6 +24,11 @@ body { margin: 0; padding: 16px; }
 main { max-width: WIDTHpx; margin: 0 auto; }
 h1 { margin: 0 0 10px; font-size: 19px; font-weight: 600; overflow-wrap: anywhere; }
 .about { margin-top: 10px; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
+.recorded { height: 100vh; box-sizing: border-box; padding: 8px 12px; overflow: hidden; }
+.recorded main { max-width: none; }
+.recorded .about { display: none; }
+.recorded :is(h1, .readout) { min-height: 0; margin: 0; font-size: 14px; line-height: 20px; }
+.recorded :is(h1, .readout) { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 """
 
 

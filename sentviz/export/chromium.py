@@ -1,4 +1,4 @@
-"""Render Plotly figures as pictures, and SVG as PDF or PNG, with one Chromium that all threads of the process share.
+"""Render Plotly figures as pictures, SVG as PDF or PNG, and moving views as films, with one Chromium that all threads of the process share.
 
 Chromium takes about 2 s to start and 0.2 s for a picture, so it keeps running for a while. It runs on the event loop of a separate thread.
 It has no network: its proxy is a port on which nothing listens.
@@ -10,13 +10,14 @@ import asyncio
 import atexit
 import base64
 import contextlib
+import json
 import os
 import re
 import shutil
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sentviz.errors import SentvizError
 
@@ -35,6 +36,8 @@ _TIMEOUT = 90.0  # seconds for a picture, with the start of the browser
 _NOWHERE = "http://127.0.0.1:9"
 _DATE = re.compile(rb"(/(?:Creation|Mod)Date \(D:)\d{14}")
 _NODE = re.compile(rb"\bnode\d{8}\b")  # names of the elements of a PDF, which Chromium numbers differently each time
+NEEDS_BROWSER = "GIF needs Chrome or Chromium on the machine that runs sentviz; HTML does not."
+_T = TypeVar("_T")
 _Ask = Callable[..., Awaitable[dict[str, Any]]]
 SHEET_MARGIN = 12  # millimetres
 
@@ -72,7 +75,11 @@ class Browser:
         Raises:
             SentvizError: no browser is installed, or the browser cannot draw this figure.
         """
-        return self._submit(lambda browser: browser.calc_fig(figure, opts=options), options["format"])
+
+        async def draw(browser: Any) -> bytes:
+            return bytes(await browser.calc_fig(figure, opts=options))
+
+        return self._submit(draw, options["format"])
 
     def paint(self, svg: bytes, format: str, width: float, height: float, scale: float = 1) -> bytes:
         """Return an SVG, with embedded fonts and a size in CSS pixels (96 per inch), as a PDF page or as PNG.
@@ -94,12 +101,19 @@ class Browser:
         """
         return self._submit(lambda browser: _print_sheet(browser, document), "pdf")
 
-    def _submit(self, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
+    def record(self, document: str, times: Sequence[float], width: int, height: int) -> list[bytes]:
+        """Return an HTML page as PNG pictures of a size in pixels, one for each time that its function `pose` paints.
+
+        Raises:
+            SentvizError: no browser is installed, or the browser cannot draw the page.
+        """
+        return self._submit(lambda browser: _record(browser, document, times, width, height), "GIF")
+
+    def _submit(self, work: Callable[[Any], Awaitable[_T]], format: str) -> _T:
         path = find_browser()
         if path is None:
-            raise SentvizError(
-                "PNG, SVG and PDF need Chrome or Chromium. Install one or set BROWSER_PATH to its path, or export HTML or CSV."
-            )
+            words = "PNG, SVG and PDF need Chrome or Chromium. Install one or set BROWSER_PATH to its path, or export HTML or CSV."
+            raise SentvizError(NEEDS_BROWSER if format == "GIF" else words)
         return asyncio.run_coroutine_threadsafe(self._work(path, work, format), self._running_loop()).result()
 
     def close(self) -> None:
@@ -115,7 +129,7 @@ class Browser:
                 threading.Thread(target=self._loop.run_forever, name="sentviz-browser", daemon=True).start()
             return self._loop
 
-    async def _work(self, path: str, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
+    async def _work(self, path: str, work: Callable[[Any], Awaitable[_T]], format: str) -> _T:
         from kaleido.errors import KaleidoError
 
         async with self._lock:
@@ -136,7 +150,7 @@ class Browser:
             finally:
                 self._idle_timer = asyncio.get_running_loop().call_later(_IDLE, lambda: asyncio.ensure_future(self._close()))
 
-    async def _run(self, path: str, work: Callable[[Any], Awaitable[Any]]) -> bytes:
+    async def _run(self, path: str, work: Callable[[Any], Awaitable[_T]]) -> _T:
         import kaleido
 
         if self._kaleido is None:
@@ -145,7 +159,7 @@ class Browser:
             await browser.open()
             atexit.unregister(self.close)
             atexit.register(self.close)  # Registered last, so that it runs before the clean-up of the browser's temporary folders.
-        return bytes(await work(self._kaleido))
+        return await work(self._kaleido)
 
     async def _close(self) -> None:
         async with self._lock:
@@ -183,6 +197,23 @@ async def _print_sheet(browser: Any, document: str) -> bytes:
     return await _in_tab(browser, document, draw)
 
 
+async def _record(browser: Any, document: str, times: Sequence[float], width: int, height: int) -> list[bytes]:
+    """Return a page as PNG pictures, one for each time."""
+
+    async def draw(ask: _Ask) -> list[bytes]:
+        await ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        await ask("Runtime.evaluate", expression="document.body.classList.add('recorded')")
+        pictures = []
+        for time in times:
+            posed = await ask("Runtime.evaluate", expression=f"pose({json.dumps(time)})")
+            if "exceptionDetails" in posed:
+                raise RuntimeError(posed["result"].get("description", "the page cannot be drawn"))
+            pictures.append(_decoded(await ask("Page.captureScreenshot", format="png", optimizeForSpeed=True)))
+        return pictures
+
+    return await _in_tab(browser, document, draw)
+
+
 async def _pdf(ask: _Ask, **options: Any) -> bytes:
     """Print a tab in the size that its style sheet names. Date and names of elements are fixed, so that equal pages are equal files."""
     none = {f"margin{side}": 0 for side in ("Top", "Bottom", "Left", "Right")}
@@ -191,7 +222,7 @@ async def _pdf(ask: _Ask, **options: Any) -> bytes:
     return _NODE.sub(lambda name: numbers[name[0]], _DATE.sub(rb"\g<1>19700101000000", printed))
 
 
-async def _in_tab(browser: Any, document: str, draw: Callable[[_Ask], Awaitable[bytes]]) -> bytes:
+async def _in_tab(browser: Any, document: str, draw: Callable[[_Ask], Awaitable[_T]]) -> _T:
     """Open a document in a new tab, wait for its fonts, and return what `draw` makes of it with the tab's commands."""
     tab = await browser.create_tab("about:blank")
     try:

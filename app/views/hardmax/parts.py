@@ -13,7 +13,8 @@ from app.blocks.figure import export_menu
 from app.blocks.run_choice import fitting_run
 from app.text import page_theme
 from sentviz.browser.particles import animation_html, positions_frame
-from sentviz.browser.particles.gif import animation_gif
+from sentviz.export.animation import NEEDS_BROWSER, animation_gif
+from sentviz.export.chromium import find_browser
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
 from sentviz.gallery import code
@@ -84,9 +85,9 @@ def exports(
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"exports-{key}"):
         with st.popover("Animation", icon=":material/movie:", type="tertiary"):
-            st.caption(
-                "The complete animation. The HTML file plays in any browser without a network. The GIF shows the names of leaders only."
-            )
+            recordable = find_browser() is not None
+            note = "" if recordable else f" {NEEDS_BROWSER}"
+            st.caption(f"The complete animation. The HTML file plays in any browser without a network.{note}")
             theme: Theme = st.segmented_control("Background", THEMES, default=page_theme(), required=True, key=f"ground-{key}")
             files: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
                 ("HTML", "text/html", partial(_html, scene, source, theme)),
@@ -101,6 +102,7 @@ def exports(
                     mime=mime,
                     key=f"{title.lower()}-{key}",
                     on_click="ignore",
+                    disabled=title == "GIF" and not recordable,
                     width="stretch",
                 )
         states = list(range(scene.layers + 1))

@@ -20,9 +20,10 @@ from app.text import intro, md, name_runs
 from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples, missing
 from sentviz.analysis.explain.notices import written_in
 from sentviz.browser.film import Film, through_data, through_html
-from sentviz.browser.film.gif import film_gif
 from sentviz.data import datasets
 from sentviz.errors import SentvizError
+from sentviz.export.animation import NEEDS_BROWSER, film_gif
+from sentviz.export.chromium import find_browser
 from sentviz.figures.figure import file_safe
 from sentviz.figures.maps import component_name
 from sentviz.gallery.epochs import Epochs
@@ -238,6 +239,8 @@ with st.container(key="figure-through", gap="small"):
         st.download_button(
             "HTML", lambda: html().encode(), f"{name}.html", "text/html", icon=":material/animation:", key="export-through-html", **common
         )
+        if find_browser() is None:
+            common |= {"disabled": True, "help": NEEDS_BROWSER}
         st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
 
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="through-controls"):

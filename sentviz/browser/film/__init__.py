@@ -1,6 +1,6 @@
 """A training run with a time axis: its epochs as data for the browser, and as one HTML file.
 
-through.js and the modules that it imports draw it, in the app and in a file of its own; `sentviz.browser.film.gif` makes a film of it.
+through.js and the modules that it imports draw it, in the app and in a file of its own; `sentviz.export.animation` makes a GIF of it.
 Between two epochs, maps, answers and places are drawn on the straight way from one to the other; counts are those of the nearer epoch.
 """
 

@@ -1,6 +1,6 @@
 // The panels on canvases: map, points, counts, lines. Each sets the height of its canvas and draws on it.
 
-import { sized } from "../kit/canvas.js"
+import { allowed, sized } from "../kit/canvas.js"
 import { dark, gradient } from "../kit/colour.js"
 import { fixed, shorten, ticks } from "../kit/format.js"
 import { clamp, mix } from "../kit/maths.js"
@@ -14,7 +14,7 @@ const TABLE = 256 // number of colours of a map
 function sheet(canvas, height) {
   const width = canvas.parentElement.clientWidth - (canvas.parentElement.classList.contains("panel") ? 24 : 0)
   if (width < 40) return null
-  sized(canvas, width, height(width))
+  sized(canvas, width, allowed(canvas, height(width)))
   const pen = canvas.getContext("2d"), ratio = canvas.width / width
   pen.setTransform(ratio, 0, 0, ratio, 0, 0)
   pen.clearRect(0, 0, width, canvas.height / ratio)

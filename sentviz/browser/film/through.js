@@ -29,6 +29,7 @@ export function mount(root) {
     lit: null, // row under the pointer
     spans: new Map(), // positions of the epochs on the canvases with lines
     show: data => show(view, data),
+    pose: time => pose(view, time),
   }
   live(view, view.host, passed => tick(view, passed), () => draw(view))
   hands(view)
@@ -96,6 +97,7 @@ function dress(view) {
     line: look.dark ? "#2b303b" : "#e6e9ef",
   }
   view.host.style.setProperty("--good", view.look.good)
+  view.host.style.setProperty("--classes", view.film.classes.length)
   view.host.style.setProperty("--bad", view.look.bad)
   key(view.parts["points-key"], [...view.film.classes.map((name, k) => [name, classes[k], ""]), ["wrong at this epoch", "", "ring"]])
   view.toldKey = null
@@ -123,6 +125,13 @@ function tick(view, passed) {
   paint(view)
   tell(view)
   return view.playing || view.goal !== null
+}
+
+/** Paint a time at once: nothing plays. */
+function pose(view, time) {
+  Object.assign(view, { playing: false, goal: null, time: clamp(time, 0, view.film.last) })
+  view.frames.stop()
+  tick(view, 0)
 }
 
 function played(view, passed) {

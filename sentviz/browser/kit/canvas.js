@@ -1,4 +1,6 @@
-// Shared code of canvases: sized (device pixels), pixelRatio, Frames (one drawing per frame, repeated while anything moves), live (a view that draws and is resized).
+// Shared code of canvases: sized (device pixels), pixelRatio, allowed (a height), Frames (one drawing per frame, repeated while anything moves), live (a view that draws and is resized).
+
+import { clamp } from "./maths.js"
 
 export const pixelRatio = () => globalThis.devicePixelRatio || 1
 
@@ -9,6 +11,12 @@ export function sized(canvas, width, height, ratio = pixelRatio()) {
   Object.assign(canvas, { width: wide, height: high })
   canvas.style.height = `${height}px`
   return true
+}
+
+/** Return a height within the limits that the style of a canvas names, in CSS pixels. */
+export function allowed(canvas, height) {
+  const { minHeight, maxHeight } = getComputedStyle(canvas)
+  return clamp(height, parseFloat(minHeight) || 0, parseFloat(maxHeight) || Infinity)
 }
 
 /** The clock of a view. `tick` gets the milliseconds since the last frame and returns whether anything still moves. */

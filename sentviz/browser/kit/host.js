@@ -1,7 +1,8 @@
 // The host of a view: inApp (Streamlit calls it with new data or a new theme), inPage (a separate file).
 
-/** @typedef {{show: (data: any) => void, end: () => void, tell: (name: string, value: any) => void, lasting?: string[]}} View
- * `tell` sends a value to Python: `lasting` names are stored as state, others are sent once. */
+/** @typedef {{show: (data: any) => void, end: () => void, tell: (name: string, value: any) => void, lasting?: string[],
+ * pose?: (time: number) => void}} View
+ * `tell` sends a value to Python: `lasting` names are stored as state, others are sent once. `pose` paints a time at once, without any motion. */
 
 /** @param {(root: ParentNode) => View} mount */
 export function inApp(mount) {
@@ -23,4 +24,5 @@ export function inPage(mount, id) {
   const view = mount(document.body)
   view.tell = () => {}
   view.show(JSON.parse(document.getElementById(id).textContent))
+  if (view.pose) globalThis.pose = view.pose // sentviz.browser.gif calls it
 }

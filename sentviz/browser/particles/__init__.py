@@ -1,6 +1,6 @@
 """The animation of a hardmax transformer: its scene, the data for the browser, and one HTML file.
 
-particles.js and the modules that it imports draw it, in the app and in a file of its own.
+particles.js and the modules that it imports draw it, in the app, in a file of its own, and in a GIF (`sentviz.export.animation`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 // mount: a scene with its clock, pointers and keys, and the line below.
 
 import { Camera } from "../kit/camera.js"
-import { live, sized } from "../kit/canvas.js"
+import { allowed, live, sized } from "../kit/canvas.js"
 import { ramp, theme } from "../kit/colour.js"
 import { html, labelled, layMarks, markLayer, parts } from "../kit/dom.js"
 import { fixed, percent, some } from "../kit/format.js"
@@ -40,6 +40,7 @@ export function mount(root) {
     strength: new Map(),
     version: 0,
     show: data => show(view, data),
+    pose: time => pose(view, time),
   }
   live(view, view.host, passed => tick(view, passed), () => resize(view))
   hands(view)
@@ -118,7 +119,7 @@ function dress(view) {
 function resize(view) {
   const width = view.host.clientWidth
   if (!width || !view.scene || !view.look) return
-  const height = Math.round(clamp(width * 0.58, 320, 580)), other = sized(view.canvas, width, height)
+  const height = Math.round(allowed(view.canvas, clamp(width * 0.58, 320, 580))), other = sized(view.canvas, width, height)
   if (other || view.width !== width) {
     Object.assign(view, { width, height })
     fit(view.scene, view.camera.frame(0, 0, width, height))
@@ -151,6 +152,14 @@ function tick(view, passed) {
   paint(view)
   told(view)
   return view.playing || view.before || view.fading
+}
+
+/** Paint a time at once: nothing plays or fades. */
+function pose(view, time) {
+  Object.assign(view, { still: true, before: null, playing: false, time: clamp(time, 0, view.scene.layers) })
+  resize(view)
+  view.frames.stop()
+  tick(view, 0)
 }
 
 function play(view, on) {
