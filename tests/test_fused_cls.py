@@ -91,6 +91,21 @@ def test_the_page_states_how_little_e5_learns_from() -> None:
 
 
 @SHIPPED
+def test_the_installed_runs_on_e5_that_read_cls_take_the_place_of_the_others() -> None:
+    """Two settings with three seeds each, all with measured heads; the first seeds have weights. The page names both settings."""
+    runs = study_runs().runs
+    assert study.encoders_on_cls(runs, "nsmc") == ["e5-from-cls", "cls"] and study.encoders_on_cls(runs, "sst2") == ["minilm", "cls"]
+    by_setting = study.configurations(runs, "nsmc", "e5-from-cls")
+    assert {setting: len(seeds) for setting, seeds in by_setting.items()} == {"cls": 3, "cls-last-scaled": 3}
+    for seeds in by_setting.values():
+        assert [run.has_weights for run in seeds] == [True, False, False]
+        assert all(run.capabilities.cls and "heads.parquet" in run.files for run in seeds)
+    (section,) = (part for part in PAPER.page.sections if part.name == "cls")
+    words = " ".join(block.markdown for block in section.walk() if isinstance(block, TextBlock))
+    assert "`e5-from-cls` and `e5-from-cls-last-scaled` on NSMC are E5 with a classifier that reads [CLS], three seeds each" in words
+
+
+@SHIPPED
 def test_the_full_stop_is_polar_as_the_part_on_gains_says() -> None:
     """In the example of the page the full stop is the second most polar token, by the share of one side over the other."""
     (run,) = (run for run in study_runs().runs if run.name == "sst2/cls-last-scaled")
