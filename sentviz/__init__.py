@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sentviz.data.user_datasets import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.export.files import save
+    from sentviz.export.notebook import widget
     from sentviz.gallery import draw
     from sentviz.models.loading import load
     from sentviz.models.model import Model
@@ -61,6 +62,7 @@ __all__ = [
     "smallest_edit",
     "train",
     "weak_slices",
+    "widget",
 ]
 
 _MODULES = {
@@ -88,6 +90,7 @@ _MODULES = {
     "smallest_edit": "analysis.explain.headline",
     "train": "training",
     "weak_slices": "analysis.testset.weak",
+    "widget": "export.notebook",
 }
 
 PLACES.update(

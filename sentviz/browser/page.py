@@ -70,9 +70,9 @@ def page(
     )
     parts = [f'<script type="application/json" id="{name}">{inert_json(value)}</script>' for name, value in (data or {}).items()]
     parts += [f"<script>{code}</script>" for code in codes]
-    look = _colours(theme or "light")
+    look = theme_variables(theme or "light")
     if theme is None:
-        look += f"@media (prefers-color-scheme: dark) {{\n{_colours('dark')}}}\n"
+        look += f"@media (prefers-color-scheme: dark) {{\n{theme_variables('dark')}}}\n"
     markup = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -118,7 +118,8 @@ def standalone(
     return page(title, body, theme=theme, style=look, scripts=(script,), data={data_id: data})
 
 
-def _colours(theme: Theme) -> str:
+def theme_variables(theme: Theme) -> str:
+    """Return the colours of a theme as CSS variables of the root."""
     colours = palette(theme)
     named = {
         "paper": colours.paper,

@@ -5,17 +5,25 @@ from __future__ import annotations
 import html
 import json
 from base64 import b64encode
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.explain import answer
 from sentviz.browser.canvas import Scene, canvas_html, scene_of
-from sentviz.errors import RunError, SentvizError
+from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import captioned, render
 from sentviz.figures.figure import Figure, sentence
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.browser.film import Film
+    from sentviz.export.widgets import View
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.particles import Scene as Animation
+    from sentviz.models.model import Model
 
 PLOTLY = "application/vnd.plotly.v1+json"
 ROWS = 20  # rows of a figure's numbers that are shown if there is no picture
@@ -71,3 +79,26 @@ def _capabilities(trace: Trace) -> Capabilities:
         layers, components = trace.lambdas.shape
         maps, cls = trace.has_maps, trace.pooling == "cls"
         return Capabilities(layers, len(trace.head_ids), components, maps=maps, softmax=False, lambdas=components > 1, cls=cls)
+
+
+def widget(subject: Trace | Animation | Film | Mapping[str, Any], *, model: Model | None = None, theme: Theme = "light") -> View:
+    """Return a living view as the output of a cell: in Jupyter, VS Code and marimo the kernel answers what a reader does in it.
+
+    Args:
+        subject: a trace (its linked picture; `text` and `off` hold the sentence and the silenced heads), the scene of an animation
+            (`token`), a film (`row`), or points as `sentviz.browser.points.points_data` returns them (`selected`
+            holds the rows in the outline).
+        model: the model that answers a typed sentence and a silenced head; without it the trace's run is loaded.
+        theme: that of the notebook.
+    Raises:
+        InputError: anywidget is not installed.
+    """
+    try:
+        from sentviz.export.widgets import view_of
+    except ModuleNotFoundError as error:
+        if error.name not in ("anywidget", "traitlets"):
+            raise
+        raise InputError(
+            "A living view needs anywidget: pip install 'sentviz[notebook]'. A trace alone shows a picture without it."
+        ) from error
+    return view_of(subject, model, theme)
