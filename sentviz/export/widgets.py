@@ -98,10 +98,10 @@ class Canvas(View):
         if not self.text.strip():
             return
         try:
-            kept = self.change
-            for at in kept.heads_off:
-                kept = kept.without("head", at)
-            changed = kept.with_(*Intervention.from_arguments(self.model.capabilities, heads_off=self.off).edits)
+            change = self.change
+            for at in change.heads_off:
+                change = change.without("head", at)
+            changed = change.with_(*Intervention.from_arguments(self.model.capabilities, heads_off=self.off).edits)
             trace = self.model.trace(self.text, self.pair, change=changed)
             self.data, self.answer = self._drawn(trace), answer(trace)
         except SentvizError as error:
