@@ -96,6 +96,7 @@ def test_no_module_goes_unused_or_beyond_the_project() -> None:
     """Every module of a view is in its script, every module of the kit in some script, and none uses the network."""
     views = [(MAP, "map"), (LIST, "list"), (points.HERE, "points"), (particles.HERE, "particles")]
     scripts = {name: front(folder, name)[2] for folder, name in views}
+    scripts["notebook"] = bundle(ROOT / "sentviz/browser/kit/notebook.js")
     for folder, name in views:
         for path in folder.glob("*.js"):
             assert re.search(rf"^const {path.stem}_\d+ = ", scripts[name], re.MULTILINE), path
