@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from sentviz.browser.points import points_data, points_html
 from sentviz.errors import SentvizError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe
+from sentviz.figures.look import Look
 from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.figures.word_clouds import word_bars
 from sentviz.gallery import call, sourced
@@ -132,6 +134,7 @@ ASKS = {
     "continuity": "Are the {} nearest vectors still near in the picture?",
 }
 KEY = "embedding-points"
+SIDE = 340  # pixels of the column beside the picture
 OFFERED = {"perplexity": ["5", "10", "30", "50", "100"], "neighbours": ["5", "15", "30", "50", "100"]}
 USUAL = {"perplexity": f"{PERPLEXITY:.0f}", "neighbours": str(NEIGHBOURS)}
 
@@ -279,7 +282,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
     with right:
         numbers = pictures.measured_of(of, projection, at)
         show_drawn(
-            lambda: sourced(pictures.silhouettes(of, projection, at), run, rows=rows),
+            lambda: replace(sourced(pictures.silhouettes(of, projection, at), run, rows=rows), look=Look(width=SIDE)),
             "silhouette",
             code=call("silhouette", Answers.of(rows), options) if shipped else None,
         )
