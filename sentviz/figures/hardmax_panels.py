@@ -14,7 +14,7 @@ from sentviz.figures.colours import blend, colour_scale
 from sentviz.figures.figure import Figure, annotate, lay_out, number, sentence
 from sentviz.figures.look import Look
 from sentviz.figures.panels import panel_axes, panel_grid, path
-from sentviz.figures.particles import Scene, leaders_by_size, together
+from sentviz.figures.particles import Scene, decoder_probability, leaders_by_size, together
 from sentviz.figures.plane import View, decision_line, hull
 from sentviz.figures.text import as_text
 from sentviz.io.lazy import go, pd
@@ -94,7 +94,7 @@ def _plane(
     around = hull(z)
     path(plot, z[[*around, around[0]]], colours.lines[0], 1, **place)
     decision_line(plot, scene.decision, view, colours.ink, **place)
-    probability = _probability(scene, z)
+    probability = decoder_probability(scene.decision, z)
     leads, scale = _leads(scene), {"colorscale": colour_scale(colours.probability), "cmin": 0, "cmax": 1}
     for rows, symbol, dot in ((~leads, "circle", 8), (leads, "diamond", 13)):
         at = np.flatnonzero(rows)
@@ -117,9 +117,10 @@ def _plane(
 
 def _rows(scene: Scene, layer: int) -> pd.DataFrame:
     """Return the rows of the frame for the tokens after a layer."""
+    assert scene.decision is not None
     z = scene.positions[layer]
     frame = _tokens(scene, "transformer" if layer else "embedding", z[:, 0]) | {"y": z[:, 1], "leader": _leads(scene)}
-    return pd.DataFrame(frame | {"place": together(z), "probability": _probability(scene, z)})
+    return pd.DataFrame(frame | {"place": together(z), "probability": decoder_probability(scene.decision, z)})
 
 
 def _distances(scene: Scene) -> pd.DataFrame:
@@ -128,7 +129,7 @@ def _distances(scene: Scene) -> pd.DataFrame:
     z, (w, b) = scene.positions[-1], scene.decision
     away = (z @ w + b) / (float(np.linalg.norm(w)) or 1.0)
     frame = _tokens(scene, "decoder", away) | {"y": np.nan, "leader": _leads(scene)}
-    return pd.DataFrame(frame | {"place": together(z), "probability": _probability(scene, z)})
+    return pd.DataFrame(frame | {"place": together(z), "probability": decoder_probability(scene.decision, z)})
 
 
 def _tokens(scene: Scene, panel: str, x: Doubles) -> dict[str, Any]:
@@ -137,12 +138,6 @@ def _tokens(scene: Scene, panel: str, x: Doubles) -> dict[str, Any]:
 
 def _leads(scene: Scene) -> npt.NDArray[np.bool_]:
     return np.isin(np.arange(len(scene.words)), scene.leaders)
-
-
-def _probability(scene: Scene, points: Doubles) -> Doubles:
-    """Return the decoder's probability of the second label at points (n, 2)."""
-    assert scene.decision is not None
-    return np.asarray(1 / (1 + np.exp(-(points @ scene.decision[0] + scene.decision[1]))))
 
 
 def _names(plot: go.Figure, scene: Scene, layer: int, view: View, look: Look, marked: Collection[str], axes: dict[str, str]) -> None:

@@ -22,7 +22,6 @@ UNFADED: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected":
 """Marks that look the same whether they are selected or not."""
 UNSEEN: dict[str, Any] = {"selected": {"marker": {"opacity": 0}}, "unselected": {"marker": {"opacity": 0}}}
 """Invisible marks that take a click."""
-LEGEND_RIGHT: dict[str, Any] = {"x": 1, "xanchor": "left", "y": 1, "yanchor": "top"}
 
 
 # ---- panels and legends

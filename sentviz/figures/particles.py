@@ -119,7 +119,7 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax") 
         frame[f"axis_{c + 1}"] = state[:, c]
     frame["leader"], frame["place"] = leads, together(state)
     if scene.decision:
-        frame[f"probability_{file_safe(scene.labels[1])}"] = _probability(scene.decision, state)
+        frame[f"probability_{file_safe(scene.labels[1])}"] = decoder_probability(scene.decision, state)
     picture = Drawing(_draw, {"scene": scene, "layer": layer})
     return Figure(file_safe(name, f"layer{layer}"), picture, frame, _caption(scene, layer), from_zero=("layer",))
 
@@ -136,7 +136,7 @@ def _draw(look: Look, scene: Scene, layer: int) -> go.Figure:
     view = View.around(np.concatenate(every), (width - left - right, height - top - bottom), (90, 60))
     if scene.decision:
         _shade(plot, scene.decision, view, look)
-        fills = blend(colours.probability, _probability(scene.decision, flat))
+        fills = blend(colours.probability, decoder_probability(scene.decision, flat))
     else:
         fills = [colours.line(group) for group in scene.groups]
     _lines(plot, scene, layer, flat, look)
@@ -186,7 +186,7 @@ def _caption(scene: Scene, layer: int) -> str:
     return sentence([*sentences, scene.note])
 
 
-def _probability(decision: tuple[Doubles, float], points: Doubles) -> Doubles:
+def decoder_probability(decision: tuple[Doubles, float], points: Doubles) -> Doubles:
     """Return the decoder's probability of the second label at points (n, 2)."""
     return np.asarray(1 / (1 + np.exp(-(points @ decision[0] + decision[1]))))
 
@@ -194,7 +194,7 @@ def _probability(decision: tuple[Doubles, float], points: Doubles) -> Doubles:
 def _shade(plot: go.Figure, decision: tuple[Doubles, float], view: View, look: Look) -> None:
     """Draw the decoder's probability as bands, and the line at one half."""
     x, y = (np.linspace(view.low[k], view.high[k], 61) for k in (0, 1))
-    z = _probability(decision, np.stack(np.meshgrid(x, y), axis=-1))
+    z = decoder_probability(decision, np.stack(np.meshgrid(x, y), axis=-1))
     scale = colour_scale(look.colours.probability)
     bands = {"start": 0.05, "end": 0.95, "size": 0.1}
     plot.add_contour(
