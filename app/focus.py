@@ -34,9 +34,9 @@ from sentviz.analysis.explain import SCORES
 from sentviz.analysis.testset.rows import OVER
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset
+from sentviz.charts import component_name
+from sentviz.charts.look import Style
 from sentviz.errors import SentvizError
-from sentviz.figures import component_name
-from sentviz.figures.look import Style
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.figures import Theme
+from sentviz.charts import Theme
 
 _JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # start of an icon's name, or an arrow
 

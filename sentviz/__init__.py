@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sentviz.analysis.testset.compare import compare
     from sentviz.analysis.testset.predictions_file import predictions
     from sentviz.analysis.testset.weak import weak_slices
+    from sentviz.charts.gallery import draw
     from sentviz.data.user_datasets import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.export.files import save
     from sentviz.export.notebook import widget
-    from sentviz.gallery import draw
     from sentviz.models.loading import load
     from sentviz.models.model import Model
     from sentviz.runs.catalog import catalog
@@ -79,7 +79,7 @@ _MODULES = {
     "compare": "analysis.testset.compare",
     "direct_attribution": "analysis.causal.direct",
     "directions": "analysis.causal.directions",
-    "draw": "gallery",
+    "draw": "charts.gallery",
     "find": "runs.store",
     "judge": "analysis.explain.judge",
     "load": "models.loading",
@@ -95,8 +95,8 @@ _MODULES = {
 
 PLACES.update(
     {
-        "plot of a chart": "sentviz.figures.chart_plot:draw",
-        "style of a drawing": "sentviz.figures.drawing:in_style",
+        "plot of a chart": "sentviz.charts.chart_plot:draw",
+        "style of a drawing": "sentviz.charts.drawing:in_style",
         "figure in a notebook": "sentviz.export.notebook:figure_bundle",
         "figures of every paper": "sentviz.papers.studies.figures",
         "papers": "sentviz.papers",

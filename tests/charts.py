@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sentviz.figures.chart import Drawing
-from sentviz.figures.figure import Figure
+from sentviz.charts.chart import Drawing
+from sentviz.charts.figure import Figure
 from sentviz.io.lazy import go
 
 

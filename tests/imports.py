@@ -18,10 +18,11 @@ from tests.tools.syntax import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
-    *("errors", "io", "data", "runs", "models", "analysis", "figures"),
-    *("browser", "gallery", "export", "training", "papers", "serving", "cli"),
+    *("errors", "io", "data", "runs", "models", "analysis", "charts"),
+    *("browser", "export", "training", "papers", "serving", "cli"),
 )
 """The entries of the library: each imports those before it. The app imports all of them; `sentviz/__init__.py` stands above all."""
+EARLIER = ("figures", "gallery")  # earlier names, kept for one version
 GROUP = "sentviz.papers"
 """The group of entry points by which other packages register papers: a name, not a module."""
 NAMED = re.compile(r"(?:sentviz|app)(?:\.\w+)+(?::[\w.]+)?")
@@ -87,7 +88,7 @@ def rank(module: str) -> int:
     """Return the place of a module's entry, counted from the bottom."""
     package, _, rest = module.partition(".")
     entry = rest.partition(".")[0]
-    return len(ENTRIES) if package == "app" or not rest or entry == "__main__" else ENTRIES.index(entry)
+    return len(ENTRIES) if package == "app" or not rest or entry in ("__main__", *EARLIER) else ENTRIES.index(entry)
 
 
 def upward() -> list[str]:

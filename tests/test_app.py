@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.errors import sentence
 from app.header import ABOUT
-from sentviz.figures.look import SIZES
+from sentviz.charts.look import SIZES
 from sentviz.runs.catalog import best_run
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import Run, runs

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
+from sentviz.charts.smoother import smoother
 from sentviz.errors import InputError
-from sentviz.figures.smoother import smoother
 from sentviz.models.model import Model
 from tests import slow
 from tests.makers import small_model

@@ -19,11 +19,11 @@ from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import suggestions
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.export.record import Record
 from sentviz.export.verify import compare_with_runs
-from sentviz.gallery import draw
 from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
 from sentviz.models.loading import load

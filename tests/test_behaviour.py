@@ -20,11 +20,11 @@ from sentviz.analysis.testset import baselines
 from sentviz.analysis.testset import behaviour as card_module
 from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure_behaviour, stored_card, tfidf_name, why_not_tested
 from sentviz.analysis.testset.behaviour_report import as_json, as_markdown, read_requirement
+from sentviz.charts.behaviour import behaviour as draw_behaviour
 from sentviz.cli import main
 from sentviz.data import behaviour, templates
 from sentviz.data.behaviour import KINDS, LANGUAGES, built_in, cases, edit_size, find_case, random_edit, read_templates
 from sentviz.errors import InputError
-from sentviz.figures.behaviour import behaviour as draw_behaviour
 from sentviz.runs.store import Run, find, runs
 
 FILES = {"en": templates.ENGLISH, "ko": templates.KOREAN}

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 import pytest
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Verdict
+from sentviz.charts.board import board
+from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
+from sentviz.charts.figure import Figure
+from sentviz.charts.look import Look
+from sentviz.charts.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
 from sentviz.errors import InputError
-from sentviz.figures.board import board
-from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, palette, simulated
-from sentviz.figures.figure import Figure
-from sentviz.figures.look import Look
-from sentviz.figures.verdicts import SIGNS, VERDICTS, effect_in_words, verdict_colour
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.papers.studies.claims import ledger as plain_ledger
 from sentviz.runs.registry import papers

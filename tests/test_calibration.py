@@ -19,10 +19,10 @@ from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.testset.rows import stored
 from sentviz.browser.canvas import canvas_data, scene_of
+from sentviz.charts.gallery import draw
 from sentviz.errors import InputError, RunError
 from sentviz.export.record import Record
 from sentviz.export.verify import compare_with_runs
-from sentviz.gallery import draw
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.calibration import softmax, tempered, untempered

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz.figures.chart import Axis, Chart, Mark, Panels, bars, cells, line, points
-from sentviz.figures.chart_layout import row_texts
-from sentviz.figures.look import PALETTES, Look, Style
+from sentviz.charts.chart import Axis, Chart, Mark, Panels, bars, cells, line, points
+from sentviz.charts.chart_layout import row_texts
+from sentviz.charts.look import PALETTES, Look, Style
 
 NAMES = ["negative", "a" * 300, "two words " * 30, "مرحبا بالعالم", "감성 분석 모델", "<b>bold</b>", "a&b", "", "−0.5"]
 NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([np.inf, -np.inf, np.nan, 0.0])

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from sentviz.analysis.causal.average import averages, places, ratio
 from sentviz.analysis.causal.circuit import circuit, losses_of_pair
 from sentviz.analysis.causal.patching import patch
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data.behaviour import PAIRS, minimal_pairs
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from sentviz.models.model import Model
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.target import log_odds

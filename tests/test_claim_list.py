@@ -10,8 +10,8 @@ import streamlit as st
 
 from app.components.claim_list import LETTERS, content, picked
 from sentviz.analysis.claim import Effect, Finding
-from sentviz.figures.colours import ink_on, palette
-from sentviz.figures.verdicts import VERDICTS, verdict_colour
+from sentviz.charts.colours import ink_on, palette
+from sentviz.charts.verdicts import VERDICTS, verdict_colour
 from tests.test_board import EACH, board_rows
 
 

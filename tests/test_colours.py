@@ -13,16 +13,16 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.figures.colours import DEFICIENCIES, THEMES, Theme, blend, class_colours, palette, simulated, tone
-from sentviz.figures.confusion import confusion_matrix
-from sentviz.figures.epochs import epoch_answers, epoch_points
-from sentviz.figures.layers import verdict_lines
-from sentviz.figures.legend import colour_legend
-from sentviz.figures.look import Look
-from sentviz.figures.scatter import groups, scatter
-from sentviz.figures.strip import token_strip
-from sentviz.figures.tsne_panels import tsne_panels
-from sentviz.figures.verdict import probability_bars
+from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, blend, class_colours, palette, simulated, tone
+from sentviz.charts.confusion import confusion_matrix
+from sentviz.charts.epochs import epoch_answers, epoch_points
+from sentviz.charts.layers import verdict_lines
+from sentviz.charts.legend import colour_legend
+from sentviz.charts.look import Look
+from sentviz.charts.scatter import groups, scatter
+from sentviz.charts.strip import token_strip
+from sentviz.charts.tsne_panels import tsne_panels
+from sentviz.charts.verdict import probability_bars
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]

@@ -19,10 +19,10 @@ from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import Slice
+from sentviz.charts.confusion import agreement_matrix, class_scores, confusion_matrix
+from sentviz.charts.look import Look, Style
+from sentviz.charts.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.errors import InputError, RunError
-from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
-from sentviz.figures.look import Look, Style
-from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
 from tests.shipped import often

@@ -14,8 +14,8 @@ import torch
 from sentviz.analysis.causal.direct import direct_attribution
 from sentviz.analysis.causal.patching import patch
 from sentviz.analysis.explain import explained, score, usual
+from sentviz.charts.gallery import draw
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from sentviz.models.model import Model
 from tests.makers import small_model
 from tests.shipped import often

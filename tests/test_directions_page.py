@@ -20,10 +20,10 @@ from sentviz.analysis.causal.direction_tables import (
     table_of,
     why_no_leace,
 )
+from sentviz.charts.directions import cosine_map, probe_lines, removal_lines, row_histogram, steered_lines, word_ends
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
-from sentviz.figures.directions import cosine_map, probe_lines, removal_lines, row_histogram, steered_lines, word_ends
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, find
 from tests.makers import toy_splits

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.testset.rows import stored
 from sentviz.analysis.testset.slices import Slice
-from sentviz.figures.scatter import COLOURS
+from sentviz.charts.scatter import COLOURS
 from sentviz.runs.store import find
 from tests.test_app import RUN, SHIPPED, opened, page_text, words
 

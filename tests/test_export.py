@@ -20,11 +20,11 @@ import plotly.graph_objects as go
 import pytest
 
 import sentviz.export.files as export
+from sentviz.charts import Figure, heatmap, probability_bars, small_multiples, token_strip
+from sentviz.charts.layers import head_table
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS, render, save
-from sentviz.figures import Figure, heatmap, probability_bars, small_multiples, token_strip
-from sentviz.figures.layers import head_table
 from tests.charts import picture
 from tests.fakes import fake_trace
 
@@ -230,7 +230,7 @@ def test_a_crashed_browser_is_replaced() -> None:
 @pytest.mark.exhaustive
 def test_the_browser_stops_with_the_process() -> None:
     code = (
-        "from sentviz.figures import probability_bars; from sentviz.export.files import render, BROWSER;"
+        "from sentviz.charts import probability_bars; from sentviz.export.files import render, BROWSER;"
         "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(BROWSER._kaleido.subprocess.pid)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120)

@@ -286,7 +286,7 @@ def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The strip of the run's example shows every score: removal is stored, the others are computed, shares are drawn from an even share."""
-    from sentviz.gallery import draw
+    from sentviz.charts.gallery import draw
 
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     figure = draw("toy/ndt-unit-2", "strip", score=name)

@@ -11,8 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from sentviz.errors import InputError
-from sentviz.figures import (
+from sentviz.charts import (
     Figure,
     Theme,
     as_text,
@@ -24,10 +23,11 @@ from sentviz.figures import (
     small_multiples,
     token_strip,
 )
-from sentviz.figures.colours import blend, ink_on
-from sentviz.figures.curves import curves
-from sentviz.figures.look import LOOKS, Look
-from sentviz.figures.text import as_run, text_columns
+from sentviz.charts.colours import blend, ink_on
+from sentviz.charts.curves import curves
+from sentviz.charts.look import LOOKS, Look
+from sentviz.charts.text import as_run, text_columns
+from sentviz.errors import InputError
 from tests.fakes import fake_trace
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
@@ -333,7 +333,7 @@ def test_figures_are_pure() -> None:
 
 @pytest.mark.exhaustive
 def test_figures_import_nothing_heavy() -> None:
-    code = "import sys, sentviz.figures, sentviz.export.files; print({'torch', 'streamlit', 'kaleido'} & set(sys.modules))"
+    code = "import sys, sentviz.charts, sentviz.export.files; print({'torch', 'streamlit', 'kaleido'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sentviz.analysis.claim import Claim, Effect, Finding, not_testable
+from sentviz.charts.registry import find_figure
+from sentviz.charts.verdicts import effect_in_words
 from sentviz.errors import InputError
-from sentviz.figures.verdicts import effect_in_words
-from sentviz.gallery.registry import find_figure
 from sentviz.papers.studies import findings
 from sentviz.papers.studies.findings import Picture, article, changed_by, every_claim, expected, sources, unmarked
 from sentviz.papers.studies.verdicts import FILE, stored_findings

@@ -16,11 +16,11 @@ from fontTools.pens.areaPen import AreaPen
 from fontTools.pens.boundsPen import BoundsPen
 from fontTools.ttLib import TTFont
 
+from sentviz.charts import fonts, token_strip
+from sentviz.charts.cloud_layout import layout, unwritable
+from sentviz.charts.word_clouds import cloud
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.figures import fonts, token_strip
-from sentviz.figures.cloud_layout import layout, unwritable
-from sentviz.figures.word_clouds import cloud
 
 FAMILIES = "Source Sans, Helvetica Neue, sans-serif"
 korean = pytest.mark.skipif(

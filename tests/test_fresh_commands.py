@@ -9,10 +9,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from sentviz.charts.gallery import FIGURES
+from sentviz.charts.subjects import SUBJECTS
 from sentviz.cli import main
 from sentviz.data.datasets import datasets
-from sentviz.gallery import FIGURES
-from sentviz.gallery.subjects import SUBJECTS
 from sentviz.runs.registry import BUILT_IN, find_paper
 from tests.fresh import FAULTS
 from tests.test_app import ROOT

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Sentence, Study
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Sentence, Study
 from sentviz.papers.fused import PAPER, study
 from sentviz.papers.fused.claims import CLAIMS
 from sentviz.runs.catalog import study_runs

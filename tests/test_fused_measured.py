@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from experiments.fused import negative
+from sentviz.charts.injection import neutral_by_tokenizer, product_and_sum
 from sentviz.errors import InputError
-from sentviz.figures.injection import neutral_by_tokenizer, product_and_sum
 from sentviz.models.loading import load
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused

@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 
 from experiments.fused import coverage as coverage_of_sets
+from sentviz.charts.colours import palette
+from sentviz.charts.gains import gain_dots
+from sentviz.charts.gallery import make
+from sentviz.charts.lexicon import coverage_bars
+from sentviz.charts.subjects import Study
 from sentviz.data import datasets
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import InputError
-from sentviz.figures.colours import palette
-from sentviz.figures.gains import gain_dots
-from sentviz.figures.lexicon import coverage_bars
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Study
 from sentviz.io.spreadsheet import store_csv
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused

@@ -15,12 +15,12 @@ from click.testing import CliRunner
 
 from app.blocks import figure as figure_block
 from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
+from sentviz.charts import Figure, gate_groups
+from sentviz.charts.gallery import draw
+from sentviz.charts.gate_groups import gate_grid, gate_lines
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
-from sentviz.figures import Figure, gate_groups
-from sentviz.figures.gate_groups import gate_grid, gate_lines
-from sentviz.gallery import draw
 from sentviz.papers.sentiformer.study import gates_over_seeds
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach

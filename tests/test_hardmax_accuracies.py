@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Study
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Study
 from sentviz.papers.hardmax.study import PUBLIC, beside, by_setting, points, trained
 from sentviz.papers.hardmax.study import surveyed as with_leaders
 from sentviz.runs.store import Run

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from experiments.hardmax import matrices
-from sentviz.browser.particles import scene_of
+from sentviz.charts.clustering import vocabulary_map
+from sentviz.charts.hardmax_panels import hardmax_panels
+from sentviz.charts.look import Look
+from sentviz.charts.scene import Scene, scene_of
 from sentviz.errors import InputError
-from sentviz.figures.clustering import vocabulary_map
-from sentviz.figures.hardmax_panels import hardmax_panels
-from sentviz.figures.look import Look
-from sentviz.figures.particles import Scene
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
 from sentviz.papers.hardmax.tables import by_matrix

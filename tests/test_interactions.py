@@ -9,11 +9,10 @@ import pytest
 
 from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.value_function import Cut
+from sentviz.charts.gallery import draw
+from sentviz.charts.interactions import interaction_arcs, interactions
+from sentviz.charts.look import Look
 from sentviz.errors import InputError
-from sentviz.figures.interactions import interaction_arcs
-from sentviz.figures.look import Look
-from sentviz.gallery import draw
-from sentviz.gallery.sentence import interactions
 from sentviz.runs.target import Target
 from tests.makers import planted_model, small_model
 

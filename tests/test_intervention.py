@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from sentviz.runs.configs import GATE, MASK, Capabilities
 from sentviz.runs.intervention import AXES, MOST_EDITS, UNCHANGED, Edit, Intervention, read_change
 from sentviz.runs.store import find

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import sentviz
 from sentviz.analysis.explain.judge import Agreement, judge
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from sentviz.models.model import Model
 from sentviz.runs.target import Target
 from tests.makers import small_model

@@ -17,14 +17,14 @@ from app import cache
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import neighbours
 from sentviz.analysis.maps.coarse_map import units
+from sentviz.charts import heatmap
+from sentviz.charts.lexicon import polarity_strip
+from sentviz.charts.strip import strip
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.data.texts import word_spans
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.figures import heatmap
-from sentviz.figures.lexicon import polarity_strip
-from sentviz.gallery import strip
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from experiments.general import planted as experiment
-from sentviz import gallery
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.label_errors import (
     NEAREST,
@@ -23,8 +22,9 @@ from sentviz.analysis.testset.label_errors import (
     suspected_pairs,
 )
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
+from sentviz.charts import gallery
+from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError, RunError, SentvizError
-from sentviz.gallery.subjects import Answers
 from sentviz.runs.store import find
 from tests.test_app import SHIPPED
 

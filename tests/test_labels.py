@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 import sentviz
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data.columns import guess
 from sentviz.data.labels import LabelsError, LeftOutError, Reading, ScaleError, assigned, canonical, in_order, is_scale, number, order_of
@@ -22,7 +23,6 @@ from sentviz.data.predictions import NO_MODEL
 from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from tests.makers import BAD, GOOD
 from tests.shipped import often
 

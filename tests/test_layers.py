@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from sentviz.analysis.maps.layers import PATTERNS, head_patterns, verdict_by_layer
+from sentviz.charts.layers import head_table, verdict_lines
 from sentviz.errors import InputError
-from sentviz.figures.layers import head_table, verdict_lines
 from sentviz.models.model import Model
 from tests.fakes import fake_trace
 from tests.makers import small_model

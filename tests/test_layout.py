@@ -8,11 +8,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from sentviz.charts.figure import Figure, base_layout
+from sentviz.charts.gallery import FIGURES
 from sentviz.errors import DataMissingError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.figures.figure import Figure, base_layout
-from sentviz.gallery import FIGURES
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run

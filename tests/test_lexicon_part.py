@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.maps.heads import FILE, over_split
 from sentviz.analysis.maps.injection import by_accident
-from sentviz.gallery import draw
+from sentviz.charts.gallery import draw
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.maps.injection import described, entries_of, neutral, reached, row
+from sentviz.charts.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
 from sentviz.data.lexicon import SIDES, Lexicon
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.figures.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
 from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.runs.configs import EncoderConfig, HardmaxConfig
 from tests.fakes import fake_trace

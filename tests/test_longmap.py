@@ -12,8 +12,8 @@ import pytest
 
 from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.coarse_map import HOWS, KINDS, TokenMap, Units, units
+from sentviz.charts import heatmap
 from sentviz.errors import InputError
-from sentviz.figures import heatmap
 from sentviz.runs.trace import Trace
 from tests.fakes import fake_trace
 from tests.makers import small_model

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sentviz.charts.look import Look
+from sentviz.charts.methods import method_matrix
 from sentviz.errors import InputError
-from sentviz.figures.look import Look
-from sentviz.figures.methods import method_matrix
 
 HOSTILE = ["<b>bad</b>", "$x$", "a" * 90, "ok"]
 

@@ -14,9 +14,9 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.maps.specialise import FILE, deals, verdict
+from sentviz.charts.component_habits import component_habits
+from sentviz.charts.look import LOOKS
 from sentviz.errors import InputError
-from sentviz.figures.component_habits import component_habits
-from sentviz.figures.look import LOOKS
 from sentviz.papers.ndt import PAPER, specialisation
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.specialisation import habits, habits_needed, table

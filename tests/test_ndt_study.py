@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from experiments.ndt.latency import MODELS
+from sentviz.charts.accuracy_grid import accuracy_grid
+from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.errors import InputError
-from sentviz.figures.accuracy_grid import accuracy_grid
-from sentviz.figures.measured_vs_printed import measured_beside_printed
 from sentviz.papers.ndt import PAPER, based, latency, printed_tables, tables
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.presets import PRESETS

@@ -8,8 +8,8 @@ import pytest
 
 from experiments.hardmax.nearness import THRESHOLDS, by_threshold
 from sentviz.analysis.testset.leaders import MEASURES, NEAR, at_leaders, followed
+from sentviz.charts.nearness import nearness_curve
 from sentviz.errors import InputError
-from sentviz.figures.nearness import nearness_curve
 from sentviz.models.hardmax import HardmaxModel
 from tests.test_hardmax_model import random_model
 

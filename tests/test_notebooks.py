@@ -18,10 +18,10 @@ import plotly.graph_objects as go
 import pytest
 
 from sentviz.analysis.explain import explained
+from sentviz.charts import heatmap
+from sentviz.charts.figure import Figure, base_layout
 from sentviz.export import notebook
 from sentviz.export.notebook import PLOTLY
-from sentviz.figures import heatmap
-from sentviz.figures.figure import Figure, base_layout
 from sentviz.models.model import Model
 from tests.charts import picture
 from tests.docs import DOCS

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding
+from sentviz.charts.registry import find_figure
 from sentviz.errors import SentvizError
-from sentviz.gallery.registry import find_figure
 from sentviz.papers.ndt import PAPER
 from sentviz.papers.studies.openings import OTHER_RUNS, TITLES, opening_of
 from sentviz.papers.studies.verdicts import stored_findings

@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 import pytest
 
 from sentviz.browser.packing import marked, palettes
-from sentviz.figures.colours import THEMES, colour_scale, ink_on, palette
-from sentviz.figures.panels import cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
-from sentviz.figures.plane import View, decision_line
+from sentviz.charts.colours import THEMES, colour_scale, ink_on, palette
+from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
+from sentviz.charts.plane import View, decision_line
 
 
 def test_a_grid_has_a_titled_panel_for_each_title() -> None:

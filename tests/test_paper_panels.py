@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 from sklearn.metrics import confusion_matrix, roc_auc_score, silhouette_samples
 
+from sentviz.charts.confusion_panels import confusion_panels
+from sentviz.charts.gallery import make
+from sentviz.charts.lambda_grid import lambda_grid
+from sentviz.charts.roc_panels import roc_panels
+from sentviz.charts.subjects import Study
+from sentviz.charts.tradeoff import tradeoff
+from sentviz.charts.tsne_panels import tsne_panels
 from sentviz.errors import InputError
-from sentviz.figures.confusion_panels import confusion_panels
-from sentviz.figures.lambda_grid import lambda_grid
-from sentviz.figures.roc_panels import roc_panels
-from sentviz.figures.tradeoff import tradeoff
-from sentviz.figures.tsne_panels import tsne_panels
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Study
 from sentviz.papers.ndt import PAPER, figures, panels, printed_tables, tables
 from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
 from sentviz.papers.studies.export_paper import export_paper

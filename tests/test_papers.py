@@ -24,10 +24,10 @@ from app.views.papers.sections import OWN
 from sentviz.analysis import evaluation
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import not_learned
+from sentviz.charts.figure import Figure
+from sentviz.charts.gallery import FIGURES
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.figure import Figure
-from sentviz.gallery import FIGURES
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.export_paper import export_paper

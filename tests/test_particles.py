@@ -16,17 +16,18 @@ import pytest
 from PIL import Image
 from scipy.spatial import ConvexHull
 
-from sentviz.browser.particles import animation_html, limits, look_at, positions_frame, scene_data, scene_of
+from sentviz.browser.particles import animation_html, positions_frame, scene_data
+from sentviz.charts import Figure
+from sentviz.charts.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
+from sentviz.charts.look import LOOKS
+from sentviz.charts.particles import particles
+from sentviz.charts.plane import hull, label_places
+from sentviz.charts.scene import NEAR, Scene, limits, look_at, scene_of, seen, together
+from sentviz.charts.token_step import token_step
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.animation import END, LAYER, MILLISECONDS, TWEENS, animation_gif, moments
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.figures import Figure
-from sentviz.figures.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
-from sentviz.figures.look import LOOKS
-from sentviz.figures.particles import NEAR, Scene, particles, seen, together
-from sentviz.figures.plane import hull, label_places
-from sentviz.figures.token_step import token_step
 from sentviz.models.clustering import Clustering, simulate, weights
 from sentviz.models.clustering.polytope import limit
 from tests.charts import picture

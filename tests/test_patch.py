@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from torch import Tensor, nn
 
 from sentviz.analysis.causal.patching import Pair, patch
+from sentviz.charts.patching import signed_map
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.figures.patching import signed_map
 from sentviz.models.baselines import Convolutional
 from sentviz.models.model import Model
 from sentviz.runs.configs import ConvolutionalConfig

@@ -12,10 +12,10 @@ from scipy.stats import binomtest
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows, RowsSource, accuracy_by_phenomenon
+from sentviz.charts.colours import palette
+from sentviz.charts.look import LOOKS
+from sentviz.charts.phenomena import MOST, phenomena
 from sentviz.errors import InputError
-from sentviz.figures.colours import palette
-from sentviz.figures.look import LOOKS
-from sentviz.figures.phenomena import MOST, phenomena
 
 
 def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:

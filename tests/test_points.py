@@ -15,9 +15,9 @@ import streamlit as st
 
 from app.components.browser import outline, wanted_layer
 from sentviz.browser.points import points_data, points_html
+from sentviz.charts.colours import class_colours
+from sentviz.charts.scatter import COLOURS, HOVER
 from sentviz.errors import InputError
-from sentviz.figures.colours import class_colours
-from sentviz.figures.scatter import COLOURS, HOVER
 
 HOSTILE = "</script><script>window.hacked=true</script>"
 LAYERS = ["embedding", "layer 1", "layer 2, the last"]

@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 import sentviz
 from sentviz import predictions
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data import user_datasets
 from sentviz.data.labels import Reading, assigned, in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from tests.test_app import RUN, SHIPPED, opened, page_text
 
 TEXTS = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from app import cache
-from sentviz import gallery
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
+from sentviz.charts import gallery
+from sentviz.charts.points import Points
+from sentviz.charts.source import Source
+from sentviz.charts.subjects import Answers, sourced
 from sentviz.errors import InputError
 from sentviz.export.record import Record
-from sentviz.figures.source import Source
-from sentviz.gallery.points import Points
-from sentviz.gallery.subjects import Answers, sourced
 from sentviz.runs.store import Run
 from tests.shipped import often
 from tests.test_app import RUN, opened, page_text

@@ -13,21 +13,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.charts import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
+from sentviz.charts.bar_table import Column, bar_table
+from sentviz.charts.chart import Drawing
+from sentviz.charts.clustering import layer_lines
+from sentviz.charts.curves import curves
+from sentviz.charts.heads import head_grid
+from sentviz.charts.layers import head_table, verdict_lines
+from sentviz.charts.look import SIZES, Look
+from sentviz.charts.measured_vs_printed import measured_beside_printed
+from sentviz.charts.methods import ranking
+from sentviz.charts.panels import pushed_apart
+from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.figures import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
-from sentviz.figures.bar_table import Column, bar_table
-from sentviz.figures.chart import Drawing
-from sentviz.figures.clustering import layer_lines
-from sentviz.figures.curves import curves
-from sentviz.figures.heads import head_grid
-from sentviz.figures.layers import head_table, verdict_lines
-from sentviz.figures.look import SIZES, Look
-from sentviz.figures.measured_vs_printed import measured_beside_printed
-from sentviz.figures.methods import ranking
-from sentviz.figures.panels import pushed_apart
-from sentviz.figures.separation import accuracy_by_length
 from tests.fakes import fake_trace
 from tests.shipped import often
 from tests.tools.layout import of_svg

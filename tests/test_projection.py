@@ -17,9 +17,9 @@ import pytest
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.analysis.embeddings.neighbourhood import measures, neighbour_preservation, silhouettes
 from sentviz.analysis.embeddings.projection import METHODS, align, inside, nearest, project, simplified
+from sentviz.charts.scatter import COLOURS, measured, scatter
 from sentviz.errors import InputError, RunError, SentvizError, Stopped
 from sentviz.export.files import render
-from sentviz.figures.scatter import COLOURS, measured, scatter
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
 from tests.makers import small_model

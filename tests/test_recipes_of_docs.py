@@ -22,12 +22,12 @@ from streamlit.testing.v1 import AppTest
 import sentviz
 from sentviz.analysis.explain import SCORES, available, explained, score
 from sentviz.analysis.explain.gradients import integrate
+from sentviz.charts.gallery import FIGURES, code, draw
+from sentviz.charts.gallery import sentence as sentences
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
 from sentviz.export.report import report_html
-from sentviz.gallery import FIGURES, code, draw
-from sentviz.gallery import sentence as sentences
 from sentviz.models.loading import NETWORKS
 from sentviz.models.model import Model
 from sentviz.runs import configs as shapes
@@ -72,13 +72,13 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The figure of the recipe, registered."""
     before = dict(FIGURES)
     drawing, registered, _ = blocks("Add a figure")
-    run_block(drawing, tmp_path, import_module("sentviz.figures"), monkeypatch)
+    run_block(drawing, tmp_path, import_module("sentviz.charts"), monkeypatch)
     into(sentences, registered, monkeypatch)
     (name,) = FIGURES.keys() - before.keys()
     yield name
     FIGURES.clear()
     FIGURES.update(before)
-    del sys.modules["sentviz.figures.lengths"]
+    del sys.modules["sentviz.charts.lengths"]
 
 
 @pytest.mark.exhaustive
@@ -300,7 +300,7 @@ def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
     assert all("sst2/bag" in why for why in lacking.values())
     drawable = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
     assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(drawable)
-    empty = {name for name in drawable if FIGURES[name].draws.startswith("word_clouds:")} | {"label-errors", "weak-slices"}
+    empty = {name for name in drawable if FIGURES[name].make.__module__.endswith(".word_clouds")} | {"label-errors", "weak-slices"}
     for name in (name for name in drawable if name not in empty):  # of the made-up rows no word, label or slice stands out
         versus = {"versus": ("sst2/vanilla-matched-512",)} if name in ("agreement", "comparison") else {}
         assert not draw("sst2/bag", name, **versus).frame.empty

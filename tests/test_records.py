@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import sentviz.export.files as export
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS, extract_record
 from sentviz.export.verify import verify
-from sentviz.gallery import draw
 from sentviz.papers.studies.export_paper import _write
 from sentviz.papers.studies.items import Table
 from tests.shipped import often

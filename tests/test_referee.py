@@ -19,10 +19,10 @@ from sentviz.analysis.explain import claims, exact_comparison, exact_comparison_
 from sentviz.analysis.explain import stored as tables
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.leave_out import words
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError
-from sentviz.gallery import draw
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.catalog import study_runs

@@ -16,11 +16,11 @@ from sentviz.analysis.explain import SCORES, explained
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.analysis.maps.arithmetic import cell
+from sentviz.charts.gallery import sentence
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export import report
 from sentviz.export.report import report_html
-from sentviz.gallery import sentence
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

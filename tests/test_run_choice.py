@@ -9,11 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.blocks.run_choice import most_similar, with_weights
+from sentviz.charts.colours import palette
+from sentviz.charts.curves import curves
+from sentviz.charts.figure import Figure
+from sentviz.charts.heads import layer_lines
 from sentviz.errors import InputError
-from sentviz.figures.colours import palette
-from sentviz.figures.curves import curves
-from sentviz.figures.figure import Figure
-from sentviz.figures.heads import layer_lines
 from sentviz.runs.catalog import best_run
 from sentviz.runs.store import Run, find, runs
 from tests.test_app import opened, page_text, switched

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.figures.colours import palette, scaled
+from sentviz.charts.colours import palette, scaled
 
 LOOK = palette("dark")
 

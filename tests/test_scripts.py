@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tokenizers import Regex, pre_tokenizers
 
+from sentviz.charts.look import Look
+from sentviz.charts.strip import token_strip
+from sentviz.charts.text import as_text, is_right_to_left, text_columns, visual_order
 from sentviz.data.texts import CLUSTER, word_spans
-from sentviz.figures.look import Look
-from sentviz.figures.strip import token_strip
-from sentviz.figures.text import as_text, is_right_to_left, text_columns, visual_order
 
 SIGNS = ["👍🏽", "❤️", "🇰🇷", "👩‍🚀", "👩🏾‍🤝‍👨🏻", "1️⃣", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "é", "☺️"]
 RIGHT = {

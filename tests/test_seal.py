@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from sentviz.charts.gallery import draw
+from sentviz.charts.source import Call, Source
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embed_record, extract_record
 from sentviz.export.record import MAX_PANELS, MAX_RECORD, MAX_WORDS, ChangedError, Record
 from sentviz.export.verify import compare_with_runs, verify
-from sentviz.figures.source import Call, Source
-from sentviz.gallery import draw
 from sentviz.runs.store import find
 
 RUN = "sst2/ndt-unit-2"

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from experiments.sentiformer import lexicon_gates, smaller
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Study
 from sentviz.data.lexicon import Lexicon
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Study
 from sentviz.models.loading import load
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.tables import guided

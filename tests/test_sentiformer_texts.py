@@ -10,8 +10,8 @@ import pytest
 
 from experiments.sentiformer import carriers, lengths
 from sentviz.analysis.claim import Finding
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Study
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Study
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import DATASETS

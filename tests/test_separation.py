@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from sentviz.charts.look import LOOKS
+from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import InputError, Stopped
-from sentviz.figures.look import LOOKS
-from sentviz.figures.separation import accuracy_by_length
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
 from sentviz.papers.sentiformer.separation import FIRST, LAST, LONGEST, WORDS, Suffixes, drawn, f_star, places_of

@@ -243,7 +243,7 @@ def test_validation_chooses_and_test_judges() -> None:
 
 def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> None:
     """The bars of real tokens and the stated share of padding sum to the mean of the map's columns."""
-    from sentviz.gallery.sentence import strip
+    from sentviz.charts.strip import strip
     from sentviz.papers.sevenessxin.figures import _importance
 
     model = model_of("7ess-v1")

@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 from experiments.sevenessxin.leak import costs, telling
 from experiments.sevenessxin.neutral import neutral
 from experiments.sevenessxin.padding import padding
-from sentviz import gallery
+from sentviz.charts import gallery
+from sentviz.charts.attention import token_importance
+from sentviz.charts.encoder_schema import encoder_schema
+from sentviz.charts.learning import learning_curve
+from sentviz.charts.subjects import Runs, Study
 from sentviz.errors import InputError
-from sentviz.figures.attention import token_importance
-from sentviz.figures.encoder_schema import encoder_schema
-from sentviz.figures.learning import learning_curve
-from sentviz.gallery.subjects import Runs, Study
 from sentviz.papers.sevenessxin import PAPER, printed_tables
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from sentviz.analysis.epochs import epoch_series, examples
+from sentviz.charts.gallery import FIGURES, make
+from sentviz.charts.subjects import Study
 from sentviz.data.examples import EXAMPLES
 from sentviz.errors import DataMissingError, InputError
-from sentviz.gallery import FIGURES, make
-from sentviz.gallery.subjects import Study
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture
 from sentviz.papers.studies.timing import threads

@@ -19,12 +19,12 @@ from docsite.film import FILM
 from docsite.gallery import PICTURES, digest, examples, records
 from docsite.tour import TOUR
 
+from sentviz.charts.colours import THEMES
+from sentviz.charts.gallery import FIGURES
+from sentviz.charts.verdicts import VERDICTS
 from sentviz.export.chromium import find_browser
 from sentviz.export.record import Record
 from sentviz.export.verify import compare_with_runs
-from sentviz.figures.colours import THEMES
-from sentviz.figures.verdicts import VERDICTS
-from sentviz.gallery import FIGURES
 from sentviz.papers.studies.findings import Picture, article
 from sentviz.runs.store import Run
 from tests.docs import DOCS, ROOT
@@ -137,7 +137,7 @@ def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
     assert set(examples()) == set(records()) == set(FIGURES) <= page(site / "gallery.html").anchors
     for example in examples().values():
         assert all(f"gallery/{example.picture(theme).name}#only-{theme}" in text for theme in THEMES)
-    assert re.sub(r"<[^>]+>", "", text).count("from sentviz.gallery import draw") == len(FIGURES)
+    assert re.sub(r"<[^>]+>", "", text).count("from sentviz.charts.gallery import draw") == len(FIGURES)
 
 
 def test_the_gallery_describes_figures_in_sentences_without_riddles() -> None:

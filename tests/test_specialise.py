@@ -18,10 +18,10 @@ from scipy.stats import entropy
 from sentviz.analysis.maps import specialise
 from sentviz.analysis.maps.specialise import FILE, over_split, untrained, verdict
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
+from sentviz.charts.specialise import entropies, likeness, word_shares
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.figures.specialise import entropies, likeness, word_shares
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach

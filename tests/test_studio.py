@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.focus import Focus
-from sentviz.gallery import draw
+from sentviz.charts.gallery import draw
 from tests.test_app import opened
 
 pytestmark = pytest.mark.slow

@@ -16,17 +16,17 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentviz.charts import Figure, heatmap, probability_bars, token_strip
+from sentviz.charts.chart import Drawing
+from sentviz.charts.figure import base_layout
+from sentviz.charts.gallery import draw
+from sentviz.charts.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import extract_record
 from sentviz.export.files import render
 from sentviz.export.verify import verify
-from sentviz.figures import Figure, heatmap, probability_bars, token_strip
-from sentviz.figures.chart import Drawing
-from sentviz.figures.figure import base_layout
-from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
-from sentviz.gallery import draw
 from tests.fakes import fake_trace
 
 RUN = "sst2/ndt-unit-2"

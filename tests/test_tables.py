@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from sentviz.charts import Figure, heatmap
+from sentviz.charts.layers import verdict_lines
+from sentviz.charts.scatter import scatter
 from sentviz.export.files import render
-from sentviz.figures import Figure, heatmap
-from sentviz.figures.layers import verdict_lines
-from sentviz.figures.scatter import scatter
 from tests.charts import picture
 from tests.fakes import fake_trace
 

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 import sentviz
 from app.views.papers import paper_parts, proposition
 from sentviz.analysis.maps.arithmetic import cell
-from sentviz.figures.colours import palette
+from sentviz.charts.colours import palette
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
 from tests import makers

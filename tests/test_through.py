@@ -16,14 +16,14 @@ from PIL import Image
 
 from sentviz.analysis.epochs import EpochSeries, Measured, epoch_series, events, examples
 from sentviz.browser.film import Film, through_data, through_html
+from sentviz.charts.curves import curves
+from sentviz.charts.epochs import epoch_answers, epoch_confusions, epoch_heads, epoch_maps, epoch_points
+from sentviz.charts.forgetting import forgetting
+from sentviz.charts.gallery import draw
+from sentviz.charts.look import Look
 from sentviz.errors import InputError
 from sentviz.export.animation import film_gif
 from sentviz.export.chromium import find_browser
-from sentviz.figures.curves import curves
-from sentviz.figures.epochs import epoch_answers, epoch_confusions, epoch_heads, epoch_maps, epoch_points
-from sentviz.figures.forgetting import forgetting
-from sentviz.figures.look import Look
-from sentviz.gallery import draw
 from sentviz.runs.store import Run
 from tests.makers import toy_splits
 

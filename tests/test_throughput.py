@@ -11,10 +11,10 @@ import pytest
 
 from experiments.sentiformer import throughput as experiment
 from experiments.writing import update
+from sentviz.charts.crossing import crossing_curves
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
-from sentviz.figures.crossing import crossing_curves
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Study
 from sentviz.papers.sentiformer import throughput
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored

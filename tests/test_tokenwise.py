@@ -19,13 +19,13 @@ from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.gates import forced, gates, signals
+from sentviz.charts.gallery import code, draw
+from sentviz.charts.gates import gate_cells
+from sentviz.charts.look import Look
+from sentviz.charts.positions import position_signals
 from sentviz.cli import main
 from sentviz.data.tags import ENGLISH, Tagger, describe_tagger
 from sentviz.errors import InputError, RunError
-from sentviz.figures.gates import gate_cells
-from sentviz.figures.look import Look
-from sentviz.figures.positions import position_signals
-from sentviz.gallery import code, draw
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, InterventionTensors

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from sentviz.analysis.explain import explained, log_odds, score
 from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
+from sentviz.charts.strip import strip
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.gallery import strip
 from sentviz.models.model import Model
 from tests.makers import planted_model, small_model, toy_splits
 from tests.slow import best_cut

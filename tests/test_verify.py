@@ -21,6 +21,10 @@ import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
+from sentviz.charts import Figure, probability_bars
+from sentviz.charts.gallery import code, draw, make
+from sentviz.charts.source import Source
+from sentviz.charts.subjects import Sentence
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
@@ -28,9 +32,6 @@ from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embe
 from sentviz.export.files import render, save
 from sentviz.export.record import ChangedError, Record, difference, packed
 from sentviz.export.verify import Verdict, compare_with_runs, verify
-from sentviz.figures import Figure, probability_bars
-from sentviz.figures.source import Source
-from sentviz.gallery import Sentence, code, draw, make
 from sentviz.models.loading import load
 from sentviz.runs.store import find
 from tests.charts import picture

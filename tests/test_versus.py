@@ -9,9 +9,9 @@ import pytest
 
 from sentviz.analysis.maps.compare import map_difference
 from sentviz.analysis.testset.rows import aligned
+from sentviz.charts.attention import difference_map
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.figures.attention import difference_map
 from sentviz.models.model import Model
 from tests.makers import small_model
 from tests.test_phenomena import some

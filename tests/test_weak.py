@@ -14,15 +14,15 @@ import pytest
 from click.testing import CliRunner
 
 import sentviz
-from sentviz import gallery
 from sentviz.analysis.testset.predictions_file import predictions
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.subset import Subset
 from sentviz.analysis.testset.weak import ALPHA, FEWEST, candidates, exact_p, halves, newcombe, searched, weak_slices
+from sentviz.charts import gallery
+from sentviz.charts.subjects import Answers
+from sentviz.charts.weak_slices import weak_slices as drawn
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.figures.weak_slices import weak_slices as drawn
-from sentviz.gallery.subjects import Answers
 
 N = 2_400
 

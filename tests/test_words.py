@@ -23,12 +23,12 @@ from sentviz.analysis.testset.predictions_file import predictions
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import having
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store
+from sentviz.charts import cloud_layout
+from sentviz.charts.cloud_layout import layout, unwritable
+from sentviz.charts.colours import palette
+from sentviz.charts.look import Look
+from sentviz.charts.word_clouds import PANEL, cloud, word_bars
 from sentviz.errors import InputError, RunError
-from sentviz.figures import cloud_layout
-from sentviz.figures.cloud_layout import layout, unwritable
-from sentviz.figures.colours import palette
-from sentviz.figures.look import Look
-from sentviz.figures.word_clouds import PANEL, cloud, word_bars
 from sentviz.runs.store import Run
 from tests import makers
 from tests.shipped import often

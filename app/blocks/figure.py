@@ -16,15 +16,14 @@ from app.blocks.files import MIME, as_file, csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.server import queue
 from app.text import md, page_theme
-from sentviz import gallery
+from sentviz.charts import Figure, Theme, gallery
+from sentviz.charts.look import SIZES as PRINT_SIZES
+from sentviz.charts.look import Style
+from sentviz.charts.registry import FigureSubject
+from sentviz.charts.source import Call
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS
-from sentviz.figures import Figure, Theme
-from sentviz.figures.look import SIZES as PRINT_SIZES
-from sentviz.figures.look import Style
-from sentviz.figures.source import Call
-from sentviz.gallery.registry import FigureSubject
 from sentviz.io.spreadsheet import from_one
 
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
@@ -87,7 +86,7 @@ def show_figure(
 
     Args:
         key: key of its widgets; needed if the figure is on a page twice, otherwise the figure's name is used.
-        slim, selected: as in `figure` and `sentviz.gallery.make`.
+        slim, selected: as in `figure` and `sentviz.charts.gallery.make`.
         on_select: called when points are clicked; they are stored under plot-<key> in the session's state.
         options: options of the figure; layers, heads, components and tokens count from 0.
     """

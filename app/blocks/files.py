@@ -7,9 +7,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from sentviz.analysis.testset.comparison import Comparison
+from sentviz.charts import Figure
+from sentviz.charts.look import Style
 from sentviz.export.files import render
-from sentviz.figures import Figure
-from sentviz.figures.look import Style
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import as_csv
 from sentviz.serving.jobs import Turns

@@ -18,9 +18,9 @@ from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pict
 from sentviz.analysis.embeddings.neighbourhood import measures
 from sentviz.analysis.embeddings.projection import Projection, method_title, parsed_method
 from sentviz.analysis.testset.rows import Rows
+from sentviz.charts.figure import Figure
+from sentviz.charts.scatter import measured
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.figure import Figure
-from sentviz.figures.scatter import measured
 from sentviz.io.files import home
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run

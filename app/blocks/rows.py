@@ -21,10 +21,10 @@ from app.fields import whole_number
 from app.text import md, with_code
 from sentviz.analysis.testset.rows import OVER, Rows, aligned, unread
 from sentviz.analysis.testset.slices import Slice, matching
+from sentviz.charts import file_safe
 from sentviz.data.columns import PREFIX
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
-from sentviz.figures import file_safe
 from sentviz.io.lazy import pd
 from sentviz.runs.store import WITHOUT_ROWS
 

@@ -13,10 +13,11 @@ from app.blocks.get_data import offer
 from app.fields import LARGEST, LONGEST
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
+from sentviz.charts import component_name
+from sentviz.charts.gallery import code
+from sentviz.charts.source import Call
+from sentviz.charts.subjects import Sentence
 from sentviz.errors import SentvizError
-from sentviz.figures import component_name
-from sentviz.figures.source import Call
-from sentviz.gallery import Sentence, code
 from sentviz.io.glossary import tip
 from sentviz.models.budget import Budget, Spent
 from sentviz.runs.catalog import best_to_fetch, language, reads_pairs

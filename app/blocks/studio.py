@@ -13,12 +13,12 @@ from app import visit
 from app.blocks.files import MIME, as_file
 from app.server import queue
 from app.text import md, paper
+from sentviz.charts import Figure
+from sentviz.charts.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS
 from sentviz.export.files import render
-from sentviz.figures import Figure
-from sentviz.figures.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
 
 LEGEND_WORDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
 CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sentviz.charts.colours import THEMES
+from sentviz.charts.figure import Figure
+from sentviz.charts.gallery import FIGURES, code, draw
+from sentviz.charts.look import Style
+from sentviz.charts.source import Call
+from sentviz.charts.subjects import SUBJECTS
 from sentviz.export.files import render
 from sentviz.export.record import Record
-from sentviz.figures.colours import THEMES
-from sentviz.figures.figure import Figure
-from sentviz.figures.look import Style
-from sentviz.figures.source import Call
-from sentviz.gallery import FIGURES, code, draw
-from sentviz.gallery.subjects import SUBJECTS
 from sentviz.io.files import replacing
 
 PICTURES = Path(__file__).parents[1] / "pages" / "gallery"

@@ -11,13 +11,14 @@ from docsite.gallery import examples
 from sentviz.analysis.maps.layers import silenced
 from sentviz.browser import canvas
 from sentviz.browser.canvas import canvas_html, scene_of
-from sentviz.browser.particles import animation_html, scene_of_review
+from sentviz.browser.particles import animation_html
+from sentviz.charts.colours import THEMES
+from sentviz.charts.figure import Figure
+from sentviz.charts.gallery import make
+from sentviz.charts.scene import Scene, scene_of_review
+from sentviz.charts.subjects import Sentence
 from sentviz.errors import DataMissingError, RunError
 from sentviz.export.files import as_page
-from sentviz.figures.colours import THEMES
-from sentviz.figures.figure import Figure
-from sentviz.figures.particles import Scene
-from sentviz.gallery import Sentence, make
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.models.loading import load
 from sentviz.papers.studies.findings import Picture, article

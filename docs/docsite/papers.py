@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from docsite.text import plain, table
 from sentviz.analysis.claim import VERDICT_WORDS, decided_in_words, level_in_words
-from sentviz.figures.verdicts import VERDICTS
+from sentviz.charts.verdicts import VERDICTS
 from sentviz.papers.studies.items import listed
 from sentviz.papers.studies.verdicts import verdicts
 from sentviz.runs.catalog import study_runs

@@ -12,7 +12,7 @@ import pandas as pd
 
 from experiments.writing import write
 from sentviz.analysis.testset.word_counts import Counts, wordcloud_stop_words
-from sentviz.gallery.subjects import Answers
+from sentviz.charts.subjects import Answers
 from sentviz.papers.sevenessxin.measured import CLOUD_WORDS, NAMED
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import configurations

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from sentviz.browser import neuron
 from sentviz.browser.page import page
+from sentviz.charts.colours import Theme, palette
+from sentviz.charts.look import MONOSPACE
+from sentviz.charts.maps import component_name
+from sentviz.charts.text import as_text
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.look import MONOSPACE
-from sentviz.figures.maps import component_name
-from sentviz.figures.text import as_text
 from sentviz.runs.trace import Trace
 
 View = Literal["head", "model", "neuron"]

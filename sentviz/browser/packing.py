@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.figures.colours import THEMES, Theme, class_colours, palette
+from sentviz.charts.colours import THEMES, Theme, class_colours, palette
 
 
 def packed(values: npt.ArrayLike, kind: str) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.browser.kit import front
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.text import visible
+from sentviz.charts.colours import Theme, palette
+from sentviz.charts.text import visible
 
 _OPENING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 _MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})

@@ -45,8 +45,8 @@ def compare(
     are compared. --model adds a black box of your own code.
     """
     from sentviz import compare as compare_sources
+    from sentviz.charts.text import visible
     from sentviz.export.comparison import FORMATS, differences, save
-    from sentviz.figures.text import visible
 
     if out is not None and out.suffix.lower().lstrip(".") not in FORMATS:
         raise click.UsageError(f"The report is written as .html or .pdf, not as {out.name}.")

@@ -12,7 +12,7 @@ from sentviz.cli.terminal import progress_bar
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
-    from sentviz.gallery import FigureSpec
+    from sentviz.charts.gallery import FigureSpec
     from sentviz.runs.store import Run
 
 ALL_OF_AXIS = {"layer": (), "head": ("mean", "max"), "component": ("effective",)}  # parts of a model; words that select all of them
@@ -26,8 +26,8 @@ NOTEBOOK_OPTIONS = ("lambdas", "heads_off")  # values that cannot be typed on a 
 
 def figure_list(name: str | None) -> str:
     """Return the list of all figures with their options. With the name of a run, mark the figures that it can give, and say why not."""
-    from sentviz.gallery import FIGURES
-    from sentviz.gallery.subjects import SUBJECTS
+    from sentviz.charts.gallery import FIGURES
+    from sentviz.charts.subjects import SUBJECTS
     from sentviz.runs.store import find
 
     run, lines = find(name) if name else None, []
@@ -57,7 +57,7 @@ def _default_text(value: Any) -> str:
 
 
 def parse_options(spec: FigureSpec, named: Mapping[str, Any], more: Sequence[str], run: Run | None) -> dict[str, Any]:
-    """Return typed options in the form that `sentviz.gallery.draw` takes.
+    """Return typed options in the form that `sentviz.charts.gallery.draw` takes.
 
     Args:
         named: options of the command `sentviz export`, by name.
@@ -71,7 +71,7 @@ def parse_options(spec: FigureSpec, named: Mapping[str, Any], more: Sequence[str
         typed[name] = value
     spec.takes(typed)
     if unfit := next((name for name in typed if name in NOTEBOOK_OPTIONS), ""):
-        raise InputError(f"The option {unfit} is for notebooks: pass it to sentviz.gallery.draw.")
+        raise InputError(f"The option {unfit} is for notebooks: pass it to sentviz.charts.gallery.draw.")
     options = {name: _value(name, value, spec) if isinstance(value, str) else value for name, value in typed.items()}
     if isinstance(options.get("versus"), tuple) and isinstance(spec.options["versus"], str):
         if len(options["versus"]) != 1:

@@ -358,7 +358,7 @@ def directions(inputs: Given, sample: int, split: str, seed: int, steer: tuple[s
 
     if steer is not None:
         from sentviz.analysis.causal.directions import directions as find
-        from sentviz.gallery.directions import depth_of
+        from sentviz.charts.directions import depth_of
         from sentviz.models.loading import load
 
         of = inputs.answers()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from sentviz.charts.text import visible
 from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.data.behaviour import PAIRS
-from sentviz.figures.text import visible
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.patching import Pair

@@ -15,9 +15,9 @@ import numpy as np
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
+from sentviz.charts.text import visible
 from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.text import visible
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import write_csv
 from sentviz.runs.store import Run

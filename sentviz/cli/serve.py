@@ -17,7 +17,7 @@ from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
-    from sentviz.figures.colours import Theme
+    from sentviz.charts.colours import Theme
 
 
 @main.command("app", context_settings={"ignore_unknown_options": True})

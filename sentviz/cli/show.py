@@ -270,10 +270,10 @@ def export(
         export_paper_files(paper, run, out)
         return
     from sentviz.analysis.testset.predictions_file import is_table
+    from sentviz.charts.gallery import draw
+    from sentviz.charts.look import Style
+    from sentviz.charts.registry import find_figure
     from sentviz.export.files import save
-    from sentviz.figures.look import Style
-    from sentviz.gallery import draw
-    from sentviz.gallery.registry import find_figure
 
     looks = Style.parse([*style, *([f"size={size}"] if size else [])])
     if run is None or figure is None:
@@ -306,9 +306,9 @@ def report(run: str, sentence: str, pair: str | None, change: str, out: Path, pi
     from sentviz.analysis.maps.arithmetic import cell
     from sentviz.analysis.maps.layers import silenced
     from sentviz.browser.canvas import canvas_html, scene_of
+    from sentviz.charts import probability_bars
+    from sentviz.charts.subjects import sourced
     from sentviz.export.report import report_html
-    from sentviz.figures import probability_bars
-    from sentviz.gallery import sourced
     from sentviz.io.files import replacing
     from sentviz.models.loading import load
 
@@ -343,8 +343,8 @@ def verify(files: tuple[Path, ...]) -> None:
 
     The check does not prove who made a file: a forged picture with a new record and the right numbers passes.
     """
+    from sentviz.charts.text import visible
     from sentviz.export.verify import verify as verify_file
-    from sentviz.figures.text import visible
 
     verdicts = [verify_file(file) for file in files]
     for file, verdict in zip(files, verdicts, strict=True):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sentviz.io.lazy import package_names
 
 if TYPE_CHECKING:
+    from sentviz.charts.look import Style
     from sentviz.export.files import render, save
-    from sentviz.figures.look import Style
 
 __all__ = ["Style", "render", "save"]
 

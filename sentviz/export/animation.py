@@ -10,11 +10,11 @@ import numpy as np
 
 from sentviz.browser.film import Film, through_html
 from sentviz.browser.particles import animation_html
+from sentviz.charts.colours import Theme
+from sentviz.charts.scene import Scene
 from sentviz.errors import InputError
 from sentviz.export.chromium import NEEDS_BROWSER
 from sentviz.export.files import BROWSER
-from sentviz.figures.colours import Theme
-from sentviz.figures.particles import Scene
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -19,18 +19,18 @@ from plotly.offline import get_plotlyjs
 from sentviz.analysis.testset.compare import ROWS
 from sentviz.analysis.testset.comparison import Comparison, in_points, rows_in_words
 from sentviz.browser.page import page
+from sentviz.charts import Figure
+from sentviz.charts.figure import number
+from sentviz.charts.fonts import embed_fonts
+from sentviz.charts.gallery import make
+from sentviz.charts.look import Look, Style
+from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError
 from sentviz.export.chromium import SHEET_MARGIN
 from sentviz.export.embedded_record import embed_record
 from sentviz.export.files import BROWSER, bare_svg
 from sentviz.export.record import Record
 from sentviz.export.report import DRAW, STYLE, figure_html, items_html
-from sentviz.figures import Figure
-from sentviz.figures.figure import number
-from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.look import Look, Style
-from sentviz.gallery import make
-from sentviz.gallery.subjects import Answers
 from sentviz.io.files import write_file
 from sentviz.runs.store import version
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from sentviz.charts.figure import Figure, sentence
+from sentviz.charts.fonts import embed_fonts
+from sentviz.charts.look import PLAIN, Look, Style
+from sentviz.charts.text import as_text, text_columns
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import Browser
 from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
-from sentviz.figures.figure import Figure, sentence
-from sentviz.figures.fonts import embed_fonts
-from sentviz.figures.look import PLAIN, Look, Style
-from sentviz.figures.text import as_text, text_columns
 from sentviz.io.files import write_file
 from sentviz.io.lazy import go, pd
 from sentviz.io.spreadsheet import as_csv, from_one

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.explain import answer
 from sentviz.browser.canvas import Scene, canvas_html, scene_of
+from sentviz.charts.figure import Figure, sentence
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import captioned, render
-from sentviz.figures.figure import Figure, sentence
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.browser.film import Film
+    from sentviz.charts.colours import Theme
+    from sentviz.charts.scene import Scene as Animation
     from sentviz.export.widgets import View
-    from sentviz.figures.colours import Theme
-    from sentviz.figures.particles import Scene as Animation
     from sentviz.models.model import Model
 
 PLOTLY = "application/vnd.plotly.v1+json"

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from sentviz.charts.source import Call, Source
 from sentviz.errors import InputError
-from sentviz.figures.source import Call, Source
 from sentviz.io.lazy import pd
 from sentviz.runs.store import version
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
 
 T = TypeVar("T")
 

@@ -18,11 +18,12 @@ from sentviz.analysis.explain import SCORES, available, headline
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import CellArithmetic
 from sentviz.browser.page import page
+from sentviz.charts import Figure, component_name
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Sentence
 from sentviz.errors import SentvizError
 from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
-from sentviz.figures import Figure, component_name
-from sentviz.gallery import Sentence, make
 from sentviz.io.lazy import go
 from sentviz.runs.store import Run, version
 from sentviz.runs.trace import Trace

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Literal
 
+from sentviz.charts.gallery import FIGURES, draw
+from sentviz.charts.source import Call, Source
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.embedded_record import extract_record
 from sentviz.export.record import ChangedError, Record
-from sentviz.figures.source import Call, Source
-from sentviz.gallery import FIGURES, draw
 from sentviz.io.files import read_regular
 from sentviz.runs.store import Run, runs
 

@@ -18,9 +18,9 @@ from sentviz.analysis.maps.layers import silenced
 from sentviz.browser import canvas, film, particles, points
 from sentviz.browser.kit import KIT, bundle, front
 from sentviz.browser.page import theme_variables
+from sentviz.charts.colours import Theme
+from sentviz.charts.scene import Scene
 from sentviz.errors import SentvizError
-from sentviz.figures.colours import Theme
-from sentviz.figures.particles import Scene
 from sentviz.models.model import Model
 from sentviz.runs.intervention import Intervention
 from sentviz.runs.trace import Trace

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["PLACES", "go", "late", "np", "pa", "package_names", "pc", "pd", "pq", "sparse", "special", "stats", "torch"]
+__all__ = ["PLACES", "go", "late", "np", "pa", "package_names", "pc", "pd", "pq", "sparse", "special", "stats", "subplots", "torch"]
 
 PLACES: dict[str, str] = {}
 """Purpose -> "package.module:name", or "package.module". `sentviz/__init__.py`, which is above all modules, fills it."""
@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
     import torch
+    from plotly import subplots
     from scipy import sparse, special, stats
 else:
     np = LazyModule("numpy")
     pd = LazyModule("pandas")
     go = LazyModule("plotly.graph_objects")
+    subplots = LazyModule("plotly.subplots")
     pa = LazyModule("pyarrow")
     pc = LazyModule("pyarrow.compute")
     pq = LazyModule("pyarrow.parquet")

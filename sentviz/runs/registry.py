@@ -106,7 +106,7 @@ class Paper:
     tables: str = ""  # a mapping from names to functions of (runs, data set) that return a Table (sentviz.papers.studies.items)
     makers: str = ""  # a mapping from items that are not tables or figures of a study to a Maker, which returns [] if no run fits
     answers: str = ""  # a function from runs to sentences that answer the paper's question
-    figures: str = ""  # a module that registers figures (sentviz.gallery.registry)
+    figures: str = ""  # a module that registers figures (sentviz.charts.registry)
     printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
 
     def preset(self, name: str) -> Preset | None:

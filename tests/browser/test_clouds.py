@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sentviz.figures.fonts import font_file
+from sentviz.charts.fonts import font_file
 from tests.browser.test_first_light import download, settled
 from tests.shipped import often
 

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.charts.figure import Figure
+from sentviz.charts.gallery import FIGURES, draw
 from sentviz.errors import SentvizError
-from sentviz.figures.figure import Figure
-from sentviz.gallery import FIGURES, draw
 from tests.golden.make import MEASUREMENTS
 from tests.shipped import often
 from tests.test_app import SHIPPED

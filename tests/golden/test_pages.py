@@ -19,7 +19,7 @@ from streamlit.testing.v1.element_tree import Block, Element
 
 from app.focus import Focus
 from sentviz.analysis.explain import SCORES
-from sentviz.figures.figure import file_safe
+from sentviz.charts.figure import file_safe
 from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import BUILT_IN, find_paper
 from tests.golden.make import MEASUREMENTS

@@ -50,7 +50,7 @@ def page_settings(root: Path) -> set[str]:
 
 def figures() -> Part:
     """Return the options of each registered figure with their defaults."""
-    from sentviz.gallery import FIGURES
+    from sentviz.charts.gallery import FIGURES
 
     return {name: {option: repr(value) for option, value in spec.options.items()} for name, spec in sorted(FIGURES.items())}
 

@@ -16,8 +16,8 @@ import click
 import pandas as pd
 
 from app.focus import FIELDS
+from sentviz.charts.gallery import FIGURES
 from sentviz.errors import SentvizError
-from sentviz.gallery import FIGURES
 from sentviz.io.glossary import glossary
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.export_paper import export_paper

@@ -39,12 +39,12 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from sentviz.charts.colours import Theme
+from sentviz.charts.figure import Figure
+from sentviz.charts.gallery import FIGURES, draw
+from sentviz.charts.look import SIZES
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.export.files import render
-from sentviz.figures.colours import Theme
-from sentviz.figures.figure import Figure
-from sentviz.figures.look import SIZES
-from sentviz.gallery import FIGURES, draw
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers

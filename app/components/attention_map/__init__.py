@@ -12,8 +12,8 @@ import streamlit as st
 
 from sentviz.analysis.maps.coarse_map import Packed, Units, WindowVisibility, payload
 from sentviz.browser.kit import front
-from sentviz.figures import palette
-from sentviz.figures.text import visible
+from sentviz.charts import palette
+from sentviz.charts.text import visible
 
 __all__ = ["Layer", "Picked", "attention_map", "content", "picked"]
 

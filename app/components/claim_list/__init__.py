@@ -10,10 +10,10 @@ import streamlit as st
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict, level_in_words
 from sentviz.browser.kit import front
-from sentviz.figures import Theme
-from sentviz.figures.board import NOWHERE, heading
-from sentviz.figures.colours import ink_on, palette
-from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
+from sentviz.charts import Theme
+from sentviz.charts.board import NOWHERE, heading
+from sentviz.charts.colours import ink_on, palette
+from sentviz.charts.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.io.lazy import pd
 
 __all__ = ["LETTERS", "claim_list", "content", "picked"]

@@ -10,8 +10,8 @@ from app.blocks.measure import lacking
 from app.text import halves, md
 from app.views.hardmax.parts import hardmax_run, model, runs, without_runs
 from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, leading, per_layer
+from sentviz.charts.subjects import Runs
 from sentviz.errors import SentvizError
-from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 PAPER = 2.0  # least distance of a leader from the decision line in the paper

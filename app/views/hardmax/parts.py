@@ -13,11 +13,12 @@ from app.blocks.figure import export_menu
 from app.blocks.run_choice import fitting_run
 from app.text import page_theme
 from sentviz.browser.particles import animation_html, positions_frame
+from sentviz.charts import Figure, Theme, file_safe
+from sentviz.charts.gallery import code
+from sentviz.charts.particles import particles
+from sentviz.charts.scene import Scene
 from sentviz.export.animation import NEEDS_BROWSER, animation_gif
 from sentviz.export.chromium import find_browser
-from sentviz.figures import Figure, Theme, file_safe
-from sentviz.figures.particles import Scene, particles
-from sentviz.gallery import code
 from sentviz.io.spreadsheet import as_csv
 from sentviz.models.clustering import Clustering
 from sentviz.runs.store import Run

@@ -17,10 +17,11 @@ from app.blocks.figure import show_drawn
 from app.components import browser
 from app.text import halves, md, name_runs
 from app.views.hardmax.parts import exports, temperature
-from sentviz.browser.particles import limits, scene_data, scene_of
+from sentviz.browser.particles import scene_data
+from sentviz.charts.clustering import layer_lines
+from sentviz.charts.scene import limits, scene_of
+from sentviz.charts.token_step import token_step
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.clustering import layer_lines
-from sentviz.figures.token_step import token_step
 from sentviz.models.clustering import Clustering, Kind, kind, simulate, weights
 
 Doubles = npt.NDArray[np.float64]

@@ -19,11 +19,13 @@ from app.fields import LONGEST, two_places
 from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, model, runs, temperature, without_runs
 from sentviz.analysis.explain.scores import percent
-from sentviz.browser.particles import LOOKS, scene_data, scene_of_review
+from sentviz.browser.particles import scene_data
+from sentviz.charts.gallery import code
+from sentviz.charts.scene import LOOKS, scene_of_review
+from sentviz.charts.subjects import sourced
+from sentviz.charts.token_step import token_step
 from sentviz.data import datasets
 from sentviz.errors import SentvizError
-from sentviz.figures.token_step import token_step
-from sentviz.gallery import code, sourced
 from sentviz.models.clustering import weights
 from sentviz.papers.hardmax.study import EXAMPLE
 from sentviz.runs.store import Run

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.blocks.figure import show_figure
 from app.text import intro
-from sentviz.gallery.subjects import Study
+from sentviz.charts.subjects import Study
 
 intro(
     "A colour has the same meaning on every page and in every exported figure, in the light and the dark theme.",

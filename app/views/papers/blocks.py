@@ -13,13 +13,13 @@ from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
 from app.text import md, page_theme
+from sentviz.charts import Figure, palette
+from sentviz.charts.colours import blend, ink_on
+from sentviz.charts.gallery import code, make
+from sentviz.charts.registry import FigureSpec, find_figure
+from sentviz.charts.subjects import Study
+from sentviz.charts.text import text_columns
 from sentviz.errors import InputError
-from sentviz.figures import Figure, palette
-from sentviz.figures.colours import blend, ink_on
-from sentviz.figures.text import text_columns
-from sentviz.gallery import code, make
-from sentviz.gallery.registry import FigureSpec, find_figure
-from sentviz.gallery.subjects import Study
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.items import Column, Table
 from sentviz.runs.registry import Paper

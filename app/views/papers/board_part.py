@@ -15,14 +15,14 @@ from app.components.claim_list import LETTERS, claim_list, picked
 from app.text import halves, md, page_theme
 from app.views.papers.blocks import digests, page_of
 from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, decided_in_words, level_in_words
+from sentviz.charts import Figure
+from sentviz.charts.board import heading
+from sentviz.charts.colours import ink_on, palette
+from sentviz.charts.gallery import code, make
+from sentviz.charts.look import Look
+from sentviz.charts.registry import find_figure
+from sentviz.charts.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure
-from sentviz.figures.board import heading
-from sentviz.figures.colours import ink_on, palette
-from sentviz.figures.look import Look
-from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
-from sentviz.gallery import code, make
-from sentviz.gallery.registry import find_figure
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.figures import drawn

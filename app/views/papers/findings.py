@@ -10,8 +10,8 @@ from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
 from app.text import intro
 from app.views.papers.blocks import digests, studied
-from sentviz.gallery import code, make
-from sentviz.gallery.subjects import Study
+from sentviz.charts.gallery import code, make
+from sentviz.charts.subjects import Study
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.findings import Picture, article, every_claim
 

@@ -12,7 +12,7 @@ from app import visit
 from app.blocks.figure import show_drawn
 from app.text import md, page_theme
 from app.views.papers.blocks import digests, show_table
-from sentviz.figures import Figure, palette
+from sentviz.charts import Figure, palette
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, Table, listed, makers, measured_items
 from sentviz.runs.items import Kind, plural

@@ -12,10 +12,9 @@ from app.blocks.figure import show_drawn, show_figure
 from app.text import halves, md
 from app.views.papers.blocks import digests
 from sentviz.analysis.maps.compare import difference
+from sentviz.charts.attention import difference_map
+from sentviz.charts.subjects import Sentence, sourced
 from sentviz.errors import SentvizError
-from sentviz.figures.attention import difference_map
-from sentviz.gallery import sourced
-from sentviz.gallery.subjects import Sentence
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS, Answer, answer, encoders, readable
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS

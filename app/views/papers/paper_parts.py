@@ -16,12 +16,12 @@ from app.views.papers.blocks import show_study_figure
 from app.views.testset import gates_part
 from sentviz.analysis.testset.leaders import FILE, leading
 from sentviz.analysis.testset.rows import accuracy_by_phenomenon
+from sentviz.charts.gallery import code
+from sentviz.charts.phenomena import MOST, phenomena
+from sentviz.charts.subjects import Answers, Runs, Sentence, sourced
 from sentviz.data.demo import FAILURES
 from sentviz.data.labels import sides
 from sentviz.errors import SentvizError
-from sentviz.figures.phenomena import MOST, phenomena
-from sentviz.gallery import code, sourced
-from sentviz.gallery.subjects import Answers, Runs, Sentence
 from sentviz.io.lazy import pd
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated

@@ -13,10 +13,10 @@ from app.blocks.figure import show_drawn
 from app.fields import LARGEST, whole_number
 from app.server.queue import is_present, wait
 from app.text import halves, md
+from sentviz.charts import Figure, heatmap
+from sentviz.charts.gallery import code
+from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, heatmap
-from sentviz.figures.separation import accuracy_by_length
-from sentviz.gallery import code
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer.figures import learned_by

@@ -11,8 +11,8 @@ import streamlit as st
 from app import visit
 from app.text import halves
 from app.views.papers.blocks import digests, missing_note, pick, show_study_figure, show_table
+from sentviz.charts.registry import find_figure
 from sentviz.errors import InputError
-from sentviz.gallery.registry import find_figure
 from sentviz.io.glossary import tip
 from sentviz.papers.studies.items import Table, make_table
 from sentviz.runs.registry import Paper, find_paper

@@ -13,9 +13,9 @@ from app.blocks.run_choice import pick_run
 from app.blocks.sentence import notebook, sentence_box
 from app.text import halves, md
 from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
+from sentviz.charts.smoother import smoother
+from sentviz.charts.subjects import sourced
 from sentviz.errors import SentvizError
-from sentviz.figures.smoother import smoother
-from sentviz.gallery import sourced
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

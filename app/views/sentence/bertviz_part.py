@@ -10,8 +10,8 @@ from app import answers, visit
 from app.blocks.sentence import place
 from app.text import md, page_theme
 from sentviz.browser.bertviz import View, bertviz_height, bertviz_html
+from sentviz.charts import Theme, component_name, file_safe
 from sentviz.errors import SentvizError
-from sentviz.figures import Theme, component_name, file_safe
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

@@ -20,11 +20,12 @@ from app.text import md
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_quick, scene_of
+from sentviz.charts import Figure, file_safe, heatmap, probability_bars
+from sentviz.charts.maps import component_slug, head_slug
+from sentviz.charts.source import Call
+from sentviz.charts.strip import strip
+from sentviz.charts.subjects import sourced
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, file_safe, heatmap, probability_bars
-from sentviz.figures.maps import component_slug, head_slug
-from sentviz.figures.source import Call
-from sentviz.gallery import sourced, strip
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

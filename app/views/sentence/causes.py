@@ -18,9 +18,10 @@ from app.fields import LONGEST
 from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.analysis.causal.patching import Pair
+from sentviz.charts.circuits import circuit_of
+from sentviz.charts.patching import BY_PART, BY_TOKEN, average_of, epochs_of, flipped, map_of, pair_of
+from sentviz.charts.subjects import Sentence
 from sentviz.errors import SentvizError
-from sentviz.gallery.patching import BY_PART, BY_TOKEN, average_of, circuit_of, epochs_of, flipped, map_of, pair_of
-from sentviz.gallery.subjects import Sentence
 from sentviz.io.glossary import tip
 from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run

@@ -16,10 +16,10 @@ from app.views.sentence import why_part
 from sentviz.analysis.explain import SCORES, answer, available
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.compare import map_difference
+from sentviz.charts import component_name
+from sentviz.charts.scalars import scalar_axis
+from sentviz.charts.subjects import Runs
 from sentviz.errors import SentvizError
-from sentviz.figures import component_name
-from sentviz.gallery.subjects import Runs
-from sentviz.gallery.training import scalar_axis
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace

@@ -17,10 +17,10 @@ from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.analysis.maps.compare import align, difference
+from sentviz.charts import heatmap
+from sentviz.charts.subjects import sourced
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.report import report_html
-from sentviz.figures import heatmap
-from sentviz.gallery import sourced
 from sentviz.io.lazy import pd
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run

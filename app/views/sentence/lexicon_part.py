@@ -15,9 +15,9 @@ from app.blocks.sentence import head_title, map_controls, map_figure, place, sen
 from app.text import halves, md
 from sentviz.analysis.maps.arithmetic import plain
 from sentviz.analysis.maps.injection import Entries, Row, by_accident, described, neutral, reached
+from sentviz.charts.lexicon import row_of
 from sentviz.data.lexicon import SIDES
 from sentviz.errors import SentvizError
-from sentviz.gallery.lexicon import row_of
 from sentviz.io.glossary import tip
 from sentviz.runs.configs import LEXICON
 from sentviz.runs.store import Run

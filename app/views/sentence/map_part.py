@@ -18,10 +18,10 @@ from app.text import halves, md
 from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
 from sentviz.analysis.maps.coarse_map import HOWS, KINDS, How, Kind, Packed, TokenMap, Units, WindowVisibility
+from sentviz.charts import Figure, component_name, file_safe, heatmap
+from sentviz.charts.maps import component_slug, head_slug
+from sentviz.charts.subjects import sourced
 from sentviz.errors import SentvizError
-from sentviz.figures import Figure, component_name, file_safe, heatmap
-from sentviz.figures.maps import component_slug, head_slug
-from sentviz.gallery import sourced
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

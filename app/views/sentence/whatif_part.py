@@ -11,7 +11,7 @@ from app.blocks.sentence import gate_switches, strength
 from app.focus import FIELDS
 from app.text import md
 from sentviz.analysis.explain import percent
-from sentviz.figures import component_name
+from sentviz.charts import component_name
 from sentviz.io.glossary import tip
 from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.store import Run

@@ -17,11 +17,11 @@ from app.server.queue import giving_way, wait
 from app.text import halves, intro, md
 from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card, why_not_tested
 from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown, percent
+from sentviz.charts import file_safe
+from sentviz.charts.behaviour import MOST
+from sentviz.charts.subjects import Runs
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES, built_in
 from sentviz.errors import SentvizError
-from sentviz.figures import file_safe
-from sentviz.figures.behaviour import MOST
-from sentviz.gallery.subjects import Runs
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs

@@ -14,11 +14,10 @@ from app.blocks.slice_choice import note_unsliced
 from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
+from sentviz.charts.figure import Figure
+from sentviz.charts.heads import MEASURE_TITLES, head_grid, layer_lines
+from sentviz.charts.subjects import Runs, sourced
 from sentviz.errors import SentvizError
-from sentviz.figures.figure import Figure
-from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
-from sentviz.gallery import sourced
-from sentviz.gallery.subjects import Runs
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 

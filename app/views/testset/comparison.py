@@ -20,16 +20,16 @@ from app.blocks.run_choice import choose_runs, in_groups, option
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
 from app.text import halves, intro, md, name_runs, with_code
-from sentviz import gallery
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
 from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows, in_points
 from sentviz.analysis.testset.rows import OVER, Rows
+from sentviz.charts import gallery
+from sentviz.charts.subjects import Answers
 from sentviz.data.labels import ReadingError
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
-from sentviz.gallery.subjects import Answers
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 

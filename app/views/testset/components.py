@@ -12,8 +12,8 @@ from app.blocks.slice_choice import note_unsliced
 from app.text import halves, intro, md
 from sentviz.analysis.maps.specialise import FILE, verdict
 from sentviz.analysis.maps.wordclasses import own_lists
-from sentviz.figures.maps import component_name
-from sentviz.gallery.subjects import Runs
+from sentviz.charts.maps import component_name
+from sentviz.charts.subjects import Runs
 from sentviz.io.glossary import tip
 
 intro(

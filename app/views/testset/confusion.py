@@ -23,10 +23,10 @@ from sentviz.analysis.testset.operating import accuracy
 from sentviz.analysis.testset.rows import EVERY, Rows, accuracy_by_phenomenon
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.weak import WeakSlices, line, numbers, weak_slices
+from sentviz.charts.operating import STEPS
+from sentviz.charts.phenomena import MOST
+from sentviz.charts.subjects import Answers, Runs
 from sentviz.errors import SentvizError
-from sentviz.figures.phenomena import MOST
-from sentviz.gallery.subjects import Answers, Runs
-from sentviz.gallery.testset import STEPS
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 

@@ -20,9 +20,9 @@ from app.views.papers.board_part import show_findings
 from sentviz.analysis.causal.claims import CLAIMS
 from sentviz.analysis.causal.direction_tables import board, depth_name, has_directions, headline, table_of, why_no_leace
 from sentviz.analysis.causal.directions import Directions
+from sentviz.charts.directions import directions_of
+from sentviz.charts.subjects import Runs
 from sentviz.errors import SentvizError
-from sentviz.gallery.directions import directions_of
-from sentviz.gallery.subjects import Runs
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
 

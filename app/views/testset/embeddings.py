@@ -32,15 +32,15 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.word_counts import Counts, stop_words
 from sentviz.browser.points import points_data, points_html
+from sentviz.charts.colours import Theme
+from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.gallery import call
+from sentviz.charts.look import Look
+from sentviz.charts.points import about_picture, layer_names
+from sentviz.charts.scatter import COLOURS, said_of, scatter
+from sentviz.charts.subjects import Answers, sourced
+from sentviz.charts.word_clouds import word_bars
 from sentviz.errors import SentvizError
-from sentviz.figures.colours import Theme
-from sentviz.figures.figure import Figure, file_safe
-from sentviz.figures.look import Look
-from sentviz.figures.scatter import COLOURS, said_of, scatter
-from sentviz.figures.word_clouds import word_bars
-from sentviz.gallery import call, sourced
-from sentviz.gallery.points import about_picture, layer_names
-from sentviz.gallery.subjects import Answers
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 

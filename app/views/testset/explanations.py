@@ -14,8 +14,8 @@ from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.exact_comparison_table import has_referee, headline, methods_of, rows_asked, turning_line
 from sentviz.analysis.explain.measured import MAX_WORDS, faithfulness_of, flips_of, has_faithfulness
-from sentviz.gallery.explanations import RANKED
-from sentviz.gallery.subjects import Runs, Study
+from sentviz.charts.referee import RANKED
+from sentviz.charts.subjects import Runs, Study
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run

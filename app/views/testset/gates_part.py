@@ -11,8 +11,8 @@ from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, md
 from sentviz.analysis.maps.gates import FILE, verdict
-from sentviz.figures.gate_groups import KINDS
-from sentviz.gallery.subjects import Runs
+from sentviz.charts.gate_groups import KINDS
+from sentviz.charts.subjects import Runs
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run

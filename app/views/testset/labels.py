@@ -20,8 +20,8 @@ from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.testset import label_errors as errors
 from sentviz.analysis.testset import repeats
 from sentviz.analysis.testset.rows import Rows
+from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError, SentvizError
-from sentviz.gallery.subjects import Answers
 
 intro(
     "Which labels look wrong, which texts occur more than once, and which rows the model has learned from.",

@@ -14,8 +14,8 @@ from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset.operating import Paired, agreement
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import AGREE, Slice
+from sentviz.charts.subjects import Answers
 from sentviz.errors import SentvizError
-from sentviz.gallery.subjects import Answers
 
 PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # cells of the agreement matrix, row by row
 

@@ -16,10 +16,9 @@ from app.text import halves, intro, md
 from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
+from sentviz.charts.subjects import Answers
+from sentviz.charts.word_clouds import By, largest_words, name_of
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.word_clouds import By
-from sentviz.gallery.subjects import Answers
-from sentviz.gallery.words import largest_words, name_of
 from sentviz.runs.store import Run
 
 DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer

@@ -8,7 +8,7 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import readable, series_of, several
 from app.text import intro
-from sentviz.gallery.subjects import Runs
+from sentviz.charts.subjects import Runs
 from sentviz.runs.store import Run
 
 intro(

@@ -12,8 +12,8 @@ from app.blocks.run_choice import series_of, several
 from app.focus import choices
 from app.text import intro
 from app.views.papers.blocks import missing_note, show_study_figure
-from sentviz.gallery.subjects import Runs
-from sentviz.gallery.training import scalar_axis
+from sentviz.charts.scalars import scalar_axis
+from sentviz.charts.subjects import Runs
 from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.study import DATASETS
 

@@ -20,13 +20,13 @@ from app.text import intro, md, name_runs
 from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples, missing
 from sentviz.analysis.explain.notices import written_in
 from sentviz.browser.film import Film, through_data, through_html
+from sentviz.charts.epochs import Epochs
+from sentviz.charts.figure import file_safe
+from sentviz.charts.maps import component_name
 from sentviz.data import datasets
 from sentviz.errors import SentvizError
 from sentviz.export.animation import NEEDS_BROWSER, film_gif
 from sentviz.export.chromium import find_browser
-from sentviz.figures.figure import file_safe
-from sentviz.figures.maps import component_name
-from sentviz.gallery.epochs import Epochs
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.naming import plain_name

@@ -39,7 +39,7 @@ def predictions(
     """Return the predictions that a file or a table holds, by model.
 
     Columns are recognised by their names: `predicted`, `prob`, `p_<class>`, `logit_<class>`, `score`, each also with the name of a model,
-    as in `bert_predicted`. `sentviz.gallery.draw("FILE", "confusion")` draws a figure of them.
+    as in `bert_predicted`. `sentviz.charts.gallery.draw("FILE", "confusion")` draws a figure of them.
 
     Args:
         file: CSV, TSV, Excel, JSON, JSON lines or parquet file, or a table.

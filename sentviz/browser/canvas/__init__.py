@@ -22,11 +22,11 @@ from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.coarse_map import Packed, pack
 from sentviz.browser.packing import digest, marked, palettes, short
 from sentviz.browser.page import standalone
+from sentviz.charts.colours import Theme
+from sentviz.charts.maps import component_name
+from sentviz.charts.strip import anchored
+from sentviz.charts.text import visible
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme
-from sentviz.figures.maps import component_name
-from sentviz.figures.strip import anchored
-from sentviz.figures.text import visible
 from sentviz.io.glossary import glossary
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run

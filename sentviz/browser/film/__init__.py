@@ -17,11 +17,11 @@ import numpy.typing as npt
 from sentviz.analysis.epochs import KINDS, PICTURES, EpochSeries, events, pictures
 from sentviz.browser.packing import marked, packed, palettes, short
 from sentviz.browser.page import standalone
-from sentviz.figures.colours import Theme
-from sentviz.figures.heads import MEASURE_TITLES
-from sentviz.figures.maps import map_title
-from sentviz.figures.scalars import scalar_label
-from sentviz.figures.text import visible
+from sentviz.charts.colours import Theme
+from sentviz.charts.heads import MEASURE_TITLES
+from sentviz.charts.maps import map_title
+from sentviz.charts.scalars import scalar_label
+from sentviz.charts.text import visible
 from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Rows as points that move from layer to layer: data for the browser, and one HTML file.
 
 points.js and the modules that it imports draw it, in the app and in a file of its own.
-`sentviz.figures.scatter` draws one layer for print.
+`sentviz.charts.scatter` draws one layer for print.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from sentviz.browser.packing import digest, marked, packed
 from sentviz.browser.page import standalone
-from sentviz.figures.colours import SCALES, Theme, palette, scaled
-from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
-from sentviz.figures.scatter import FADED as FAINT
-from sentviz.figures.text import visible
+from sentviz.charts.colours import SCALES, Theme, palette, scaled
+from sentviz.charts.scatter import COLOURS, HOVER, groups, point_size, ring, strength
+from sentviz.charts.scatter import FADED as FAINT
+from sentviz.charts.text import visible
 from sentviz.io.lazy import pd
 
 __all__ = ["HERE", "points_data", "points_html"]

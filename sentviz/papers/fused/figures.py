@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sentviz import gallery
 from sentviz.analysis.maps.heads import CLS_MEASURES
+from sentviz.charts import gallery
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import Sentence, Study, sourced
 from sentviz.errors import InputError
-from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Sentence, Study, sourced
 from sentviz.io.lazy import pd
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import (
@@ -29,7 +29,7 @@ from sentviz.papers.fused.study import (
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
 
@@ -45,10 +45,10 @@ def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[
     return [run for by_model in by_dataset for model in models for run in by_model.get(model, [])]
 
 
-@figure("gains", "Gain of every setting over the baseline", Study, "gains:gain_dots", sets=_sets)
+@figure("gains", "Gain of every setting over the baseline", Study, sets=_sets)
 def _gains(of: Study) -> Figure:
     """Draw the gains of every setting on a data set; the paper prints those of one data set only."""
-    from sentviz.figures.gains import gain_dots
+    from sentviz.charts.gains import gain_dots
     from sentviz.papers.fused.tables import gain_rows
 
     runs = _of_settings(of.runs, [of.name], list(SETTINGS))
@@ -59,10 +59,10 @@ def _gains(of: Study) -> Figure:
     return sourced(gain_dots(measured, printed if of.name == PRINTED else None, order=order, title=title), *runs)
 
 
-@figure("gains-out-of-domain", "Gain on the out-of-domain tasks", Study, "gains:gain_dots")
+@figure("gains-out-of-domain", "Gain on the out-of-domain tasks", Study)
 def _tasks(of: Study) -> Figure:
     """Draw the gains of the paper's best setting on the out-of-domain tasks."""
-    from sentviz.figures.gains import gain_dots
+    from sentviz.charts.gains import gain_dots
     from sentviz.papers.fused.tables import task_rows
 
     measured, printed, order = task_rows(of.runs)
@@ -71,10 +71,10 @@ def _tasks(of: Study) -> Figure:
     return sourced(drawn, *_of_settings(of.runs, datasets, (BASE, CHOSEN)))
 
 
-@figure("cls-lines", "Attention from and to [CLS] by layer", Study, "heads:layer_lines", sets=_sets)
+@figure("cls-lines", "Attention from and to [CLS] by layer", Study, sets=_sets)
 def _cls(of: Study) -> Figure:
     """Draw figure 5: deviations of the attention from and to [CLS] by layer, the baseline dashed, seeds as bands."""
-    from sentviz.figures.heads import layer_lines
+    from sentviz.charts.heads import layer_lines
 
     ours = encoders_on_cls(of.runs, of.name)
     frames: dict[str, pd.DataFrame] = {}
@@ -111,27 +111,27 @@ def _read(by_setting: Mapping[str, pd.DataFrame]) -> str:
     return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
 
 
-@figure("coverage", "The share of tokens that the lexicon leaves neutral", Study, "lexicon:coverage_bars")
+@figure("coverage", "The share of tokens that the lexicon leaves neutral", Study)
 def _coverage(of: Study) -> Figure:
     """Draw figure 4: the share of tokens that no lexicon entry contains."""
-    from sentviz.figures.lexicon import coverage_bars
+    from sentviz.charts.lexicon import coverage_bars
     from sentviz.papers.fused.tables import covered
 
     return coverage_bars(covered().frame)
 
 
-@figure("coverage-tokenizers", "Share of neutral tokens by tokenizer", Study, "injection:neutral_by_tokenizer")
+@figure("coverage-tokenizers", "Share of neutral tokens by tokenizer", Study)
 def _tokenizers(of: Study) -> Figure:
     """Draw figure 4 with its second axis: the share of tokens that no entry of KNU contains, by task and tokenizer."""
-    from sentviz.figures.injection import neutral_by_tokenizer
+    from sentviz.charts.injection import neutral_by_tokenizer
 
     return neutral_by_tokenizer(coverage.WITH_TOKENIZERS.require(), coverage.TITLES, coverage.TOKENIZERS)
 
 
-@figure("product-and-sum", "The product of Xia et al. beside the sum", Study, "injection:product_and_sum")
+@figure("product-and-sum", "The product of Xia et al. beside the sum", Study)
 def _product(of: Study) -> Figure:
     """Draw what a lexicon does to the weight of one pair, by its score, multiplied and added."""
-    from sentviz.figures.injection import product_and_sum
+    from sentviz.charts.injection import product_and_sum
 
     return product_and_sum()
 

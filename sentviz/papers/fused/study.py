@@ -266,7 +266,7 @@ def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
 
 
 def heads_by_setting(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> tuple[dict[str, pd.DataFrame], list[Run]]:
-    """Return head measures of the baseline and of the paper's best setting for `sentviz.figures.heads.layer_lines`, and the runs.
+    """Return head measures of the baseline and of the paper's best setting for `sentviz.charts.heads.layer_lines`, and the runs.
 
     Several seeds are averaged; low and high are then their least and largest value.
     """

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sentviz.analysis.evaluation import not_learned_sentence
+from sentviz.charts.figure import sentence
 from sentviz.errors import InputError
-from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
@@ -267,7 +267,7 @@ TABLES: dict[str, TableMaker] = {
 
 
 def gain_rows(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Return measured and printed gains as `sentviz.figures.gains.gain_dots` takes them, and the rows from top to bottom.
+    """Return measured and printed gains as `sentviz.charts.gains.gain_dots` takes them, and the rows from top to bottom.
 
     If the data set has several encoders, each has its own rows; the printed gains stand in the rows of the first, in both readings of
     table 1.

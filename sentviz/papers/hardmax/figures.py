@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sentviz import gallery
 from sentviz.analysis.testset.leaders import NEAR
+from sentviz.charts import gallery
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import Runs, Sentence, Study, sourced
 from sentviz.errors import InputError
-from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
 from sentviz.papers.hardmax import study
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_setting, points, surveyed, trained
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
 
-@figure("hardmax-accuracy", "Test accuracy by dimension", Study, "measured_vs_printed:measured_beside_printed")
+@figure("hardmax-accuracy", "Test accuracy by dimension", Study)
 def _hardmax_accuracy(of: Study) -> Figure:
     """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code."""
-    from sentviz.figures.measured_vs_printed import measured_beside_printed
+    from sentviz.charts.measured_vs_printed import measured_beside_printed
 
     every_run = [run for by_d in by_setting(of.runs).values() for seeds in by_d.values() for run in seeds]
     if not every_run:
@@ -32,10 +32,10 @@ def _hardmax_accuracy(of: Study) -> Figure:
     return sourced(drawn, *every_run)
 
 
-@figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study, "nearness:nearness_curve")
+@figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study)
 def _hardmax_nearness(of: Study, *, d: int = 2) -> Figure:
     """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension."""
-    from sentviz.figures.nearness import nearness_curve
+    from sentviz.charts.nearness import nearness_curve
 
     table = study.NEARNESS.read()
     run = next((run for run in trained(of.runs).get(d, []) if run.digest in set(table["digest"])), None)
@@ -46,11 +46,11 @@ def _hardmax_nearness(of: Study, *, d: int = 2) -> Figure:
     return sourced(drawn, run)
 
 
-@figure("hardmax-components", "A review through embedding, transformer and decoder", Study, "hardmax_panels:hardmax_panels")
+@figure("hardmax-components", "A review through embedding, transformer and decoder", Study)
 def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True) -> Figure:
     """Draw a review through the three components of the first run with d = 2 that has weights; by default our example."""
-    from sentviz.browser.particles import scene_of_review
-    from sentviz.figures.hardmax_panels import hardmax_panels
+    from sentviz.charts.hardmax_panels import hardmax_panels
+    from sentviz.charts.scene import scene_of_review
     from sentviz.models.hardmax import HardmaxModel
 
     run = next(iter(_with_weights(of.runs)), None)

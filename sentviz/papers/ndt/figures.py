@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, interval, mean_draws
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import Study, sourced
 from sentviz.errors import InputError
-from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study, sourced
 from sentviz.io.files import home, replacing
 from sentviz.io.lazy import pd
 from sentviz.papers.ndt.panels import CHOSEN, SETTINGS_OF, confusions, lambda_frames, missing, panel_runs, rocs, with_vectors
@@ -27,7 +27,7 @@ from sentviz.papers.ndt.study import DATASETS, beside, points, settings_of, summ
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
 
 PERPLEXITY = 30
 
@@ -149,9 +149,9 @@ def _rows(split: str) -> str:
     return "" if split == "test" else ", official test"
 
 
-@figure("accuracy-beside-print", "Measured and reported values", Study, "measured_vs_printed:measured_beside_printed", sets=_sets)
+@figure("accuracy-beside-print", "Measured and reported values", Study, sets=_sets)
 def _beside(of: Study, *, metric: str = "accuracy", split: str = "test") -> Figure:
-    from sentviz.figures.measured_vs_printed import measured_beside_printed
+    from sentviz.charts.measured_vs_printed import measured_beside_printed
 
     used, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
@@ -161,9 +161,9 @@ def _beside(of: Study, *, metric: str = "accuracy", split: str = "test") -> Figu
     return sourced(result, *used, split=split)
 
 
-@figure("accuracy-grid", "Accuracy by constraint and number of components", Study, "accuracy_grid:accuracy_grid", sets=_sets)
+@figure("accuracy-grid", "Accuracy by constraint and number of components", Study, sets=_sets)
 def _grid(of: Study, *, split: str = "test") -> Figure:
-    from sentviz.figures.accuracy_grid import accuracy_grid
+    from sentviz.charts.accuracy_grid import accuracy_grid
     from sentviz.papers.ndt.tables import grid
 
     used = _runs(of)
@@ -172,19 +172,19 @@ def _grid(of: Study, *, split: str = "test") -> Figure:
     return sourced(result, *used, split=split)
 
 
-@figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
+@figure("lambda-grid", "Lambda of all configurations over training", Study, sets=_sets)
 def _lambda_grid(of: Study, *, change: bool = False) -> Figure:
     return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False)
 
 
-@figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, "lambda_grid:lambda_grid", sets=_controlled)
+@figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, sets=_controlled)
 def _lambda_settings(of: Study, *, change: bool = False) -> Figure:
     title = f"{DATASETS[of.name]}, settings of {SETTINGS_OF}"
     return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True)
 
 
 def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, settings: bool) -> Figure:
-    from sentviz.figures.lambda_grid import lambda_grid
+    from sentviz.charts.lambda_grid import lambda_grid
     from sentviz.papers.ndt.study import configurations
 
     frame, marks = lambda_frames(of.runs, of.name, settings=settings)
@@ -193,35 +193,35 @@ def _lambdas(of: Study, title: str, models: Iterable[str], *, change: bool, sett
     return sourced(lambda_grid(frame, title=title, change=change, printed=marks), *used)
 
 
-@figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
+@figure("cost", "Parameters and latency", Study, sets=_sets)
 def _cost(of: Study) -> Figure:
-    from sentviz.figures.tradeoff import tradeoff
+    from sentviz.charts.tradeoff import tradeoff
     from sentviz.papers.ndt.tables import costs
 
     return tradeoff(*costs(of.name), title=DATASETS[of.name])
 
 
-@figure("component-habits", "Habits in which the components of each run differ", Study, "component_habits:component_habits")
+@figure("component-habits", "Habits in which the components of each run differ", Study)
 def _component_habits(of: Study) -> Figure:
-    from sentviz.figures.component_habits import component_habits
+    from sentviz.charts.component_habits import component_habits
     from sentviz.papers.ndt.specialisation import habits
 
     frame, by_name = habits(of.runs), {run.name: run for run in of.runs}
     return sourced(component_habits(frame, titles=DATASETS), *(by_name[name] for name in frame["run"]))
 
 
-@figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
+@figure("confusion-panels", "Confusion matrices of the best NDT", Study)
 def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
-    from sentviz.figures.confusion_panels import confusion_panels
+    from sentviz.charts.confusion_panels import confusion_panels
 
     lost = missing(of.runs, best=best)
     result = confusion_panels(confusions(of.runs, best=best), chosen=CHOSEN[best], missing=lost)
     return sourced(result, *panel_runs(of.runs, best=best).values())
 
 
-@figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
+@figure("roc-panels", "ROC curves of DT and the best NDT", Study)
 def _roc_panels(of: Study, *, best: bool = False) -> Figure:
-    from sentviz.figures.roc_panels import roc_panels
+    from sentviz.charts.roc_panels import roc_panels
 
     lost = missing(of.runs, best=best)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
@@ -235,9 +235,9 @@ def _tsne_waits(of: Study) -> str:
     return "Not computed on this machine yet; it takes about ten seconds a data set, once."
 
 
-@figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels", waits=_tsne_waits)
+@figure("tsne-panels", "t-SNE of the best NDT", Study, waits=_tsne_waits)
 def _tsne_panels(of: Study, *, best: bool = False) -> Figure:
-    from sentviz.figures.tsne_panels import tsne_panels
+    from sentviz.charts.tsne_panels import tsne_panels
 
     able, titles = with_vectors(of.runs, best=best), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]

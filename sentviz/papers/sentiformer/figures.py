@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sentviz import gallery
+from sentviz.charts import gallery
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import Runs, Sentence, Study, sourced
 from sentviz.data.demo import FAILURES, labels_for
 from sentviz.errors import InputError
-from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.printed_tables import SARCASTIC
@@ -22,7 +22,7 @@ from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
 
@@ -38,12 +38,11 @@ def _readings() -> Sequence[str]:
     "sentiformer-accuracy",
     "SentiFormer and its baselines, measured and reported",
     Study,
-    "measured_vs_printed:measured_beside_printed",
     sets=_sets,
 )
 def _accuracy(of: Study) -> Figure:
     """Draw table I on a data set: dots next to the printed diamonds."""
-    from sentviz.figures.measured_vs_printed import measured_beside_printed
+    from sentviz.charts.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sentiformer import tables
     from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
 
@@ -58,10 +57,10 @@ def _accuracy(of: Study) -> Figure:
     return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
 
 
-@figure("sentiformer-parts", "SentiFormer without each of its parts", Study, "gains:gain_dots", sets=_readings)
+@figure("sentiformer-parts", "SentiFormer without each of its parts", Study, sets=_readings)
 def _parts(of: Study) -> Figure:
     """Draw table II: differences from the complete model."""
-    from sentviz.figures.gains import gain_dots
+    from sentviz.charts.gains import gain_dots
     from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
     from sentviz.papers.sentiformer.tables import UNPRINTED
 
@@ -84,9 +83,9 @@ def _parts(of: Study) -> Figure:
     return sourced(drawn, *(run for name in [chosen(by_model, "sentiformer"), *frame["preset"]] for run in by_model[name]))
 
 
-@figure("separation", "Proposition 2: which models can use the first word", Study, "separation:accuracy_by_length")
+@figure("separation", "Proposition 2: which models can use the first word", Study)
 def _separation(of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3) -> Figure:
-    from sentviz.figures.separation import accuracy_by_length
+    from sentviz.charts.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate
 
     separation = separate(Setting(positions, longest, seed, rows, epochs))  # type: ignore[arg-type]
@@ -99,10 +98,10 @@ def learned_by(figure: Figure, setting: Any) -> Figure:
     return replace(figure, source=source)
 
 
-@figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")
+@figure("time-by-length", "Time of one text by its length, full and sparse", Study)
 def _time_by_length(of: Study, *, threads: int = 1) -> Figure:
     """Draw the stored time of one text by its length, with full and with sparse attention."""
-    from sentviz.figures.crossing import crossing_curves
+    from sentviz.charts.crossing import crossing_curves
     from sentviz.papers.sentiformer import throughput
 
     about, frame = throughput.growth_table().caption, throughput.curves(threads)
@@ -112,10 +111,10 @@ def _time_by_length(of: Study, *, threads: int = 1) -> Figure:
     return crossing_curves(frame, crossings, about=about)
 
 
-@figure("sentiformer-smaller", "SentiFormer quantised and pruned", Study, "learning:learning_curve")
+@figure("sentiformer-smaller", "SentiFormer quantised and pruned", Study)
 def _smaller(of: Study) -> Figure:
     """Draw accuracy on SST-5 by the size of the weights, quantised and pruned without further training."""
-    from sentviz.figures.learning import learning_curve
+    from sentviz.charts.learning import learning_curve
 
     frame = measured.sizes()
     note = (
@@ -127,10 +126,10 @@ def _smaller(of: Study) -> Figure:
     return _measured_on(drawn, measured.COMPRESSED)
 
 
-@figure("sentiformer-rows", "SentiFormer on fewer training rows", Study, "learning:learning_curve")
+@figure("sentiformer-rows", "SentiFormer on fewer training rows", Study)
 def _by_rows(of: Study) -> Figure:
     """Draw accuracy on SST-5 as two classes by the number of training rows, with equal updates."""
-    from sentviz.figures.learning import learning_curve
+    from sentviz.charts.learning import learning_curve
 
     frame = measured.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
     note = "All points have the updates of one epoch of all rows."

@@ -80,7 +80,7 @@ def records(rows: pd.DataFrame) -> list[dict[str, float]]:
 
 
 def sizes() -> pd.DataFrame:
-    """Return mean accuracies by size in MiB over seeds, as `sentviz.figures.learning.learning_curve` draws them."""
+    """Return mean accuracies by size in MiB over seeds, as `sentviz.charts.learning.learning_curve` draws them."""
     frame = COMPRESSED.require()
     records = []
     for (way, _), each in frame.groupby(["way", "amount"], sort=False):

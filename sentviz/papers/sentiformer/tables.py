@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sentviz.analysis.evaluation import not_learned_sentence
+from sentviz.charts.figure import sentence
 from sentviz.errors import InputError
-from sentviz.figures.figure import sentence
 from sentviz.io.lazy import pd
 from sentviz.papers.sentiformer import measured, printed_tables, throughput
 from sentviz.papers.sentiformer.study import (

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from sentviz import gallery
+from sentviz.charts import gallery
+from sentviz.charts.registry import figure
+from sentviz.charts.requirements import MAPS
+from sentviz.charts.subjects import Answers, Sentence, Study, sourced
 from sentviz.errors import InputError
-from sentviz.gallery.registry import figure
-from sentviz.gallery.sentence import MAPS
-from sentviz.gallery.subjects import Answers, Sentence, Study, sourced
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
@@ -20,7 +20,7 @@ from sentviz.papers.studies.compare_configurations import points
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
 
@@ -32,12 +32,11 @@ def _sets() -> Sequence[str]:
     "versions-beside-print",
     "The ten versions of 7ess-Xin, measured and reported",
     Study,
-    "measured_vs_printed:measured_beside_printed",
     sets=_sets,
 )
 def _versions(of: Study, *, metric: str = "accuracy") -> Figure:
     """Draw a metric of every version and phase: dots next to the printed diamonds."""
-    from sentviz.figures.measured_vs_printed import measured_beside_printed
+    from sentviz.charts.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sevenessxin.study import beside, configurations
 
     titles = printed_tables.METRICS | {"validation_f1": "validation F1"}
@@ -53,10 +52,10 @@ def _versions(of: Study, *, metric: str = "accuracy") -> Figure:
     return sourced(drawn, *(run for seeds in by_version.values() for run in seeds))
 
 
-@figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, "gains:gain_dots", sets=_sets)
+@figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, sets=_sets)
 def _gains(of: Study) -> Figure:
     """Draw the gains of the second phase, version by version."""
-    from sentviz.figures.gains import gain_dots
+    from sentviz.charts.gains import gain_dots
     from sentviz.papers.sevenessxin.study import configurations, gains
 
     frame = gains(of.runs)
@@ -69,10 +68,10 @@ def _gains(of: Study) -> Figure:
     return sourced(drawn, *(run for version in frame["version"] for name in both([version]) for run in by_version[name]))
 
 
-@figure("learning-curve", "Accuracy by number of training tweets", Study, "learning:learning_curve", sets=_sets)
+@figure("learning-curve", "Accuracy by number of training tweets", Study, sets=_sets)
 def _curve(of: Study) -> Figure:
     """Draw the accuracy of V1 by the number of tweets."""
-    from sentviz.figures.learning import learning_curve
+    from sentviz.charts.learning import learning_curve
 
     frame = curve(of.runs)
     if frame["value"].isna().all():
@@ -83,14 +82,14 @@ def _curve(of: Study) -> Figure:
     return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
 
 
-@figure("version-curves", "Training of five versions of 7ess-Xin", Study, "curves:curves", sets=_sets)
+@figure("version-curves", "Training of five versions of 7ess-Xin", Study, sets=_sets)
 def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs") -> Figure:
     """Draw figures 2 to 4: losses and validation F1 of V1, V2, V3, V5 and V6 in the second phase, the first seed of each.
 
     Args:
         equal: what the trainings have in common; without runs of equal epochs, those of equal updates are drawn.
     """
-    from sentviz.figures.curves import curves
+    from sentviz.charts.curves import curves
     from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 
     of_epochs = at_equal_epochs(of.runs) if equal == "epochs" else {}
@@ -108,10 +107,10 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
     return sourced(replace(drawn, name="version-curves", caption=caption), *by_title.values())
 
 
-@figure("version-schema", "The encoder of a version of 7ess-Xin", Study, "encoder_schema:encoder_schema", sets=_sets)
+@figure("version-schema", "The encoder of a version of 7ess-Xin", Study, sets=_sets)
 def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
     """Draw figure 1 with the sizes in the configuration of a version's first run."""
-    from sentviz.figures.encoder_schema import encoder_schema
+    from sentviz.charts.encoder_schema import encoder_schema
     from sentviz.papers.sevenessxin.study import configurations
 
     by_version = configurations(of.runs)
@@ -139,10 +138,10 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
     return sourced(drawn, run)
 
 
-@figure("token-importance", "Attention that each token gets in a layer", Sentence, "attention:token_importance", MAPS)
+@figure("token-importance", "Attention that each token gets in a layer", Sentence, MAPS)
 def _importance(of: Sentence, *, layer: int = 0) -> Figure:
     """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
-    from sentviz.figures.attention import token_importance
+    from sentviz.charts.attention import token_importance
 
     trace = of.trace
     values, real = trace.map(layer).mean(axis=0), len(trace.tokens) - trace.padding

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sentviz.charts.figure import Figure, sentence
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.figures.figure import Figure, sentence
 from sentviz.io.files import replacing
 from sentviz.io.lazy import go
 from sentviz.papers.studies.claims import answers_of

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentviz.analysis.claim import LEVEL, VERDICT_WORDS, Claim, Effect, Finding, decided_in_words, level_in_words, over_board
+from sentviz.charts.figure import number
+from sentviz.charts.verdicts import effect_in_words
 from sentviz.errors import InputError
-from sentviz.figures.figure import number
-from sentviz.figures.verdicts import effect_in_words
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import read_csv
 from sentviz.papers.studies.claims import claims_of

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sentviz.analysis.claim import decided_in_words
+from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.measured_vs_printed import measured_beside_printed
+from sentviz.charts.subjects import Study, sourced
 from sentviz.errors import InputError
-from sentviz.figures.figure import Figure, file_safe
-from sentviz.figures.measured_vs_printed import measured_beside_printed
-from sentviz.gallery import sourced
-from sentviz.gallery.subjects import Study
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.compare_configurations import configurations, points, summary
@@ -134,7 +133,7 @@ def figure_maker(*figures: str | Mapping[str, Any]) -> Maker:
     settings = [{"name": figure} if isinstance(figure, str) else dict(figure) for figure in figures]
 
     def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
-        from sentviz.gallery import FIGURES, make
+        from sentviz.charts.gallery import FIGURES, make
 
         items: list[PaperItem] = []
         for of in dict.fromkeys(of for setting in settings for of in FIGURES[setting["name"]].names):

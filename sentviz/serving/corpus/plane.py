@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from sentviz.browser.kit import front
 from sentviz.browser.page import page
+from sentviz.charts.colours import class_colours
 from sentviz.errors import InputError
-from sentviz.figures.colours import class_colours
 from sentviz.io.files import replacing
 from sentviz.serving.corpus.output import Scored
 

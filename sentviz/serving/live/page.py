@@ -24,10 +24,10 @@ from sentviz.analysis.explain import SCORES, ends, explained
 from sentviz.browser import canvas, page
 from sentviz.browser.canvas import canvas_data, scene_of
 from sentviz.browser.kit import KIT, bundle
+from sentviz.charts.colours import Theme
+from sentviz.charts.maps import component_name
 from sentviz.data.fetch.download import Progress, RemoteFile, fetch
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.figures.colours import Theme
-from sentviz.figures.maps import component_name
 from sentviz.io.files import CARRIED, home, replacing
 from sentviz.models.loading import load
 from sentviz.models.model import Model

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import Study, sourced
 from sentviz.errors import InputError
-from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study, sourced
 
 if TYPE_CHECKING:
-    from sentviz.figures.figure import Figure
+    from sentviz.charts.figure import Figure
 
 
-@figure("example-accuracy", "Accuracies of the example", Study, "measured_vs_printed:measured_beside_printed")
+@figure("example-accuracy", "Accuracies of the example", Study)
 def _accuracy(of: Study) -> Figure:
     """Draw the accuracies of both models, measured and printed.
 
@@ -20,7 +20,7 @@ def _accuracy(of: Study) -> Figure:
         InputError: there is no run.
     """
     from example_paper.tables import DATASET, MODELS, TRAIN, accuracies
-    from sentviz.figures.measured_vs_printed import measured_beside_printed
+    from sentviz.charts.measured_vs_printed import measured_beside_printed
     from sentviz.papers.studies.compare_configurations import configurations, points
 
     by_model = configurations(of.runs, DATASET, MODELS)

@@ -214,8 +214,8 @@ def sealed(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 
 def _exported() -> Any:
+    from sentviz.charts.gallery import draw
     from sentviz.export.record import Record
-    from sentviz.gallery import draw
 
     return Record.of(draw(VICTIM, "confusion"))
 

@@ -1,0 +1,117 @@
+"""Direct attribution: the contribution of each part of a model to the log-odds, beside the logit lens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.charts.chart import Axis, Chart, Panels, Rule, bars, line
+from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.patching import signed_map
+from sentviz.charts.registry import figure
+from sentviz.charts.requirements import REPLACES
+from sentviz.charts.subjects import Sentence
+from sentviz.charts.text import subscript
+from sentviz.errors import InputError
+from sentviz.io.lazy import pd
+
+if TYPE_CHECKING:
+    from sentviz.analysis.causal.direct import DirectAttribution
+
+SUMS = ("part", "token", "head")
+SUMMED = 1e-4  # difference of the logits and their sum below which nothing is missing
+
+
+def contribution_bars(
+    rows: Sequence[str], values: npt.ArrayLike, lens: npt.ArrayLike, *, label: str, against: str, about: str = ""
+) -> Figure:
+    """Draw a bar for each part of a model, in the order in which a text passes them, and the logit lens after each layer.
+
+    Args:
+        rows: names of the parts. values: (rows,) what each adds to the log-odds.
+        lens: (rows,) log-odds if the classifier reads the states after this part; NaN where no layer ends.
+        label, against: the two classes. about: end of the caption.
+    Frame:
+        part, value, lens.
+    """
+    added, read = np.asarray(values, dtype=np.float64), np.asarray(lens, dtype=np.float64)
+    if not len(added):
+        raise InputError("There is no part to draw.")
+    frame = pd.DataFrame({"part": list(rows), "value": added, "lens": read})
+    drawn = frame.assign(tint=np.where(added > 0, "plus", "minus"), panel="added", place=range(len(frame)))
+    ends = drawn[np.isfinite(read)].assign(panel="lens")
+    marks = [
+        bars(drawn, "value", "place", tint="tint", text="{value:+.2f}", hover="{part}: {value:+.3f}"),
+        line(ends, "lens", "place", role=1, hover="classifier on these states: {lens:+.3f}"),
+    ]
+    panels = Panels("panel", {"added": "added to the log-odds", "lens": "logit lens"}, 2)
+    named = Axis(rows=dict(enumerate(rows)))
+    chart = Chart(f"What adds to {label} over {against}", marks, Axis(), named, panels=panels, rules=[Rule(x=0, solid=True)])
+    caption = (
+        f"Log-odds of {label} over {against} as a sum of what each part of the model adds to the states, with the factors of all norms"
+        f" frozen. Right: the log-odds if the classifier reads the states after this part. {about}"
+    )
+    return Figure(file_safe("attribution-direct"), chart, frame, caption.strip())
+
+
+@figure("attribution-direct", "The log-odds as a sum over the parts of the model", Sentence, REPLACES)
+def _attribution_direct(of: Sentence, *, by: str = "part", selected: Any = ()) -> Figure:
+    """Draw the parts as bars beside the logit lens, or the contributions by token or by head."""
+    if by not in SUMS:
+        raise InputError(f"Contributions are shown by {', '.join(SUMS)}, not by {by!r}.")
+    sums = direct_of(of)
+    layers, components, heads, _ = sums.read.shape
+    if by == "part":
+        rows, values, lens = ["embedding"], [sums.embedding.sum()], [sums.lens[0]]
+        for layer in range(layers):
+            rows += [f"layer {layer + 1} heads", f"layer {layer + 1} feed-forward"]
+            values += [sums.read[layer].sum(), sums.feedforward[layer].sum()]
+            lens += [np.nan, sums.lens[layer + 1]]
+        rest = [("biases of norms", sums.norms), ("other biases", sums.biases)] + [("not known", sums.rest)] * (abs(sums.rest) > SUMMED)
+        rows += [name for name, _ in rest]
+        values += [value for _, value in rest]
+        ends = [*lens, *[np.nan] * len(rest)]
+        return contribution_bars(rows, values, ends, label=sums.label, against=sums.against, about=sums.complete)
+    about = (
+        f"Log-odds of {sums.label} over {sums.against}: what each part adds directly, with the factors of all norms frozen. {sums.complete}"
+    )
+    if by == "head":
+        rows = [f"layer {layer + 1}" for layer in range(layers)]
+        columns = [f"head {h + 1}" + f" A{subscript(c + 1)}" * (components > 1) for h in range(heads) for c in range(components)]
+        cells = sums.read.sum(axis=3).transpose(0, 2, 1).reshape(layers, -1)
+    else:
+        rows, cells = ["embedding"], np.concatenate([sums.embedding[None], np.zeros((2 * layers, len(sums.tokens)))])
+        cells[1::2], cells[2::2] = sums.read.sum(axis=(1, 2)), sums.feedforward
+        for layer in range(layers):
+            rows += [f"L{layer + 1} heads", f"L{layer + 1} feed-fwd."]
+        columns = list(sums.tokens)
+        about += " A head counts at the tokens that it reads, a feed-forward network at the token whose state it changes."
+    return signed_map(
+        cells,
+        rows,
+        columns,
+        name=f"attribution-direct-{by}s",
+        title=f"What adds to {sums.label} over {sums.against}, by {by}",
+        about=about,
+        notes=[[""] * len(columns)] * len(rows),
+        more={},
+        unit="log-odds",
+        first_row=int(by == "head"),
+        kind=by,
+        chosen=selected or (),
+    )
+
+
+def direct_of(of: Sentence) -> DirectAttribution:
+    """Return the direct attribution of a sentence, computed once."""
+
+    def compute() -> DirectAttribution:
+        from sentviz.analysis.causal.direct import direct_attribution
+
+        return direct_attribution(of.model, of.trace)
+
+    result: DirectAttribution = of.once("direct", compute)
+    return result

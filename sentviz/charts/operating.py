@@ -1,0 +1,230 @@
+"""ROC and precision-recall curves, reliability, and the effect of a decision threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.operating import thresholds
+from sentviz.charts.chart import Axis, Chart, Mark, Panels, Rule, bars, line
+from sentviz.charts.chart import points as dots
+from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.panels import stacked
+from sentviz.charts.registry import RunRequirement, figure
+from sentviz.charts.subjects import Answers
+from sentviz.charts.text import shortened
+from sentviz.errors import InputError
+from sentviz.io.lazy import pd
+from sentviz.runs.calibration import tempered, untempered
+
+STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
+TWO = RunRequirement(
+    "two classes", lambda run: "" if len(run.labels) == 2 else f"{run.name} has {len(run.labels)} classes; this figure needs two."
+)
+
+POINTS = 400  # largest number of points of a curve
+
+
+def one_vs_rest(
+    curves: Mapping[str, pd.DataFrame],
+    areas: Mapping[str, pd.DataFrame],
+    points: Mapping[str, pd.DataFrame],
+    *,
+    kind: Literal["roc", "pr"] = "roc",
+    classes: Sequence[str],
+) -> Figure:
+    """Draw a panel per class with the curves of all runs, each with its area and interval; a marker shows the present predictions.
+
+    Args:
+        curves, areas: run name to the frames of `sentviz.analysis.testset.operating.curves` and `areas`.
+        points: run name to class, fpr, recall, precision: the operating point of the present predictions.
+        classes: the panels, in this order.
+    Frame:
+        run, class, threshold, fpr, recall, precision: the points drawn, at most 400 of a curve.
+    """
+    if not curves or not classes:
+        raise InputError("Curves need a run and a class.")
+    x, y, metric = ("fpr", "recall", "AUC") if kind == "roc" else ("recall", "precision", "AP")
+    runs = list(curves)
+    parts, gone = [], []
+    notes: dict[str, list[tuple[str, str | int]]] = {}
+    for name in classes:
+        for r, run in enumerate(runs):
+            line_ = curves[run][curves[run]["class"] == name]
+            if line_.empty:
+                gone.append(name)
+                continue
+            parts.append(_thinned(line_, x, y).assign(run=run))
+            area = areas[run].query("`class` == @name and metric == @metric").iloc[0]
+            notes.setdefault(name, []).append((f"{metric} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]", r))
+        if name in gone:
+            notes.setdefault(name, []).append(("no curve: all rows have one class", "muted"))
+    nothing = pd.DataFrame(columns=["run", "class", "threshold", "fpr", "recall", "precision"])
+    frame = pd.concat(parts, ignore_index=True)[list(nothing)] if parts else nothing
+    now = pd.concat([points[run].assign(run=run) for run in runs], ignore_index=True)
+    words = {"fpr": "false positive rate", "recall": "recall", "precision": "precision"}
+    hover = f"{{run}}<br>from {{threshold:.3f}} on: {words[x]} {{{x}:.3f}}, {words[y]} {{{y}:.3f}}"
+    at_present = f"{{run}} now: {words[x]} {{{x}:.3f}}, {words[y]} {{{y}:.3f}}"
+    marks = [
+        *([diagonal()] if kind == "roc" else []),
+        line(frame, x, y, by="run", symbol="", stepped=kind == "pr", hover=hover),
+        dots(now[now["class"].isin(classes)], x, y, by="run", size=1.2, hover=at_present),
+    ]
+    title = ("ROC" if kind == "roc" else "Precision and recall") + (f", {runs[0]}" if len(runs) == 1 else "")
+    corner: Literal["right", "left"] = "right" if kind == "roc" else "left"
+    panels = Panels("class", {name: shortened(name, 24) for name in classes}, 2, notes=notes, corner=corner)
+    across, down = Axis(words[x], span=(-0.02, 1.02)), Axis(words[y], span=(-0.02, 1.04))
+    chart = Chart(title, marks, across, down, panels=panels, dashed=None, height=1.25)
+    n = int(max(table["n"].max() for table in areas.values()))
+    about = (
+        "AUC: how often a row of the class gets a higher probability than a row of the other classes. Equal probabilities count half."
+        " The dotted line is chance."
+        if kind == "roc"
+        else "AP: the mean of precision over recall. The AP of chance is the share of the class."
+    )
+    caption = sentence(
+        [
+            "Each class against the rest, at every threshold." if len(classes) > 1 else "The curve has a point for every threshold.",
+            about,
+            f"Brackets are 95% bootstrap intervals over {n:,} rows. The marker shows the present predictions.",
+        ]
+    )
+    printed = stacked(areas, "run")
+    return Figure(file_safe(kind, *runs), chart, frame, caption, printed=printed[printed["metric"] == metric])
+
+
+def diagonal(name: str = "") -> Mark:
+    """Return the dotted diagonal from (0, 0) to (1, 1): chance in a ROC curve, perfect calibration in a reliability diagram."""
+    ends = pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0]})
+    return line(ends, "x", "y", role="muted", symbol="", dash="dot", faint=True, name=name)
+
+
+def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """Reduce a curve to at most 400 points, spread evenly over its length, with both ends."""
+    if len(line) <= POINTS:
+        return line
+    step = np.hypot(np.diff(line[x], prepend=line[x].iloc[0]), np.diff(line[y], prepend=line[y].iloc[0]))
+    length = np.cumsum(step)
+    rows = np.searchsorted(length, np.linspace(0, length[-1], POINTS))
+    return line.iloc[np.unique(np.r_[0, np.minimum(rows, len(line) - 1), len(line) - 1])]
+
+
+def reliability_diagram(
+    states: Mapping[str, pd.DataFrame], spread: Mapping[str, pd.DataFrame], *, title: str, start: float = 0.0
+) -> Figure:
+    """Draw accuracy against confidence in bins, with intervals, and below it the distribution of confidence.
+
+    Args:
+        states: name (unchanged or tempered probabilities) to the frame of `sentviz.analysis.testset.operating.reliability`.
+        spread: the same names to frames with bins of equal width, for the histogram.
+        title: of the figure.
+        start: smallest possible confidence, 1 / K.
+    Frame:
+        state, left, right, n, confidence, accuracy, low, high.
+    """
+    if not states:
+        raise InputError("There is nothing to draw.")
+    points = stacked(states, "state").assign(panel="right")
+    shares = stacked(spread, "state").assign(
+        panel="rows",
+        middle=lambda rows: (rows["left"] + rows["right"]) / 2,
+        share=lambda rows: rows["n"] / rows.groupby("state")["n"].transform("sum"),
+        wide=lambda rows: 0.94 * (rows["right"] - rows["left"]),
+    )
+    start = min(start, *(float(share["left"].min()) for share in spread.values()))
+    hover = "confidence {confidence:.1%}, right {accuracy:.1%} [{low:.1%}, {high:.1%}]<br>{n:,} rows"
+    marks = [
+        replace(diagonal("calibrated"), frame=pd.DataFrame({"x": [start, 1.0], "y": [start, 1.0], "panel": "right"})),
+        line(points, "confidence", "accuracy", by="state", low="low", high="high", whiskers=True, hover=hover),
+        bars(shares, "middle", "share", by="state", wide="wide", faint=True, hover="{state}: {share:.1%} of the rows"),
+    ]
+    panels = Panels("panel", {"right": "Right, by confidence", "rows": "Rows, by confidence"}, 2)
+    across = Axis("confidence: probability of the predicted class", ".0%", span=(start - 0.01, 1.01))
+    chart = Chart(title, marks, across, Axis(form=".0%", zero=True), panels=panels, dashed=None)
+    frame = stacked(states, "state")
+    n = int(next(iter(states.values()))["n"].sum())
+    caption = (
+        f"Accuracy of {n:,} rows by confidence, the probability of the predicted class. Below the dotted line the model is overconfident."
+        " Bars on the points are 95% intervals (Wilson); the lower part shows the share of rows by confidence."
+    )
+    return Figure(file_safe("reliability", title), chart, frame, caption)
+
+
+def threshold_lines(tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5) -> Figure:
+    """Draw accuracy and the recall of both classes at every threshold; a dotted line marks the present threshold.
+
+    Args:
+        tables: run name to the frame of `sentviz.analysis.testset.operating.thresholds`.
+        classes: names of the two classes.
+    Frame:
+        run, threshold, accuracy, recall_0, recall_1, precision_1.
+    """
+    if not tables or len(classes) != 2:
+        raise InputError("A threshold decides between two classes of a run.")
+    columns = {"accuracy": "accuracy"} | {f"recall_{k}": f"recall of {shortened(name, 16)}" for k, name in enumerate(classes)}
+    frame = stacked(tables, "run")
+    drawn = frame.melt(["run", "threshold"], list(columns), "column", "value").dropna(subset="value")
+    drawn["name"] = drawn["column"].map(columns)
+    hover = "from {threshold:.2f} on: {name} {value:.1%}<br>{run}"
+    lines = line(drawn, "threshold", "value", by="name", dashes="run", symbol="", hover=hover)
+    across, down = Axis("threshold", span=(0, 1)), Axis(form=".0%", span=(-0.02, 1.02))
+    title = f"From which probability on “{shortened(classes[1], 20)}” is said"
+    chart = Chart(title, [lines], across, down, rules=[Rule(x=threshold, note=f"{threshold:.2f}", role="ink")])
+    caption = (
+        "A lower threshold finds more rows of the second class and misses more of the first. A threshold that was chosen on these rows"
+        " looks better than it is."
+    )
+    return Figure(file_safe("threshold", *tables), chart, frame, caption, printed=frame[np.isclose(frame["threshold"] * 10 % 1, 0)])
+
+
+@figure("roc", "ROC curves", Answers)
+def _roc(of: Answers) -> Figure:
+    return _one_vs_rest(of, "roc")
+
+
+@figure("precision-recall", "Precision against recall", Answers)
+def _precision_recall(of: Answers) -> Figure:
+    return _one_vs_rest(of, "pr")
+
+
+def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"]) -> Figure:
+
+    for rows in of.rows:
+        rows.source.require("probabilities", "scores", what="curves")
+    classes = of.first.classes
+    lines = {rows.source.name: of.statistic(operating.curves, rows, classes) for rows in of.rows}
+    areas = {rows.source.name: of.statistic(operating.areas, rows, classes) for rows in of.rows}
+    points = {rows.source.name: operating.operating_points(rows.labels, rows.predicted, classes) for rows in of.rows}
+    panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
+    if len(classes) > 2:
+        lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
+        panels = [operating.MACRO, *classes]
+    return one_vs_rest(lines, areas, points, kind=kind, classes=panels)
+
+
+@figure("threshold", "Errors of both classes at each threshold", Answers, TWO)
+def _threshold(of: Answers) -> Figure:
+    for rows in of.rows:
+        rows.source.require("probabilities", what="thresholds")
+    tables = {rows.source.name: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
+    return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold)
+
+
+@figure("reliability", "Accuracy against confidence", Answers)
+def _reliability(of: Answers, *, by: str = "width") -> Figure:
+    if by not in STEPS:
+        raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
+    rows = of.first
+    rows.source.require("probabilities", what="probabilities to compare with the accuracy")
+    raw = untempered(rows.probabilities, rows.calibration)
+    shares = {"as it is": raw}
+    if (factor := rows.source.calibration) is not None:
+        shares[f"logits / {factor:.2f}"] = tempered(raw, factor)
+    bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
+    spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
+    title = f"{rows.source.name}: {STEPS[by].lower()}"
+    return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes))

@@ -1,0 +1,77 @@
+"""Accuracy of runs by phenomenon, each dot with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sentviz.analysis.testset.rows import accuracy_by_phenomenon
+from sentviz.charts.chart import Axis, Chart, Rule, numbered, points
+from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import WEIGHTS, Runs, sourced
+from sentviz.errors import InputError
+from sentviz.io.lazy import pd
+
+MOST = 6  # runs
+_ALL = "all"
+
+
+def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = ()) -> Figure:
+    """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
+
+    Args:
+        frame: run, phenomenon, n, accuracy, low, high, from `sentviz.analysis.testset.rows.accuracy_by_phenomenon`; at most 6 runs.
+        chance: accuracy of guessing, drawn as a dotted line.
+        chosen: phenomenon to outline.
+        sided: True if predictions on the side of the label were counted as right.
+        series: number of the colour and symbol of each run of `frame`; by default 0, 1, 2 ...
+    """
+    runs = list(dict.fromkeys(frame["run"]))
+    if not 1 <= len(runs) <= MOST:
+        raise InputError(f"This figure has room for 1 to {MOST} runs, not {len(runs)}.")
+    means = (
+        frame[frame["phenomenon"] != _ALL].groupby("phenomenon", sort=False)["accuracy"].mean().sort_values(ascending=False, kind="stable")
+    )
+    order = [*means.index, *([_ALL] if (frame["phenomenon"] == _ALL).any() else [])]
+    sizes = frame.groupby("phenomenon")["n"].max()
+    least = min(float(frame["low"].min()), chance)
+    hover = "{run}<br>{accuracy:.0%} [{low:.0%}, {high:.0%}], n = {n}"
+    dots = points(frame, "accuracy", "phenomenon", low="low", high="high", by="run", hover=hover, click=("phenomenon",))
+    chart = Chart(
+        "Accuracy by phenomenon, demo set",
+        [dots],
+        Axis(form=".0%", span=(max(0.0, np.floor(least * 10) / 10 - 0.02), 1.02)),
+        Axis(rows={name: f"{name} ({sizes[name]})" for name in order}, striped=True, chosen=chosen),
+        rules=[Rule(x=chance, note="guessing")],
+        series=numbered(runs, series),
+    )
+    caption = sentence(
+        [
+            "Share of the demo set's sentences that each run predicts right, by phenomenon; the number in brackets is the number of"
+            " sentences.",
+            "With more than two classes, a prediction on the side of the label is right, and a neutral one is wrong." if sided else "",
+            "Bars are Wilson's 95% intervals over sentences. Phenomena are sorted by the mean over the drawn runs.",
+            "Overlapping intervals do not show that two runs are equal: the sentences are the same, so use a paired test.",
+        ]
+    )
+    return Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
+
+
+@figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, WEIGHTS)
+def _phenomena(
+    of: Runs,
+    *,
+    only: Sequence[str] = (),
+    sided: bool = False,
+    series: Sequence[int] = (),
+    selected: str | None = None,
+) -> Figure:
+    rows = of.demo_rows
+    chance = 0.5 if sided else 1 / max(len(each.classes) for each in rows.values())
+    frame = accuracy_by_phenomenon(rows, sided=sided)
+    if only:
+        frame = frame[frame["phenomenon"].isin(list(only))]
+    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, series=series)
+    return sourced(drawn, *of.sources, rows=rows[of.run.name])
