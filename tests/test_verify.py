@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import shutil
@@ -146,7 +145,12 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
     "a byte of the PDF": ("pdf", lambda data: data[:400] + bytes([data[400] ^ 1]) + data[401:], "differs", "changed, cut or saved again"),
     "a PDF that somebody went on with": ("pdf", lambda data: data + b"\n% more\n", "differs", "changed, cut or saved again"),
     "words of the page": ("html", lambda data: _swap(data, b"<body>", b"<body>1"), "differs", "changed, cut or saved again"),
-    "a word in the record": ("svg", lambda data: _swap(data, b'"source": "', b'"source": "RETRACTED '), "differs", "record was changed"),
+    "a word in the record": (
+        "svg",
+        lambda data: _told(data, '"source": "', '"source": "RETRACTED '),
+        "numbers equal",
+        "Its source is not",
+    ),
     "the seed in the record": ("html", lambda data: _told(data, '"seed": 0', '"seed": 1'), "differs", "does not name the runs"),
     "the record's numbers": ("html", lambda data: _retold(data, 0.1), "differs", "first in row 1 ("),
     "the digest alone": ("html", lambda data: _told(data, '"frame": "', '"frame": "0'), "differs", "do not have the stored digest"),
@@ -176,11 +180,10 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
 
 
 def _told(data: bytes, old: str, new: str) -> bytes:
-    """Return the page with another text in its record, under a right seal."""
+    """Return the page with another text in its record."""
     format, text, rest = _split(data)
     assert text is not None and text.count(old)
-    body = text.replace(old, new, 1).rpartition(', "seal": ')[0]
-    return _insert(rest, format, f'{body}, "seal": "{hashlib.sha256((body + "}").encode()).hexdigest()[:32]}"}}')
+    return _insert(rest, format, text.replace(old, new, 1))
 
 
 def _retold(data: bytes, by: float) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 from sentviz.errors import InputError, nearest
 from sentviz.runs.store import Run
@@ -84,6 +84,12 @@ class FigureSpec:
         """All options with their defaults: those of the subject, those of the figure, the theme."""
         return _defaults(self.of) | self.own | {"theme": "light"}
 
+    def choices(self, option: str) -> tuple[Any, ...]:
+        """Values that an option of the figure may have; empty if it is not one of a few."""
+        annotation = str(signature(self.make).parameters[option].annotation) if option in self.own else ""
+        kind = eval(annotation, self.make.__globals__) if "Literal" in annotation or annotation in self.make.__globals__ else None
+        return get_args(kind) if get_origin(kind) is Literal else ()
+
     @property
     def names(self) -> list[str]:
         """Names that a study's figure takes in place of a run."""
@@ -99,11 +105,13 @@ class FigureSpec:
             raise InputError(f"The figure {self.name} takes no {unknown[0]}; it takes {', '.join(self.options)}.")
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Check that the figure takes these options, and that each switch is on or off."""
+        """Check that the figure takes these options, that each switch is on or off, and that each choice is one of its values."""
         self.takes(options)
         for name, value in options.items():
             if isinstance(self.options[name], bool) and not isinstance(value, bool):
                 raise InputError(f"The option {name} of the figure {self.name} is True or False, not {value!r:.40}.")
+            if (choices := self.choices(name)) and value not in choices:
+                raise InputError(f"The option {name} of the figure {self.name} is {' or '.join(map(str, choices))}, not {value!r:.40}.")
 
 
 OF_A_PAGE = ("theme", "selected")  # parameters of a maker that are not options: the theme and the marked element of a page

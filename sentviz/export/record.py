@@ -1,7 +1,7 @@
 """Store in an exported file where its figure comes from, so that the file can be checked: runs, call and numbers.
 
-The text of a record ends with a seal: the SHA-256 digest of all characters before it. The record holds the digest of the rest of the file.
-So no byte of a file can change unnoticed. A text without a seal belongs to a file that was exported before records were sealed.
+The record holds the digest of the rest of the file, so a changed byte of the picture is found. What the record itself says is
+compared with the figure that its call draws again.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Record:
         call: call that draws the figure again; None if no call can draw it.
         runs: runs that the figure shows.
         source: the same runs as text, with the visitor's interventions.
+        caption: caption of the figure; "" in files of earlier versions.
         view: page that showed the figure, as a link without host; "" outside the app.
         style: changes of the style, as text.
         version: version of sentviz.
@@ -61,7 +62,6 @@ class Record:
         table: the numbers, packed; "" if they are too large.
         picture: digest of the file without this record.
         panels: records of the figures of a sheet or report. The record of a sheet itself has a name, a style and a version only.
-        sealed: whether the text that was read ended with its seal.
         calibrated: whether the figure shows calibrated probabilities by default; earlier versions showed raw ones.
     """
 
@@ -76,7 +76,7 @@ class Record:
     table: str
     picture: str = ""
     panels: tuple[Record, ...] = ()
-    sealed: bool = True
+    caption: str = ""
     calibrated: bool = True
 
     @classmethod
@@ -90,34 +90,33 @@ class Record:
         table = packed(figure.frame)
         compressed = base64.b64encode(zlib.compress(table.encode(), 9)).decode()
         compressed = compressed if len(compressed) <= MAX_PACKED else ""
-        return cls(figure.name, figure.call, figure.runs, figure.source, figure.view, style, version(), _digest(table), compressed)
+        told = (figure.name, figure.call, figure.runs, figure.source, figure.view, style, version())
+        return cls(*told, _digest(table), compressed, caption=figure.caption)
 
     def text(self) -> str:
-        """Return the record as JSON in ASCII without "<", with its seal as the last entry."""
-        body = json.dumps(self._entries())[:-1].replace("<", "\\u003c")
-        return body + _SEAL + _ending(body)
+        """Return the record as JSON in ASCII without "<"."""
+        return json.dumps(self._entries()).replace("<", "\\u003c")
 
     def _entries(self) -> dict[str, Any]:
         call = None if self.call is None else vars(self.call) | {"options": _plain(self.call.options)}
         runs = [vars(run) for run in self.runs]
         panels = {"panels": [panel._entries() for panel in self.panels]} if self.panels else {}
         kind = {"probabilities": CALIBRATED} if self.calibrated else {}
-        return {"sentviz": self.version} | kind | {key: getattr(self, key) for key in _TEXTS} | {"call": call, "runs": runs} | panels
+        texts = {key: getattr(self, key) for key in (*_TEXTS, *(["caption"] if self.caption else []))}
+        return {"sentviz": self.version} | kind | texts | {"call": call, "runs": runs} | panels
 
     @classmethod
     def read(cls, text: str) -> Record:
         """Return the record that a text holds.
 
         Raises:
-            ChangedError: a character of it was changed, or its numbers do not have the digest that it names.
+            ChangedError: its numbers do not have the digest that it names.
         """
         if len(text) > MAX_RECORD:
             raise InputError(f"its record has more than {MAX_RECORD:,} characters, more than the record of any figure")
-        body, seal, ending = text.rpartition(_SEAL)
         try:
-            if seal and ending != _ending(body):
-                raise ChangedError("its record was changed after sentviz had written it")
-            entries = json.loads(body + "}" if seal else text, **_STRICT)
+            entries = json.loads(text, **_STRICT)
+            entries.pop("seal", None)  # earlier versions wrote a digest of the text
             panels = entries.pop("panels", [])
             if len(panels) > MAX_PANELS:
                 raise InputError(f"its record names {len(panels):,} figures, and a sheet holds {MAX_PANELS} at most")
@@ -131,14 +130,14 @@ class Record:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError("its record is damaged") from error
-        return replace(record, panels=tuple(replace(panel, sealed=bool(seal)) for panel in record.panels), sealed=bool(seal))
+        return record
 
     @classmethod
     def _read(cls, entries: dict[str, Any]) -> Record:
         """Return the record of one figure. Raises any of the errors that `read` handles if the entries are wrong."""
         texts: dict[str, Any] = {key: _typed(entries.pop(key), str) for key in _TEXTS}
         version, call, runs = _typed(entries.pop("sentviz"), str), entries.pop("call"), _typed(entries.pop("runs"), list)
-        calibrated = entries.pop("probabilities", "") == CALIBRATED
+        calibrated, caption = entries.pop("probabilities", "") == CALIBRATED, _typed(entries.pop("caption", ""), str)
         if entries:
             raise KeyError(f"unknown entry {next(iter(entries))!r}")
         if call is not None:
@@ -146,7 +145,7 @@ class Record:
             call = Call(**{key: _typed(value, str) for key, value in call.items()}, options=options)
         kinds: dict[str, Any] = {"run": str, "digest": str, "seed": int, "rows": str}
         sources = tuple(Source(**{key: _typed(value, kinds[key]) for key, value in run.items()}) for run in runs)
-        record = cls(call=call, runs=sources, version=version, calibrated=calibrated, **texts)
+        record = cls(call=call, runs=sources, version=version, calibrated=calibrated, caption=caption, **texts)
         if record.table and _digest(unpacked(record.table)) != record.frame:
             raise ChangedError("its record was changed: the numbers in it do not have the stored digest")
         return record
@@ -163,7 +162,6 @@ class Record:
         return difference(columns, json.loads(now)) if columns else "its record has no columns of numbers"
 
 
-_SEAL = ', "seal": "'
 _TEXTS = ("name", "source", "view", "style", "frame", "table", "picture")
 
 
@@ -293,11 +291,6 @@ _STRICT: dict[str, Any] = {
     "parse_float": _parse_number,
     "parse_constant": _parse_number,
 }
-
-
-def _ending(body: str) -> str:
-    """Return the text that follows `_SEAL` in a record whose text begins with `body`."""
-    return _digest(body + "}") + '"}'
 
 
 def _digest(text: str) -> str:

@@ -18,7 +18,6 @@ from sentviz.runs.store import Run, runs
 
 MAX_BYTES = 100_000_000  # size of a file that is read
 STATES = ("equal", "numbers equal", "cannot be had", "differs")  # from best to worst
-NO_SEAL = "Only the numbers are checked: the file was exported before sentviz protected the other fields of a record."
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Verdict:
     """Result of the check of a file, with its reason as a sentence.
 
     Attributes:
-        state: "equal" if nothing was changed and the installed runs give the same numbers. "numbers equal" if the record has no seal, so
-            that its name, source, view, style and version may have been changed. "differs" if the file or its numbers were changed.
+        state: "equal" if the installed runs give the same numbers and words. "numbers equal" if the name, the source or the caption is
+            another one: somebody changed it, or another version of sentviz wrote it. "differs" if the picture or a number was changed.
             The last state, `STATES[2]`, means that the check is not possible.
     """
 
@@ -39,8 +38,8 @@ class Verdict:
 def verify(path: str | os.PathLike[str]) -> Verdict:
     """Read the record of an exported file, draw its figure again from the installed runs, and compare the frames.
 
-    Any byte that was changed after the export is detected. A forged file with a new record and new digests is detected if its numbers
-    differ from those of the runs. A forged picture with the right numbers is not detected.
+    A changed byte of the picture is detected, and so are numbers, a name, a source or a caption that the installed runs do not give. A
+    forged picture in a new record with the right numbers is not detected, nor is another link or style.
     """
     try:
         data = read_regular(path, MAX_BYTES, "it")
@@ -60,11 +59,12 @@ def compare_with_runs(record: Record) -> Verdict:
         worst = max(verdicts, key=lambda verdict: STATES.index(verdict.state))
         if worst.state in ("equal", "numbers equal"):
             panels = f" in all {len(verdicts)} panels" if len(verdicts) > 1 else ""
-            return _equal_verdict(record, f"The installed runs give the same numbers{panels}.")
+            other = "" if worst.state == "equal" else f" {worst.why}"
+            return Verdict(worst.state, f"The installed runs give the same numbers{panels}.{other}", record)
         place = verdicts.index(worst)
         letter = ascii_lowercase[place] if place < len(ascii_lowercase) else f"{place + 1}"
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
-    available, sources = runs(), set[Source]()
+    available, sources, said = runs(), set[Source](), record.source
     for source in record.runs:
         run = available.get(source.run)
         if not isinstance(run, Run):
@@ -73,6 +73,7 @@ def compare_with_runs(record: Record) -> Verdict:
             why = f"Its run {source.run} has the digest {source.digest:.40}; the installed run of this name has {run.digest}."
             return Verdict("cannot be had", why, record)
         sources.add(replace(source, digest=run.digest))
+        said = said.replace(source.digest, run.digest)
     if record.call is None:
         return Verdict("cannot be had", "Its record does not say how to draw the figure again.", record)
     if (spec := FIGURES.get(record.call.figure)) is None:
@@ -98,11 +99,11 @@ def compare_with_runs(record: Record) -> Verdict:
         why = f"Its record does not name the runs that its figure shows: see {details}."
         return Verdict("differs", why, record)
     count = f"{len(again.frame):,} {'row' if len(again.frame) == 1 else 'rows'}"
-    return _equal_verdict(record, f"The installed runs give the same numbers ({count}).")
-
-
-def _equal_verdict(record: Record, why: str) -> Verdict:
-    return Verdict("equal", why, record) if record.sealed else Verdict("numbers equal", f"{why} {NO_SEAL}", record)
+    why = f"The installed runs give the same numbers ({count})."
+    words = {"name": (record.name, again.name), "source": (said, again.source), "caption": (record.caption or again.caption, again.caption)}
+    if other := next((name for name, (then, now) in words.items() if then != now), ""):
+        return Verdict("numbers equal", f"{why} Its {other} is not the one that this version of sentviz writes.", record)
+    return Verdict("equal", why, record)
 
 
 def _unnamed_run(call: Call, named: Collection[str]) -> str:
