@@ -23,6 +23,7 @@ EDGE, LINE, ENTRY = 12, 17, 20  # pixels: rim of the picture, a line of text, a 
 NUMBERS, TITLE = 46, 20  # pixels for the numbers beside a vertical axis, and for the name of an axis
 LETTERS, SMALL = 12, 11  # pixels of letters: labels, and notes
 PANEL, NARROW, SLIM, ALONE = 208, 190, 118, 280  # pixels: height and smallest widths of one of several panels, height of a single one
+MOST_ENTRIES = 30  # lines of a legend; the pointer names the other series
 MOST_ENDS = 6  # names at the ends of lines of a panel; more would not be read
 WIDE, SIDE = 300, 380  # best width of one of several panels, and of the area of a picture with named rows
 HEADING = 162  # pixels of a line of a panel's title: two panels side by side still fit a phone that squeezes them
@@ -283,11 +284,14 @@ class Geometry:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The legend: series first, then named marks, each once."""
+        """The legend: series first, then named marks, each once; of very many the first, and their number."""
         by_name: dict[str, Entry] = {}
         for entry in (entry for mark in self.chart.marks for entry in self._entries(mark)):
             by_name.setdefault(entry.name, entry)
-        return list(by_name.values())
+        if (more := len(by_name) - MOST_ENTRIES) <= 1:
+            return list(by_name.values())
+        rest = Entry(f"and {more:,} more", {"mode": "lines", "line": {"color": self.colours.muted, "width": 0}})
+        return [*list(by_name.values())[:MOST_ENTRIES], rest]
 
     def _entries(self, mark: Mark) -> Iterator[Entry]:
         if mark.name:
