@@ -194,7 +194,7 @@ def _draw_map(
     row = cell if 3 * n > m else max(cell, 26)
     size = 13 if cell > 24 else 12
     angle = 0 if longest[1] * size * 0.62 <= cell - 6 else -45 if cell >= 20 else -90
-    below = int(longest[1] * size * {0: 0, -45: 0.44, -90: 0.6}[angle]) + size + 36
+    below = int(longest[1] * size * {0: 0, -45: 0.42, -90: 0.56}[angle]) + size + 24
     strip = max(72 / cell, 1.8)  # in cells: 72 px or more
     wide, height = look.room or max(left + int((m + strip) * cell) + 16, 320), round(n * row)
     title, more = title_lines(title, look)
@@ -215,7 +215,7 @@ def _draw_map(
             hovertemplate=f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>",
         ),
         coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),
-        title_pad_t=TITLE_PAD,
+        title_pad_t=TITLE_PAD + 10 * ("<br>" in title),
         showlegend=False,
         barmode="overlay",
     )

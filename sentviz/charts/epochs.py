@@ -114,7 +114,15 @@ def _draw_maps(
         )
         plot.update_yaxes(showticklabels=bool(tokens) and place["col"] == 1, **place)
     bar = coloraxis(maps, look.colours, above=34 / (size[1] - 124))
-    lay_out(plot, look, title, size, (left, 104 + 20 * title.count("<br>"), 20, 20), coloraxis=bar, title_pad_t=TITLE_PAD)
+    lay_out(
+        plot,
+        look,
+        title,
+        size,
+        (left, 104 + 20 * title.count("<br>"), 20, 20),
+        coloraxis=bar,
+        title_pad_t=TITLE_PAD + 10 * ("<br>" in title),
+    )
     shared = {"showgrid": False, "automargin": False, "constrain": "domain"}
     plot.update_xaxes(showticklabels=False, **shared)
     plot.update_yaxes(autorange="reversed", tickvals=ticks, ticktext=[tokens[i] for i in ticks], **shared)

@@ -105,7 +105,7 @@ def _draw_maps(look: Look, title: str, maps: Floats, rows: list[str], columns: l
         (48, 112 + more, 16, 16),
         go.Heatmap(z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"),
         coloraxis=coloraxis(mosaic, colours, above=44 / height),
-        title_pad_t=TITLE_PAD,
+        title_pad_t=TITLE_PAD + 10 * ("<br>" in title),
         xaxis=_mosaic_axis(columns, n_heads, m, col_gap)
         | {"range": [-0.5, mosaic.shape[1] - 0.5], "constrain": "domain", "constraintoward": "left"},
         yaxis=_mosaic_axis(rows, n_layers, n, row_gap)
