@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 from sentviz.analysis.explain import explained
-from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.charts.gallery import draw

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import sentviz
 from sentviz.analysis.explain import SCORES, available, explained, headline, removal, score, supported
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.faithfulness import against_chance, over_split
-from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.headline import chance_in
 from sentviz.cli import main
 from sentviz.errors import InputError

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.explain import explained, reason, supported
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.faithfulness import against_chance
-from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.permutation import permutation_shap
 from sentviz.analysis.maps.layers import silenced
 from sentviz.errors import Stopped

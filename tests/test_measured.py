@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.explain import SCORES, measured, stored
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
-from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.measured import FOLDER, faithfulness_of, flips_of, flips_over, times_over
 from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Flip

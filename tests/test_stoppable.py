@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sentviz.analysis.explain import SCORES, explained, supported
-from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.errors import Stopped
 from sentviz.models import model as models
 from sentviz.models.model import Model

@@ -149,7 +149,7 @@ def pair_of(of: Sentence, second: str, second_pair: str | None = None, align: st
 
 def flipped(of: Sentence) -> tuple[str, str | None]:
     """Return the text, and the second text of a pair, with the smallest edit that changes the predicted class."""
-    from sentviz.analysis.explain.flip import smallest_flip
+    from sentviz.analysis.explain.counterfactual import smallest_flip
 
     flip = of.once("flip", lambda: smallest_flip(of.model, of.trace.for_target(PREDICTED)))
     if not flip.edits and flip.untested:

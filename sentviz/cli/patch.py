@@ -108,7 +108,7 @@ def _print_average(run: str, model: Model, minimal: str, count: int, with_circui
 
 
 def _flip(model: Model, text: str) -> str:
-    from sentviz.analysis.explain.flip import smallest_flip
+    from sentviz.analysis.explain.counterfactual import smallest_flip
 
     flip = smallest_flip(model, model.trace(text, maps=False))
     if not flip.edits:

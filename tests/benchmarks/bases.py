@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from sentviz.analysis.explain import explained
-from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.gradients import integrate
 from sentviz.models.model import Model
 from sentviz.models.pretrained.adapter import MATRICES, based, fold, parts_of

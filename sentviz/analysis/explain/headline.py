@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
+from sentviz.analysis.explain.counterfactual import MAX_PASSES, smallest_flip
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.stored import rows_of

@@ -14,8 +14,8 @@ import numpy as np
 
 from sentviz.analysis.evaluation import interval
 from sentviz.analysis.explain import SCORES, explained, score, usual
+from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
-from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.headline import chance_over_examples
 from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
-from sentviz.analysis.explain.flip import _EditableText, smallest_flip
+from sentviz.analysis.explain.counterfactual import _EditableText, smallest_flip
 from sentviz.analysis.explain.word_swaps import in_case, whole_words
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger
@@ -117,7 +117,7 @@ def test_swaps_are_in_the_order_of_the_goal() -> None:
 @pytest.mark.exhaustive
 def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flip has one word if any plausible edit of one word flips the answer, however late it is tried; all are predicted here."""
-    monkeypatch.setattr("sentviz.analysis.explain.flip.CHUNK", 3)
+    monkeypatch.setattr("sentviz.analysis.explain.counterfactual.CHUNK", 3)
     late = 0
     for seed in range(12):
         model = small_model(seed)
@@ -129,7 +129,7 @@ def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
         flip = smallest_flip(model, trace, drawn=1)
         assert (len(flip.edits) == 1) == any(flipping) and flip.complete == (not any(flipping))
         assert not flip.complete or flip.singles == len(edited)
-        monkeypatch.setattr("sentviz.analysis.explain.flip.SWAPS_PER_WORD", 1)
+        monkeypatch.setattr("sentviz.analysis.explain.counterfactual.SWAPS_PER_WORD", 1)
         late += any(flipping)
         assert smallest_flip(model, trace, drawn=1).complete == flip.complete
         half = smallest_flip(model, trace, drawn=1, passes=12)
@@ -168,7 +168,7 @@ def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: py
     trace = model.trace(text, pair)
     assert len(trace.tokens) < len(text.split())
     cut = smallest_flip(model, trace)
-    monkeypatch.setattr("sentviz.analysis.explain.flip.EXTRA_CHARACTERS", 10**9)
+    monkeypatch.setattr("sentviz.analysis.explain.counterfactual.EXTRA_CHARACTERS", 10**9)
     assert smallest_flip(model, trace) == cut
     if not pair:
         assert cut.text == text.replace("warm ", "")
