@@ -13,7 +13,7 @@ import tomllib
 import pytest
 import yaml
 
-from sentviz.runs.store import version
+from sentviz.io.files import version
 from tests.docs import DOCS, ROOT
 
 DOCKERFILE = ROOT / "Dockerfile"

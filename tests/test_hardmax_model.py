@@ -20,7 +20,8 @@ from sentviz.models.clustering import TOLERANCE, simulate, weights
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel, distinct, gathered, shares
 from sentviz.runs.catalog import catalog
 from sentviz.runs.configs import HardmaxConfig
-from sentviz.runs.store import FILES, Run
+from sentviz.runs.run_files import FILES
+from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests import makers

@@ -25,6 +25,7 @@ from sentviz.models.model import Model
 from sentviz.runs import store
 from sentviz.runs import writing as run_writing
 from sentviz.runs.catalog import catalog
+from sentviz.runs.run_files import most
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
 from tests.makers import LABELS
@@ -380,4 +381,4 @@ def test_a_digest_tells_runs_apart(root: Path) -> None:
 
 def test_the_tokenizers_of_large_vocabularies_are_read() -> None:
     """A tokenizer as large as XLM-RoBERTa's (250,002 entries, 17,082,660 bytes) is read; other JSON files have lower limits."""
-    assert store.most("tokenizer.json") >= 2 * 17_082_660 > store.most("metrics.json")
+    assert most("tokenizer.json") >= 2 * 17_082_660 > most("metrics.json")

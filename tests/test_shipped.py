@@ -22,7 +22,8 @@ from sentviz.models.model import Model
 from sentviz.models.protocol import Capture
 from sentviz.papers.studies.timing import threads
 from sentviz.runs.catalog import reads_pairs
-from sentviz.runs.store import FILES, Run
+from sentviz.runs.run_files import FILES
+from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe, recipe_names
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 

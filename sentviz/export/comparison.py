@@ -31,8 +31,7 @@ from sentviz.export.embedded_record import embed_record
 from sentviz.export.files import BROWSER, bare_svg
 from sentviz.export.record import Record
 from sentviz.export.report import DRAW, STYLE, figure_html, items_html
-from sentviz.io.files import write_file
-from sentviz.runs.store import version
+from sentviz.io.files import version, write_file
 
 FORMATS = ("html", "pdf")
 MAX_CLASSES = 5  # classes whose recalls fit on the page

@@ -20,8 +20,8 @@ import numpy as np
 
 from sentviz.charts.source import Call, Source
 from sentviz.errors import InputError
+from sentviz.io.files import version
 from sentviz.io.lazy import pd
-from sentviz.runs.store import version
 
 if TYPE_CHECKING:
     from sentviz.charts.figure import Figure

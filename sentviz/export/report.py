@@ -24,8 +24,9 @@ from sentviz.charts.subjects import Sentence
 from sentviz.errors import SentvizError
 from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
+from sentviz.io.files import version
 from sentviz.io.lazy import go
-from sentviz.runs.store import Run, version
+from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 MAX_MAPS = 24  # maps that fit into a printed report; if there are more, the components are left out first, then the middle layers

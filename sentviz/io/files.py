@@ -2,7 +2,7 @@
 
 The operating system releases a lock when its process ends, so a lock never outlives a crash. `read_regular` and `open_regular` read files
 that a user or a run names, and refuse pipes, devices and files that never end. `home` is the user's cache for downloads and stored results,
-and `place` finds the folders next to the package.
+`place` finds the folders next to the package, and `version` the version of the package.
 """
 
 from __future__ import annotations
@@ -290,6 +290,18 @@ def home() -> Path:
 def place(name: str) -> Path:
     """Return the path of ``app`` or ``checkpoints``, in a checkout and in a wheel."""
     return (CARRIED if CARRIED.is_dir() else CARRIED.parents[1]) / name
+
+
+def version() -> str:
+    """Return the version of sentviz: of the installed package, else of the source folder in which it runs."""
+    import tomllib
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("sentviz")
+    except PackageNotFoundError:
+        source = Path(__file__).parents[2] / "pyproject.toml"
+        return str(tomllib.loads(source.read_text(encoding="utf-8"))["project"]["version"]) if source.is_file() else "unknown"
 
 
 def is_path(name: str) -> bool:

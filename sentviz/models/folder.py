@@ -12,9 +12,9 @@ from sentviz.errors import InputError
 from sentviz.io.documents import parse_json, read_json
 from sentviz.io.files import read_regular
 from sentviz.models.architectures import ARCHITECTURES
+from sentviz.runs.run_files import CONFIG_MOST
 from sentviz.runs.schema import LABELS, fits, short
 from sentviz.runs.settings import BOUNDS
-from sentviz.runs.store import CONFIG_MOST
 
 CLASSIFIER = "ForSequenceClassification"  # ending of the names of transformers' classes with a classification head
 HEAD, PICKLED = "model_head.safetensors", "model_head.pkl"  # files of a head on the vectors of an encoder

@@ -23,8 +23,9 @@ from typing import Any, TypedDict
 from sentviz.errors import RunError, nearest
 from sentviz.io.files import inside, read_regular
 from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.run_files import CONFIG_MOST, checked_path
 from sentviz.runs.schema import fits, fits_files
-from sentviz.runs.store import BASES, CONFIG_MOST, checked_path, roots
+from sentviz.runs.store import BASES, roots
 
 FORMAT = 1
 CARD = "base.json"

@@ -18,7 +18,8 @@ from sentviz.io.lazy import pd
 from sentviz.runs.bases import bases
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.releases import index_of, write_index
-from sentviz.runs.store import SHIPPED, Folders, Run, runs, stamp
+from sentviz.runs.run_files import stamp
+from sentviz.runs.store import SHIPPED, Folders, Run, runs
 
 THREADS = 4  # files that are read at the same time
 # Digests of the shipped runs whose files were all read without an error. `python -m sentviz.runs.catalog` reads them and writes the file.

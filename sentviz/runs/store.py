@@ -1,34 +1,9 @@
-"""Find, open and read trained runs on disk. Needs no torch.
-
-config.json            model, tokenizer, labels, data and digests, recipe, seed, code version, hardware, seconds, digests of the files below
-model.safetensors      half precision; large matrices 8 bits a weight with a scale per row (sentviz.models.weights)
-tokenizer.json
-history.parquet        step, epoch, name, layer, component, value
-test.parquet           split, id, label, one probability per class; never the text
-embeddings.safetensors pooled vectors of a sample of the test split
-example.safetensors    the stored trace of the run's example sentence
-metrics.json           each metric with its interval and n
-
-If the recipe keeps epochs: epochs/<number>.safetensors, the weights after an epoch, counted from 1, matrices in 8 bits.
-After a measurement (`sentviz.runs.writing.attach`); of a shipped run in the user's library, measured/<digest of the run>:
-epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch
-                       (sentviz.analysis.epochs)
-faithfulness.parquet   explanations compared with random ones (sentviz.analysis.explain.faithfulness)
-referee.parquet        explanations compared with exact values on short texts (sentviz.analysis.explain.exact_comparison)
-directions.parquet     directions between the sides, taken away, and probes (sentviz.analysis.causal.direction_tables)
-heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.analysis.maps.heads)
-gates.parquet          words whose gates are shut over a split (sentviz.analysis.maps.gates)
-components.parquet     whether components specialise (sentviz.analysis.maps.specialise)
-words.parquet          counts of words per cell of the confusion matrix (sentviz.analysis.testset.word_counts)
-leaders.parquet        leaders and clusters of a hardmax run over a split (sentviz.analysis.testset.leaders)
-"""
+"""Find, open and read trained runs on disk; `sentviz.runs.run_files` lists the files of a run. Needs no torch."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -42,8 +17,8 @@ from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import home, inside, is_path, open_regular, place, read_regular
 from sentviz.io.lazy import pd
 from sentviz.runs.configs import Capabilities, ModelConfig, read_config
-from sentviz.runs.renewed import config_before
-from sentviz.runs.schema import fits, fits_config, fits_files, fits_metrics, fits_table, read_table
+from sentviz.runs.run_files import CONFIG_MOST, EPOCH, OF_ROWS, checked_path, config_before, digest_of, measured_files, most, stamp
+from sentviz.runs.schema import fits_config, fits_metrics, fits_table, read_table
 from sentviz.runs.trace import Trace
 
 Folders = str | Path | Iterable[str | Path]
@@ -51,39 +26,7 @@ Folders = str | Path | Iterable[str | Path]
 SHIPPED = place("checkpoints")
 FORMAT = 2  # format that is written; lower ones are read as well
 BASES = "bases"  # folder of pretrained encoders next to the runs (sentviz.runs.bases)
-FILES = (
-    "model.safetensors",
-    "tokenizer.json",
-    "history.parquet",
-    "test.parquet",
-    "embeddings.safetensors",
-    "example.safetensors",
-    "metrics.json",
-)
-OF_ROWS = ("test.parquet", "embeddings.safetensors")  # files that a run without test rows does not have
 WITHOUT_ROWS = "{0} has no test rows: it was adopted without data. `sentviz evaluate {0} --data DATASET` adds them."
-EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
-MOST = {  # maximum bytes of a file, by its name or suffix
-    "tokenizer.json": 1 << 26,  # the file of XLM-RoBERTa has 17 MB
-    ".json": 1 << 24,
-    ".gz": 1 << 26,
-    ".parquet": 1 << 28,
-    ".safetensors": 1 << 33,
-    ".onnx": 1 << 33,
-}
-CONFIG_MOST = 1 << 20  # maximum bytes of config.json; shipped ones have about 5,000
-
-
-def version() -> str:
-    """Return the version of sentviz: of the installed package, else of the source folder in which it runs."""
-    import tomllib
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("sentviz")
-    except PackageNotFoundError:
-        source = Path(__file__).parents[2] / "pyproject.toml"
-        return str(tomllib.loads(source.read_text(encoding="utf-8"))["project"]["version"]) if source.is_file() else "unknown"
 
 
 def roots(folders: Folders = ()) -> list[Path]:
@@ -172,7 +115,7 @@ class Run:
     @cached_property
     def digest(self) -> str:
         """Twelve hex digits that change if anything in the run changes; another epoch or length has a digest of its own."""
-        return _digest(self._config_bytes() + self._variant)
+        return digest_of(self._config_bytes() + self._variant)
 
     @property
     def _variant(self) -> bytes:
@@ -181,12 +124,12 @@ class Run:
     @cached_property
     def _stored(self) -> str:
         """The digest with the weights of the best state and the trained length."""
-        return _digest(self._config_bytes())
+        return digest_of(self._config_bytes())
 
     def had_digest(self, digest: str) -> bool:
-        """Return whether a digest is the run's, or was it before its predictions were written anew (`sentviz.runs.renewed`)."""
+        """Return whether a digest is the run's, or was it before its predictions were written anew (`sentviz.runs.run_files`)."""
         before = self._config_before
-        return digest == self.digest or (bool(before) and digest == _digest(before + self._variant))
+        return digest == self.digest or (bool(before) and digest == digest_of(before + self._variant))
 
     @cached_property
     def _config_before(self) -> bytes:
@@ -205,13 +148,13 @@ class Run:
         What was measured before the predictions of the run were written anew stays in the folder of the digest before.
         """
         folders, before = home() / "measured", self._config_before
-        return older if before and (older := folders / _digest(before)).is_dir() else folders / self._stored
+        return older if before and (older := folders / digest_of(before)).is_dir() else folders / self._stored
 
     @property
     def files(self) -> dict[str, str]:
         """The files of the run and their SHA-256: its own, and what the user measured on a shipped run, which comes first."""
         own: dict[str, str] = self.config["files"]
-        return own | _measured(self.beside, stamp(self.beside / "config.json")) if self.is_shipped else own
+        return own | measured_files(self.beside, stamp(self.beside / "config.json")) if self.is_shipped else own
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -390,20 +333,6 @@ def _opened(folder: Path, name: str, stamp: tuple[int, int]) -> Run | RunError:
 
 
 @lru_cache(maxsize=1024)
-def _measured(folder: Path, stamp: tuple[int, int]) -> dict[str, str]:
-    """Return the measured files in a folder of the user's library and their SHA-256. Cached until config.json changes."""
-    if stamp == (0, 0):
-        return {}
-    try:
-        files = json.loads(read_regular(folder / "config.json", CONFIG_MOST, "config.json"))["files"]
-        fits(files, dict[str, str])
-        fits_files(files)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {}  # damaged: the run can be measured again
-    return {file: digest for file, digest in files.items() if file not in FILES}
-
-
-@lru_cache(maxsize=1024)
 def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     """Return the content of a run's metrics.json after checking it. Cached until the file changes."""
     path = run.path("metrics.json")
@@ -417,46 +346,6 @@ def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     except ValueError as error:
         raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
     return text
-
-
-def _digest(config: bytes) -> str:
-    return hashlib.sha256(config).hexdigest()[:12]
-
-
-def checked_path(folder: Path, file: str, digest: str, owner: str, card: str, remedy: str = "") -> Path:
-    """Return the path of a file of a run or base, after checking the SHA-256 of its content.
-
-    Args:
-        owner, card: for error messages: name of the run or base, and file that contains the digest.
-        remedy: end of an error message: what to do.
-    Raises:
-        RunError: the file is missing, cannot be read, is not a regular file of the folder or is too large, or its digest differs.
-    """
-    try:
-        path = inside(folder, file)
-        with open_regular(path, most(file), file) as opened:
-            current = hashlib.file_digest(opened, "sha256").hexdigest()
-    except OSError as error:
-        raise RunError(f"{owner}: {file} cannot be read ({error}){remedy}.") from error
-    except InputError as error:
-        raise RunError(f"{owner}: {str(error).rstrip('.')}{remedy}.") from error
-    if current != digest:
-        raise RunError(f"{owner}: {file} is damaged or was replaced (its digest differs from {card}){remedy}.")
-    return path
-
-
-def most(file: str) -> int:
-    """Return the maximum number of bytes of a file of a run, by its name."""
-    return MOST.get(Path(file).name, MOST.get(Path(file).suffix, 1 << 26))
-
-
-def stamp(path: Path) -> tuple[int, int]:
-    """Return modification time and size of a file, which change if the file does; zeros if there is no file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
 
 
 def find(name: str | Path, folders: Folders = ()) -> Run:

@@ -13,7 +13,8 @@ from typing import Any
 from sentviz.errors import RunError
 from sentviz.io.files import hold, sha256, writing
 from sentviz.io.lazy import pd
-from sentviz.runs.store import FILES, FORMAT, Run
+from sentviz.runs.run_files import FILES
+from sentviz.runs.store import FORMAT, Run
 
 PATIENCE = 60.0  # seconds to wait while another process writes the run
 

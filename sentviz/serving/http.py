@@ -23,6 +23,7 @@ from sentviz.analysis.explain import SCORES, Target, ends, explained, headline, 
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.browser.page import page
 from sentviz.errors import RunError, SentvizError, Stopped
+from sentviz.io.files import version
 from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.store import Run
@@ -304,7 +305,7 @@ def application(names: Iterable[str] = (), hosts: Iterable[str] = LOCAL) -> Fast
     pool = RunPool(names)
     if missing := sorted(pool.names - pool.runs().keys()):
         raise RunError(f"There is no run {missing[0]!r} with weights. `sentviz catalog` lists the runs.")
-    app = FastAPI(title="sentviz", version=store.version(), docs_url=None, redoc_url=None, description=(__doc__ or "").splitlines()[0])
+    app = FastAPI(title="sentviz", version=version(), docs_url=None, redoc_url=None, description=(__doc__ or "").splitlines()[0])
     app.add_middleware(RequestGuard, hosts=list(hosts))
     handlers = {
         RequestValidationError: _validation_error,

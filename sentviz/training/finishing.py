@@ -26,14 +26,14 @@ from sentviz.data.datasets import Split
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import TAGGER
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import writing
+from sentviz.io.files import version, writing
 from sentviz.io.lazy import pd
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.runs import store
 from sentviz.runs.configs import stored_config
+from sentviz.runs.run_files import EPOCH
 from sentviz.runs.schema import OTHER_PARTS
-from sentviz.runs.store import EPOCH, Run
+from sentviz.runs.store import Run
 from sentviz.runs.writing import check_attachable, check_not_shipped, write_config, write_predictions
 from sentviz.training.plan import accuracy
 
@@ -115,7 +115,7 @@ def finish(
         "steps": steps,
         "seconds": round(seconds),
         "hardware": hardware,
-        "version": {"sentviz": store.version(), "torch": torch.__version__},
+        "version": {"sentviz": version(), "torch": torch.__version__},
         "created": time.strftime("%Y-%m-%d"),
     }
     if model.tagger is not None:

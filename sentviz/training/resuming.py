@@ -21,6 +21,7 @@ from sentviz.data.datasets import Split
 from sentviz.errors import RunError
 from sentviz.io.files import open_regular, read_regular, restored, writing
 from sentviz.runs import store
+from sentviz.runs.run_files import most
 from sentviz.training.recipe import Recipe, learned
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.de
     if not (place / "progress.json").is_file():
         return None
     try:
-        stored = json.loads(read_regular(place / "progress.json", store.most("progress.json"), "progress.json"))
-        open_regular(place / "state.safetensors", store.most("state.safetensors"), "state.safetensors").close()
+        stored = json.loads(read_regular(place / "progress.json", most("progress.json"), "progress.json"))
+        open_regular(place / "state.safetensors", most("state.safetensors"), "state.safetensors").close()
         at, data = Progress(**stored["at"]), stored.get("data", _digests(splits))  # older versions stored no digests of the data
         if learned(Recipe.of(stored["recipe"]).as_dict()) != learned(json.loads(json.dumps(recipe.as_dict()))):
             raise RunError(f"The resume point {place} belongs to another recipe; delete it to start again.")

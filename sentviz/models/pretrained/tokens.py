@@ -15,7 +15,7 @@ from sentviz.data.tokenizers import READER, Kind, Specials, Tokenizer, check_gro
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
 from sentviz.io.foreign import Foreign, contained
-from sentviz.runs.store import most
+from sentviz.runs.run_files import most
 
 STRANGE = "\U00010380"  # a Ugaritic letter, which is in hardly any vocabulary
 

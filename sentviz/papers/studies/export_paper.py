@@ -13,13 +13,13 @@ from sentviz.charts.figure import Figure, sentence
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.io.files import replacing
+from sentviz.io.files import replacing, version
 from sentviz.io.lazy import go
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.items import PaperItem, Table, listed, makers
 from sentviz.runs.registry import find_paper
-from sentviz.runs.store import Run, version
+from sentviz.runs.store import Run
 
 
 def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:

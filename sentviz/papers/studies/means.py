@@ -12,7 +12,8 @@ from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, from_confusion
 from sentviz.analysis.seeds import SeedNoise, half_width, standard_error
 from sentviz.errors import InputError
 from sentviz.papers.studies.stats import in_order
-from sentviz.runs.store import Run, stamp
+from sentviz.runs.run_files import stamp
+from sentviz.runs.store import Run
 
 
 def means(runs: Sequence[Run], split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, dict[str, Any]]:

@@ -27,10 +27,10 @@ import numpy as np
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
-from sentviz.io.files import disk_errors, read_regular, replacing
+from sentviz.io.files import disk_errors, read_regular, replacing, version
 from sentviz.io.lazy import pa, pd, pq
 from sentviz.io.spreadsheet import as_csv
-from sentviz.runs.store import Run, version
+from sentviz.runs.store import Run
 from sentviz.serving.corpus.inputs import Source, all_fields
 
 INDEX, WORDS, KEY, FORMAT = "_index.json", "_words", b"sentviz", 1

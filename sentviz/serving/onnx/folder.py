@@ -16,7 +16,7 @@ from sentviz.analysis.evaluation import RESAMPLES, interval, mean_draws
 from sentviz.data.tags import TAGGER
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.io.files import writing
+from sentviz.io.files import version, writing
 from sentviz.io.lazy import torch
 from sentviz.models.loading import load
 from sentviz.models.model import Model
@@ -97,7 +97,7 @@ def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
         "inputs": list(graph.inputs),
         "outputs": list(graph.outputs),
         "model": stored_config(config),
-        "version": {"sentviz": store.version(), "torch": torch.__version__, "onnx": require_package("onnx").__version__},
+        "version": {"sentviz": version(), "torch": torch.__version__, "onnx": require_package("onnx").__version__},
     }
 
 

@@ -19,7 +19,7 @@ from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output
 from sentviz.runs.configs import ModelConfig, read_config
-from sentviz.runs.store import most
+from sentviz.runs.run_files import most
 from sentviz.serving.onnx.graph import require_package
 
 CARD, WHOLE, SMALL = "model.json", "model.onnx", "model.int8.onnx"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentviz.runs.renewed import RENEWED
+from sentviz.runs.run_files import RENEWED
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
 from sentviz.training.recipe import Recipe
@@ -60,7 +60,7 @@ def test_a_teacher_keeps_the_digest_of_the_recipe() -> None:
 def test_the_table_names_shipped_runs() -> None:
     """Every run of the table has its predictions, and the config before differs in nothing but their SHA-256."""
     from sentviz.runs.releases import index
-    from sentviz.runs.renewed import config_before
+    from sentviz.runs.run_files import config_before
 
     packed = {entry.digest: name for name, entry in index().items()}
     with RENEWED.open(encoding="utf-8") as file:
