@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
-from sentviz.analysis.embeddings.neighbourhood import measures, neighbour_preservation, silhouettes
 from sentviz.analysis.embeddings.projection import METHODS, align, inside, nearest, project, simplified
+from sentviz.analysis.embeddings.silhouette import measures, silhouettes, trustworthiness_and_continuity
 from sentviz.charts.scatter import COLOURS, measured, scatter
 from sentviz.errors import InputError, RunError, SentvizError, Stopped
 from sentviz.export.files import render
@@ -240,10 +240,10 @@ def test_what_is_kept_is_scikit_learns(k: int) -> None:
 
     x, _ = clouds(50)
     y = np.random.default_rng(3).normal(size=(50, 2)) + x[:, :2]
-    trust, continuity = neighbour_preservation(x, y, k)
+    trust, continuity = trustworthiness_and_continuity(x, y, k)
     assert trust.mean() == pytest.approx(trustworthiness(x, y, n_neighbors=k), abs=1e-12)
     assert continuity.mean() == pytest.approx(trustworthiness(y, x, n_neighbors=k), abs=1e-12)
-    assert neighbour_preservation(x, x, k)[0].min() == 1
+    assert trustworthiness_and_continuity(x, x, k)[0].min() == 1
 
 
 def test_measures_have_intervals_around_their_means() -> None:

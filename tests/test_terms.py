@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sentviz.analysis.explain import SCORES, explained, score
-from sentviz.analysis.explain.flow import value_weighted_maps
+from sentviz.analysis.explain.rollout import value_weighted_maps
 from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.compare import difference

@@ -15,8 +15,8 @@ from app import answers, visit
 from app.server.queue import giving_way, is_present, wait
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
-from sentviz.analysis.embeddings.neighbourhood import measures
 from sentviz.analysis.embeddings.projection import Projection, method_title, parsed_method
+from sentviz.analysis.embeddings.silhouette import measures
 from sentviz.analysis.testset.rows import Rows
 from sentviz.charts.figure import Figure
 from sentviz.charts.scatter import measured
@@ -145,7 +145,7 @@ def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
 
 
 def measured_of(of: VectorSource, projection: Projection, layer: int) -> pd.DataFrame:
-    """Return the measures of a picture (`sentviz.analysis.embeddings.neighbourhood`) by labels, or by predictions without labels."""
+    """Return the measures of a picture (`sentviz.analysis.embeddings.silhouette`) by labels, or by predictions without labels."""
     return _measured(*_labels_of(of, projection, layer), projection, of.rows.classes)
 
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from sentviz.analysis.embeddings.cache import stored_sample
-from sentviz.analysis.embeddings.neighbourhood import measures
 from sentviz.analysis.embeddings.projection import METHODS, Projection, method_title, parsed_method
+from sentviz.analysis.embeddings.silhouette import measures
 from sentviz.analysis.testset.rows import Rows
 from sentviz.charts.figure import Figure
 from sentviz.charts.registry import RunRequirement, figure

@@ -159,7 +159,7 @@ def measured(frame: pd.DataFrame) -> Figure:
     """Draw silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
 
     Args:
-        frame: as `sentviz.analysis.embeddings.neighbourhood.measures` gives it.
+        frame: as `sentviz.analysis.embeddings.silhouette.measures` gives it.
     """
     rows = frame[frame["measure"] == "silhouette"]
     if rows.empty:

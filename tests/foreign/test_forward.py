@@ -274,7 +274,7 @@ def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: 
 
 def test_value_zeroing_of_a_layer_with_its_own_module(folders: dict[str, Path]) -> None:
     """Value zeroing equals BERT's first layer with the value vectors of one token set to zero in the test."""
-    from sentviz.analysis.explain.flow import value_zeroing_maps
+    from sentviz.analysis.explain.rollout import value_zeroing_maps
 
     model, reference = loaded(folders["bert"]), theirs(folders["bert"])
     trace = model.trace(SHORT)

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import MAX_PLAYERS, exact, is_quick
-from sentviz.analysis.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
 from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_shap, gradient_x_input, integrate, smooth_gradient
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap
+from sentviz.analysis.explain.rollout import attention_flow, rollout, value_weighted, value_zeroing
 from sentviz.analysis.explain.shap_lime import is_installed, kernel_shap, lime
 from sentviz.analysis.explain.value_function import Cut, part_removal, parts
 from sentviz.analysis.explain.word_groups import MAX_WORDS, find_units

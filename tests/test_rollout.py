@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sentviz.analysis.explain import SCORES, explained, score
-from sentviz.analysis.explain.flow import (
+from sentviz.analysis.explain.rollout import (
     MAX_FLOW_TOKENS,
     attention_flow,
     effective,

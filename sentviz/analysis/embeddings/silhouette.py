@@ -1,4 +1,4 @@
-"""Measure what a projection preserves: the separation of the classes, and the neighbours of each row."""
+"""Measure what a projection preserves: silhouettes of the classes, and the neighbours of each row by trustworthiness and continuity."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def silhouettes(x: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
     return np.asarray(np.where(counts[codes] > 1, values, 0.0))
 
 
-def neighbour_preservation(x: npt.ArrayLike, y: npt.ArrayLike, k: int = NEIGHBOURS) -> tuple[Floats, Floats]:
+def trustworthiness_and_continuity(x: npt.ArrayLike, y: npt.ArrayLike, k: int = NEIGHBOURS) -> tuple[Floats, Floats]:
     """Return trustworthiness and continuity of each row, (n,) each; their means are the measures of Venna and Kaski (2001).
 
     Trustworthiness measures whether the k neighbours in the projection y are also near in x: 1 - 2 / (k (2n - 3k - 1)) times the sum of the
@@ -101,6 +101,6 @@ def measures(
                 add("silhouette", space, classes[code], values[c[known] == code])
     k = min(k, (len(x) - 1) // 2)
     if k > 0 and (x != x[:1]).any():
-        for measure, values in zip(("trustworthiness", "continuity"), neighbour_preservation(x, y, k), strict=True):
+        for measure, values in zip(("trustworthiness", "continuity"), trustworthiness_and_continuity(x, y, k), strict=True):
             add(measure, "both", "", values, k)
     return pd.DataFrame(rows, columns=["measure", "space", "class", "value", "low", "high", "n", "k"])
