@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import sentviz
-from sentviz.analysis.explain.gradients import integrate
+from sentviz.analysis.explain.gradients import integrated_gradients
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
@@ -109,7 +109,7 @@ def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(model.predict([TEXT])[list(run.labels)].to_numpy()[0], trace.probabilities, atol=1e-5)
     assert trace.attention is None and not trace.has_maps and trace.hidden is not None
     assert trace.hidden.shape == (model.capabilities.layers + 1, len(trace.tokens), model.config.width)
-    integrated = integrate(model, trace)
+    integrated = integrated_gradients(model, trace)
     assert abs(integrated.gap) < 0.05 * max(1, abs(integrated.rise))
     falls = removal(model, trace)
     assert falls.shape == (len(trace.tokens),) and np.abs(falls).max() > 0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sentviz.analysis.explain import completeness, explained, gradients, log_odds, score
-from sentviz.analysis.explain.gradients import FIRST_STEPS, MAX_STEPS, Integrated, gradient_x_input, integrate
+from sentviz.analysis.explain.gradients import FIRST_STEPS, MAX_STEPS, Integrated, gradient_x_input, integrated_gradients
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
@@ -69,7 +69,7 @@ def test_integrated_gradients_are_complete(name: str) -> None:
     trace = model.trace(TEXT, **change)
     ones = np.ones(len(trace.tokens))
     rise = by_hand(model, trace, ones, **change) - by_hand(model, trace, ones * trace.specials, **change)
-    fine, coarse = (integrate(model, trace, steps=steps) for steps in (400, 4))
+    fine, coarse = (integrated_gradients(model, trace, steps=steps) for steps in (400, 4))
     assert fine.rise == pytest.approx(rise, abs=1e-6)
     assert fine.scores.sum() == pytest.approx(rise, abs=2e-3)
     assert fine.gap == pytest.approx(fine.scores.sum() - rise, abs=1e-4)
@@ -98,7 +98,7 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
     baseline = tokens * torch.from_numpy(encoded.specials)[None, :, None]
     theirs = attr.IntegratedGradients(odds).attribute(tokens, baseline, n_steps=32, method="gausslegendre")
     want = theirs.sum(dim=-1)[0].numpy()
-    np.testing.assert_allclose(integrate(model, trace, steps=32).scores, want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(integrated_gradients(model, trace, steps=32).scores, want, rtol=1e-4, atol=1e-5)
 
 
 class Jumping:
@@ -124,17 +124,17 @@ def test_a_jump_is_found_by_halving_parts_of_the_path(monkeypatch: pytest.Monkey
     trace: Any = None
     jump = Jumping()
     monkeypatch.setattr(gradients, "along", jump.along)
-    integrated = integrate(small_model(), trace)
+    integrated = integrated_gradients(small_model(), trace)
     assert integrated.complete and FIRST_STEPS < integrated.steps <= MAX_STEPS
     assert jump.places < integrated.steps * 1.5
     np.testing.assert_allclose(integrated.scores, [1.5, 1.5], atol=0.02)
-    assert not integrate(small_model(), trace, steps=MAX_STEPS).complete
+    assert not integrated_gradients(small_model(), trace, steps=MAX_STEPS).complete
     monkeypatch.setattr(gradients, "MAX_STEPS", 70)
-    few = integrate(small_model(), trace)
+    few = integrated_gradients(small_model(), trace)
     assert not few.complete and 60 <= few.steps <= 70 and few.rise == pytest.approx(3, abs=1e-6)
     assert few.gap == pytest.approx(few.scores.sum() - 3, abs=1e-4)
     monkeypatch.setattr(jump, "odds", lambda at: at**2)
-    smooth = integrate(small_model(), trace)
+    smooth = integrated_gradients(small_model(), trace)
     assert smooth.steps == FIRST_STEPS == 32 and smooth.scores == pytest.approx([0.5, 0.5], abs=1e-5)
 
 
@@ -157,7 +157,7 @@ def test_the_gap_of_a_sum_is_stated() -> None:
     model = small_model(components=2, mixing="free")
     trace = explained(model, model.trace(TEXT), ["integrated-gradients", "gradient"])
     total = float(score(trace, "integrated-gradients").sum())
-    assert trace.rises["integrated-gradients"] == integrate(model, trace).rise and set(trace.rises) == {"integrated-gradients"}
+    assert trace.rises["integrated-gradients"] == integrated_gradients(model, trace).rise and set(trace.rises) == {"integrated-gradients"}
     rise = trace.rises["integrated-gradients"]
     message = f"The scores sum to {total:+.2f}, as they should (gap {abs(total - rise):.4f}).".replace("-", "−")
     assert completeness(trace, "integrated-gradients") == message and completeness(trace, "gradient") == ""
@@ -172,9 +172,9 @@ def test_steps_in_several_batches_are_the_steps_in_one(monkeypatch: pytest.Monke
     """The steps of a long text in several batches equal those in one."""
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXT)
-    whole = integrate(model, trace)
+    whole = integrated_gradients(model, trace)
     monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 20)
-    parts = integrate(model, trace)
+    parts = integrated_gradients(model, trace)
     np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-4, atol=1e-5)
     assert parts.rise == pytest.approx(whole.rise, abs=1e-5)
 
@@ -196,4 +196,4 @@ def test_a_pair_and_a_caller_without_gradients() -> None:
 def test_no_steps_are_refused(steps: int) -> None:
     model = small_model()
     with pytest.raises(InputError, match="at least one step"):
-        integrate(model, model.trace(TEXT), steps=steps)
+        integrated_gradients(model, model.trace(TEXT), steps=steps)

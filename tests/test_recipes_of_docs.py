@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 import sentviz
 from sentviz.analysis.explain import SCORES, available, explained, score
-from sentviz.analysis.explain.gradients import integrate
+from sentviz.analysis.explain.gradients import integrated_gradients
 from sentviz.charts.gallery import FIGURES, code, draw
 from sentviz.charts.gallery import sentence as sentences
 from sentviz.cli import main
@@ -203,7 +203,7 @@ def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -
     full = explained(model, trace, names)
     for name in available(full):
         assert score(full, name).shape == (len(trace.tokens),)
-    assert abs(integrate(model, trace).gap) < 1e-2
+    assert abs(integrated_gradients(model, trace).gap) < 1e-2
     with pytest.raises(InputError, match="needs attention maps, and sst2/bag has none"):
         score(trace, "rollout")
     with pytest.raises(InputError, match="Value zeroing needs attention maps, and sst2/bag has none"):

@@ -12,7 +12,7 @@ import torch
 
 from sentviz.analysis.explain import SCORES, Target, available, completeness, ends, explained, margins, score, shap_lime, uncertainty, usual
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
-from sentviz.analysis.explain.gradients import gradient_shap, gradient_x_input, integrate, noisy, smooth_gradient
+from sentviz.analysis.explain.gradients import gradient_shap, gradient_x_input, integrated_gradients, noisy, smoothgrad
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap, sampled_values
 from sentviz.analysis.explain.shap_lime import kernel_shap, lime
 from sentviz.analysis.explain.value_function import part_removal
@@ -152,10 +152,10 @@ def test_smoothgrad_is_the_mean_over_noisy_copies(model: Model, trace: Trace) ->
     for part in noisy(12, tuple(x.shape), spread, 3):
         for added in part:
             loop += (x * _slope(model, trace, x + torch.from_numpy(added))).sum(dim=1) / 12
-    np.testing.assert_allclose(smooth_gradient(model, trace, samples=12, noise=0.2, seed=3), loop.numpy(), atol=1e-4)
-    np.testing.assert_allclose(smooth_gradient(model, trace, samples=2, noise=0), gradient_x_input(model, trace), atol=1e-5)
+    np.testing.assert_allclose(smoothgrad(model, trace, samples=12, noise=0.2, seed=3), loop.numpy(), atol=1e-4)
+    np.testing.assert_allclose(smoothgrad(model, trace, samples=2, noise=0), gradient_x_input(model, trace), atol=1e-5)
     with pytest.raises(InputError, match=r"at least one sample and noise of 0 or more, not 0 and 0\.1"):
-        smooth_gradient(model, trace, samples=0)
+        smoothgrad(model, trace, samples=0)
 
 
 @pytest.mark.exhaustive
@@ -170,7 +170,7 @@ def test_gradient_shap_is_the_mean_over_random_baselines(model: Model, trace: Tr
         loop += ((x - baseline) * _slope(model, trace, baseline + place * (x - baseline))).sum(dim=1) / samples
     np.testing.assert_allclose(gradient_shap(model, trace, samples=samples, seed=seed), loop.numpy(), atol=1e-4)
     near = gradient_shap(model, trace, samples=256, spread=0)
-    np.testing.assert_allclose(near, integrate(model, trace).scores, atol=0.02 * max(1, np.abs(near).max()))
+    np.testing.assert_allclose(near, integrated_gradients(model, trace).scores, atol=0.02 * max(1, np.abs(near).max()))
     with pytest.raises(InputError, match="a spread of 0 or more, not 64 and -1"):
         gradient_shap(model, trace, samples=64, spread=-1)
 

@@ -14,7 +14,7 @@ import torch
 
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.counterfactual import smallest_flip
-from sentviz.analysis.explain.gradients import integrate
+from sentviz.analysis.explain.gradients import integrated_gradients
 from sentviz.models.model import Model
 from sentviz.models.pretrained.adapter import MATRICES, based, fold, parts_of
 from sentviz.models.pretrained.base import tokenizer_of
@@ -82,7 +82,7 @@ def answers() -> None:
                 "trace": partial(model.trace, text),
                 "word removal": partial(explained, model, trace),
                 "smallest edit": partial(smallest_flip, model, trace),
-                "integrated gradients": partial(integrate, model, trace),
+                "integrated gradients": partial(integrated_gradients, model, trace),
             }
             seconds = dict[str, float]()
             with threads(1):

@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 from sentviz.analysis.causal.direct import direct_attribution  # noqa: E402
 from sentviz.analysis.causal.patching import patch  # noqa: E402
 from sentviz.analysis.explain import SCORES, explained, score  # noqa: E402
-from sentviz.analysis.explain.gradients import integrate  # noqa: E402
+from sentviz.analysis.explain.gradients import integrated_gradients  # noqa: E402
 from sentviz.analysis.maps.arithmetic import cell  # noqa: E402
 from sentviz.analysis.maps.layers import verdict_by_layer  # noqa: E402
 from sentviz.data.lexicon import Lexicon  # noqa: E402
@@ -243,7 +243,7 @@ def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict
         if how.needs != "components" and not how.package:
             assert score(trace, name).shape == (n,) and np.isfinite(score(trace, name)).all()
     assert not trace.token_scores["removal"][trace.specials].any()
-    whole = integrate(model, trace, steps=64)
+    whole = integrated_gradients(model, trace, steps=64)
     jumps = kind in ("llama", "qwen2", "qwen3")  # their first norm has no limit at the baseline, zero embeddings without positions
     assert jumps or abs(whole.gap) < 0.02 * max(1, abs(whole.rise))
     arithmetic = cell(model, trace, 0, 3, 1, 2)

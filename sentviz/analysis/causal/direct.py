@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from sentviz.analysis.maps.layers import logits_by_layer
+from sentviz.analysis.maps.layers import logit_lens
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.models.protocol import InterventionTensors, Site
@@ -112,7 +112,7 @@ def direct_attribution(model: Model, trace: Trace) -> DirectAttribution:
     of_biases = {"norm": 0.0, "other": 0.0}
     for (kind, bias), slope in zip(frozen.biases, _slopes(difference, [bias for _, bias in frozen.biases]), strict=True):
         of_biases[kind] += float((bias.detach() * slope).double().sum())
-    lens = logits_by_layer(model, trace).astype(np.float64)
+    lens = logit_lens(model, trace).astype(np.float64)
     return DirectAttribution(
         trace.tokens,
         trace.labels[k],

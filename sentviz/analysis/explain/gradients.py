@@ -80,7 +80,7 @@ def gradient_x_input(model: Model, trace: Trace) -> Floats:
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
-def integrate(model: Model, trace: Trace, *, steps: int | None = None) -> Integrated:
+def integrated_gradients(model: Model, trace: Trace, *, steps: int | None = None) -> Integrated:
     """Return integrated gradients. The steps of a try are computed in one batch; a long text needs a few batches.
 
     Args:
@@ -201,7 +201,7 @@ def line(model: Model, trace: Trace) -> tuple[torch.Tensor, torch.Tensor]:
         return text, text * torch.from_numpy(~encoded.specials)[:, None]
 
 
-def smooth_gradient(model: Model, trace: Trace, *, samples: int = SMOOTH_SAMPLES, noise: float = NOISE, seed: int = 0) -> Floats:
+def smoothgrad(model: Model, trace: Trace, *, samples: int = SMOOTH_SAMPLES, noise: float = NOISE, seed: int = 0) -> Floats:
     """Return the scores of the tokens, (m,) log-odds; 0 for special tokens.
 
     Args:

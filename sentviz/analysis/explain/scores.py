@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import MAX_PLAYERS, exact, is_quick
-from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_shap, gradient_x_input, integrate, smooth_gradient
+from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_shap, gradient_x_input, integrated_gradients, smoothgrad
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap
 from sentviz.analysis.explain.rollout import attention_flow, rollout, value_weighted, value_zeroing
@@ -239,7 +239,7 @@ SCORES = {
             FOR,
             "Gradient × input with the gradient averaged on the line from zero embeddings to the text (Sundararajan et al. 2017),"
             f" in {MAX_STEPS} steps at most.",
-            ask=integrate,
+            ask=integrated_gradients,
             needs="gradients",
             signed=True,
             **ODDS,
@@ -261,7 +261,7 @@ SCORES = {
             AGAINST,
             FOR,
             "Gradient × input with the gradient averaged over noisy copies of the embeddings (Smilkov et al. 2017).",
-            ask=smooth_gradient,
+            ask=smoothgrad,
             needs="gradients",
             signed=True,
             **ODDS,

@@ -34,10 +34,10 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
 
     Row 0 is the embedding. The classifier was trained to read the last layer only, so a late jump is not a defect.
     """
-    return softmax(logits_by_layer(model, trace), trace.calibration)
+    return softmax(logit_lens(model, trace), trace.calibration)
 
 
-def logits_by_layer(model: Model, trace: Trace) -> Floats:
+def logit_lens(model: Model, trace: Trace) -> Floats:
     """Return the logits (L+1, K) from which `verdict_by_layer` computes its probabilities."""
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")
