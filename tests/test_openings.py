@@ -12,7 +12,7 @@ from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding
 from sentviz.charts.registry import find_figure
 from sentviz.errors import SentvizError
 from sentviz.papers.ndt import PAPER
-from sentviz.papers.studies.openings import OTHER_RUNS, TITLES, opening_of
+from sentviz.papers.studies.findings import OTHER_RUNS, TITLES, opening_of
 from sentviz.papers.studies.verdicts import stored_findings
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper
 

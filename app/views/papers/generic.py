@@ -15,7 +15,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, of_paper
-from sentviz.papers.studies.openings import opening_of
+from sentviz.papers.studies.findings import opening_of
 from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers
 from sentviz.runs.sections import FigureBlock, Section

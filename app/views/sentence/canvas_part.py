@@ -29,7 +29,7 @@ from sentviz.errors import SentvizError
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from sentviz.serving.live.fit import check
+from sentviz.serving.live import check
 
 KEY = "canvas"
 LIVE_HELP = (

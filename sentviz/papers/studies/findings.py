@@ -9,6 +9,10 @@ paragraph lists the verdicts that its words rest on; a test compares them with t
 A sentence with a digit, the name of a test, or a word such as *most* or *none* says something that can be wrong. `unmarked` lists those
 that name no source: a number in braces, a link, or a comment directly behind the sentence, `<!-- by SOURCE, ... -->`. A source is the key
 of a claim, a name in `FACTS`, `printed PAPER/TABLE` for a table as the paper has it, or `definition` for a sentence that explains a word.
+
+The three lines that open a paper's page have such numbers, too: what it says, what we found, and what is open. They are data in the paper's
+folder, ``opening.toml`` (`sentviz.runs.registry.Opening`). Their words rest on verdicts. If the installed runs give other verdicts, the
+second line says only that, and points to the board.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ from sentviz.runs.registry import Paper, find_paper, papers
 
 ARTICLE = Path(__file__).with_suffix(".md")
 COLUMNS = ("paper", "claim", "where", "kind", "verdict", "level", "effect", "seeds", "what would change it")
+TITLES = ("The paper says", "We found", "Open")
+OTHER_RUNS = "The installed runs are not those of the summary, and the verdicts on its claims differ. The board below shows them."
 MOST_TIMES = 100  # a claim that needs this many times as many runs is said to need a larger effect
 _FIGURE = re.compile(r"\[figure (\S+) (\S+)\]")
 _EXPECTS = re.compile(r"<!-- expects (.*?) -->", re.DOTALL)
@@ -198,6 +204,30 @@ def _value(name: str, findings: Mapping[str, Finding]) -> str:
     if finding.effect is None:
         raise InputError(f"The text names the effect {name!r}, and the claim has none.")
     return finding.effect.of if field == "of" else effect_in_words(finding.effect)
+
+
+@dataclass(frozen=True)
+class FilledOpening:
+    """The opening of a page for some findings."""
+
+    lines: tuple[tuple[str, str], ...]  # title and sentences
+    figure: str = ""  # figure of the gallery
+    of: str = "all"  # data set of the figure, or "all"
+
+
+def opening_of(paper: Paper, findings: Mapping[str, Finding]) -> FilledOpening | None:
+    """Return the opening of a paper's page, with numbers from the findings on its claims by key; None if the paper has none.
+
+    Raises:
+        SentvizError: its file cannot be read, or names a claim or a number that does not exist.
+    """
+    opening = paper.opening()
+    if opening is None:
+        return None
+    known = all(key in findings and findings[key].verdict == verdict for key, verdict in opening.expects.items())
+    texts = (opening.thesis, opening.result, opening.question) if known else (opening.thesis, OTHER_RUNS)
+    lines = tuple((title, fill(" ".join(text.split()), findings)) for title, text in zip(TITLES, texts, strict=False))
+    return FilledOpening(lines, opening.figure, opening.of)
 
 
 _PAPERS = Path(__file__).parents[1]

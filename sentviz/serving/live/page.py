@@ -35,7 +35,7 @@ from sentviz.runs import store
 from sentviz.runs.bases import find_base
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from sentviz.serving.live.fit import check
+from sentviz.serving.live import check
 from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS, Package
 from sentviz.serving.onnx import export
 from sentviz.serving.onnx.session import SMALL, WHOLE
