@@ -146,7 +146,8 @@ class _Plot(Geometry):
             step = panel / max(count, 1)
             every = 1 if self.angle == 0 else max(1, ceil((LETTERS + 1) / step))
             labels_left = [label if i % every == 0 else "" for i, label in enumerate(labels)]
-            edge = 0.5 if self.is_table or any(mark.kind == "bars" for mark in self.chart.marks) else 0.1
+            is_wide = self.is_table or any(mark.kind == "bars" for mark in self.chart.marks)
+            edge = 0.5 if is_wide else min(0.5, max(0.1, (MARKER / 2 + 2) / step))  # a symbol at the edge does not touch the numbers
             settings |= {
                 "tickvals": list(range(count)),
                 "ticktext": labels_left,
