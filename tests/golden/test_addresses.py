@@ -1,6 +1,7 @@
 """Three hundred addresses of earlier versions open the state that is stored, with the stored notes.
 
-The addresses themselves never change: people have them in papers and messages. `--bless` writes the states that they open now.
+The addresses themselves never change: people have them in papers and messages. `--bless` writes the states that they open now, and what a
+visitor has of each: its chips, what a smaller model shows of it, and what is left of a text that was typed before, or is set after it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from app.focus import Focus
+from app.focus import FIELDS, Focus
 from sentviz.analysis.explain import SCORES
+from sentviz.runs.configs import Capabilities
 
 STORED = Path(__file__).with_name("addresses.json")
 RUNS = (
@@ -28,6 +30,10 @@ RUNS = (
     "sst2/vanilla",
     "sst5_trees/sentiformer",
 )
+CLASSES = ("no", "yes")
+TYPED = Focus(run="sst2/ndt-unit-2", text="typed words", gates=((2, "shut"),), token=2, row="test-1")
+UNTYPED = Focus(run="sst2/ndt-unit-2", pair="a second text", layer=2, off=((1, 2),), over="demo", among="has=negation", slice="cell=1,0")
+SMALL = Capabilities(layers=1, components=1, heads=2)
 
 
 def opened(address: str) -> dict[str, object]:
@@ -35,12 +41,37 @@ def opened(address: str) -> dict[str, object]:
     focus, notes = Focus.parse(dict(parse_qsl(urlsplit(address).query, keep_blank_values=True)), RUNS, SCORES, RUNS[0])
     again, _ = Focus.parse(focus.query(with_text=True), RUNS, SCORES, RUNS[0])
     assert again == focus, f"{address} opens a state that its own link does not open"
-    return {"state": focus.query(with_text=True), "notes": notes}
+    return {"state": focus.query(with_text=True), "notes": notes, **visited(focus)}
+
+
+def visited(focus: Focus) -> dict[str, object]:
+    """Return what a visit makes of the state of a link, without what is empty or is the state itself."""
+    fitted, notes = focus.fit(SMALL)
+    own = {name: getattr(focus, name) for name in FIELDS if getattr(focus, name) != getattr(Focus(), name)}
+    states = {
+        "small": fitted,
+        "beside typed": focus.beside(TYPED),
+        "beside untyped": focus.beside(UNTYPED),
+        "set on typed": TYPED.with_(**own),
+        "set on untyped": UNTYPED.with_(**own),
+        "as trained": focus.as_trained(),
+    }
+    made = {name: state.query(RUNS[0], with_text=True) for name, state in states.items() if state != focus}
+    chips, single = focus.chips(CLASSES, pairs=True), focus.chips(CLASSES)
+    hidden = sorted(focus.query(with_text=True).keys() - focus.query().keys())
+    parts = {
+        "chips": chips,
+        "only with pairs": sorted(chips.keys() - single.keys()),
+        "small notes": notes,
+        "not in its link": hidden,
+        **made,
+    }
+    return {name: part for name, part in parts.items() if part}
 
 
 def test_addresses_open_the_state_that_is_stored(request: pytest.FixtureRequest) -> None:
     stored = json.loads(STORED.read_text(encoding="utf-8"))
-    now = {address: opened(address) for address in stored}
+    now = json.loads(json.dumps({address: opened(address) for address in stored}))
     if request.config.getoption("--bless"):
         STORED.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         stored = now
