@@ -48,6 +48,7 @@ DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 CHANGING = re.compile(r"\b[0-9a-f]{12,}\b")  # digests and the key of a visitor
 LATER = ("confusion-slice-words", "confusion-row", "explore-large", "explore-target", "explore-row", "words-stops", "attention-specials")
 """Beginnings of the names of views that are left to the full run."""
+LONG = ", ".join(["a dull, warm song"] * 3)  # more tokens than the small runs read
 LIBRARY = ("claims", "runs", "data", "glossary")
 PAPERS = tuple(find_paper(name).page.url for name in BUILT_IN)
 
@@ -105,6 +106,8 @@ def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
         yield page, {}
     yield from parts("explore", text=("a dull, warm song",), off=("1.1~2.2",), token=("2",), large=("chosen",), target=("positive",))
     yield from parts("explore", mix=("1.2.0.5",), row=("test-3",), versus=(FUSED,))
+    for page, look in (("explore", {}), ("attention", {"look": "scores"}), ("causes", {}), ("compare", {})):
+        yield page, look | {"text": LONG}
     yield from parts("attention", look=("long", "bertviz", "layers", "scores"), specials=("hide",), token=("2",), component=("2",))
     yield from parts("confusion", view=("curves", "calibration"), versus=(FUSED,), over=("demo",), row=("test-3",))
     yield from parts("confusion", slice=("cell=1,0", "cell=1,1", "words=3-5", "lasso=nonsense"))
