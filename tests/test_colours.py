@@ -23,6 +23,8 @@ from sentviz.charts.scatter import groups, scatter
 from sentviz.charts.strip import token_strip
 from sentviz.charts.tsne_panels import tsne_panels
 from sentviz.charts.verdict import probability_bars
+from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
+from sentviz.papers.sevenessxin.presets import DRAWN
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]
@@ -60,6 +62,15 @@ def test_sides_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) 
     for role in roles:
         seen = role if deficiency is None else [simulated(colour, deficiency) for colour in role]
         assert min(apart(*pair) for pair in combinations(seen, 2)) > 15, (role, seen)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
+def test_curves_of_versions_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) -> None:
+    """The four drawn versions of 7ess-Xin differ by at least 10 units of L*a*b* for any eye; V2 is not trained, since it equals V6."""
+    drawn = [palette(theme).line(number) for version, number in zip(DRAWN, CURVE_COLOURS, strict=True) if version != "7ess-v2"]
+    seen = drawn if deficiency is None else [simulated(colour, deficiency) for colour in drawn]
+    assert len(drawn) == 4 and min(apart(*pair) for pair in combinations(seen, 2)) > 10
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -125,7 +136,7 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     panels = pd.DataFrame(
         {"panel": "p", "run": "r", "label": TWO, "x": 0.0, "y": 0.0, "silhouette": 0.1, "low": 0.0, "high": 0.2, "seed": 0}
     )
-    panels = panels.assign(drawn=0.1, drawn_low=0.0, drawn_high=0.2)
+    panels = panels.assign(printed=0.3, drawn=0.1, drawn_low=0.0, drawn_high=0.2)
     places, right = np.zeros((2, 4, 2)) + np.arange(4)[None, :, None], np.ones((2, 4), dtype=bool)
     plots = [
         replace(probability_bars(TWO, shares[1]), look=Look(theme)).plot,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ from sentviz.papers.ndt import PAPER, figures, panels, printed_tables, tables
 from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
+from sentviz.runs.catalog import study_runs
 from sentviz.runs.items import DRAWN
 from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
+from tests.test_app import SHIPPED
 
 pytestmark = pytest.mark.slow
 
@@ -179,6 +182,40 @@ def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.M
     assert "seed 0" in figure.caption
     symbols = {trace.marker.symbol for trace in figure.plot.data}
     assert len(symbols) == 3
+    printed = printed_tables.table("silhouette").set_index(["dataset", "model"])["silhouette"]["twitter_financial", "ndt-unit-2"]
+    assert f"; paper {printed:.2f}" in str(figure.plot.layout.annotations[0].text) and "“Paper” is the silhouette" in figure.caption
+    unknown = tsne_panels(figures.tsne_frame({"Twitter": replace(picture, printed=float("nan"))}))
+    assert "paper" not in str(unknown.plot.layout.annotations[0].text) and "“Paper”" not in unknown.caption
+
+
+def test_figure_3_takes_a_training_that_was_made_again_for_its_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with vectors goes first, then the same training made again, never another variant; the caption names such panels."""
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(figures, "_tsne", lambda vectors, seed: np.asarray(vectors[:, :2], dtype=np.float32))
+    own = made_run(tmp_path, "sst2", "ndt-unit-3", vectors=True)
+    again = made_run(tmp_path, "sst2", "ndt-unit-3", variant="again", vectors=True)
+    bare = made_run(tmp_path, "twitter_financial", "ndt-free-4", classes=THREE)
+    frozen = made_run(tmp_path, "twitter_financial", "ndt-free-4", variant="frozen", classes=THREE, vectors=True)
+    twitter = made_run(tmp_path, "twitter_financial", "ndt-free-4", variant="again", classes=THREE, vectors=True)
+    assert panels.with_vectors([own, again, bare, frozen]) == {"sst2": own}
+    assert panels.with_vectors([again, own, frozen, bare, twitter]) == {"sst2": own, "twitter_financial": twitter}
+    assert panels.with_vectors([again]) == {}  # a training made again stands in for one of the study, not for none
+    caption = make("tsne-panels", Study.of("all", [own, bare, twitter])).caption
+    assert "store no vectors for Twitter Financial News: these panels are of the same training, made again." in caption
+    assert "made again" not in make("tsne-panels", Study.of("all", [own])).caption
+
+
+@SHIPPED
+def test_figure_3_has_the_papers_four_panels() -> None:
+    """Each data set's panel has stored vectors; a training that was made again answers as the study's own to 0.002."""
+    runs = study_runs().runs
+    drawn = panels.with_vectors(runs)
+    assert list(drawn) == list(DATASETS)
+    for dataset, run in drawn.items():
+        own = panels.panel_runs(runs)[dataset]
+        assert run.configuration.removesuffix(f"-{panels.AGAIN}") == own.configuration
+        tables = [each.frame("test.parquet").set_index(["split", "id"]).sort_index()[list(run.labels)] for each in (run, own)]
+        np.testing.assert_allclose(*tables, rtol=0, atol=0.002)
 
 
 def test_parameters_against_time_shows_measured_and_printed() -> None:

@@ -15,17 +15,19 @@ from sentviz.io.lazy import go, pd
 
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
 SIGNS = "●✕▲◆✚"  # the same symbols as letters
-SHARED = ("silhouette", "low", "high", "drawn", "drawn_low", "drawn_high")  # columns with the same value in all rows of a panel
+SHARED = ("silhouette", "low", "high", "printed", "drawn", "drawn_low", "drawn_high")  # columns with the same value in all rows of a panel
 NARROW = 440  # pixels; in narrower figures, panels are below each other
 
 
-def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = ()) -> Figure:
+def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = (), again: Sequence[str] = ()) -> Figure:
     """Draw a panel per data set, two per row if there is room; classes differ in colour and symbol.
 
     Args:
-        frame: panel, run, label, x, y, silhouette, low, high (in the original space), drawn, drawn_low, drawn_high (in the picture), seed.
+        frame: panel, run, label, x, y, silhouette, low, high (in the original space), printed (the paper's, NaN if unknown), drawn,
+            drawn_low, drawn_high (in the picture), seed.
         chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn.
+        again: names of the panels of a run that was trained again, because the study's own has no vectors.
     """
     panels = list(frame["panel"].unique())
     if not panels:
@@ -37,7 +39,13 @@ def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str]
             f" perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
             "t-SNE separates groups even if they are close. The first silhouette is measured in the vectors, the second in the picture;"
             " brackets are 95% bootstrap intervals over rows.",
+            "“Paper” is the silhouette that the paper reports for this configuration; it names neither its rows nor its distance."
+            if frame["printed"].notna().any()
+            else "",
             chosen,
+            f"The study's own runs store no vectors for {', '.join(again)}: these panels are of the same training, made again."
+            if again
+            else "",
             f"No vectors are stored for: {', '.join(missing)}." if missing else "",
         ]
     )
@@ -55,7 +63,7 @@ def _draw(look: Look, frame: pd.DataFrame) -> go.Figure:
     first = frame.drop_duplicates("panel").set_index("panel")
     titles = [
         f"{as_text(str(panel), 30)} · {as_text(str(row['run']), 34)}<br>silhouette {_three(row, 'silhouette', 'low', 'high')},<br>"
-        f"in the picture {_three(row, 'drawn', 'drawn_low', 'drawn_high')}"
+        f"in the picture {_three(row, 'drawn', 'drawn_low', 'drawn_high')}{_printed(row)}"
         for panel, row in first.iterrows()
     ]
     plot, places = panel_grid(titles, per_row, look, apart=0.06, below=0.3, size=12)
@@ -87,6 +95,11 @@ def _key(names: Sequence[str], colours: Sequence[str], room: float) -> str:
         lines[-1].append(f"● {name}")
     signs = (f"<span style='color:{colours[k]}'>{SIGNS[k % len(SIGNS)]}</span> {name}" for k, name in enumerate(names))
     return "<br>".join("&nbsp;&nbsp; ".join(next(signs) for _ in line) for line in lines)
+
+
+def _printed(row: pd.Series) -> str:
+    """Return the paper's silhouette as the end of a title; "" if it is unknown."""
+    return "" if pd.isna(row["printed"]) else f"; paper {number(float(row['printed']))}"
 
 
 def _three(row: pd.Series, *names: str) -> str:

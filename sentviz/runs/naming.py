@@ -42,6 +42,7 @@ CHANGES = {  # difference from the usual training, by variant
     "slow-lambda": "slow λ",
     "1e-4": "all rates 0.0001",
     "no-decay": "no weight decay",
+    "again": "trained again",
     "512": "512 tokens",
     "3e-4": "rate 0.0003",
     "fast": "rate 0.001",

@@ -21,9 +21,10 @@ from sentviz.charts.subjects import Study, sourced
 from sentviz.errors import InputError
 from sentviz.io.files import home, replacing
 from sentviz.io.lazy import pd
-from sentviz.papers.ndt.panels import CHOSEN, SETTINGS_OF, confusions, lambda_frames, missing, panel_runs, rocs, with_vectors
+from sentviz.papers.ndt import printed_tables
+from sentviz.papers.ndt.panels import AGAIN, CHOSEN, SETTINGS_OF, confusions, lambda_frames, missing, panel_runs, rocs, with_vectors
 from sentviz.papers.ndt.presets import CONTROLLED, PRESETS
-from sentviz.papers.ndt.study import DATASETS, beside, points, settings_of, summary
+from sentviz.papers.ndt.study import DATASETS, beside, points, printed_name, settings_of, summary
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Picture:
     original: dict[str, Any]  # silhouette of the pooled vectors
     drawn: dict[str, Any]  # silhouette of the places
     seed: int
+    printed: float = np.nan  # silhouette that the paper reports for the same configuration
 
 
 def cached(run: Run, seed: int = 0) -> bool:
@@ -73,11 +75,12 @@ def picture(run: Run, seed: int = 0) -> Picture:
         _silhouette(silhouette_samples(x, labels), seed) if 1 < len(set(labels)) < len(labels) else interval(np.nan, np.array([np.nan]))
         for x in (vectors, places)
     )
-    return Picture(run.name, run.labels, labels, places, original, drawn, seed)
+    dataset, model = printed_name(run.config["data"]["name"]), run.configuration.removesuffix(f"-{AGAIN}")
+    return Picture(run.name, run.labels, labels, places, original, drawn, seed, printed_tables.silhouette(dataset, model))
 
 
 def tsne_frame(pictures: dict[str, Picture]) -> pd.DataFrame:
-    """Panels as one frame: panel, run, label, x, y, silhouette, low, high, drawn, drawn_low, drawn_high, seed."""
+    """Panels as one frame: panel, run, label, x, y, silhouette, low, high, printed (NaN if unknown), drawn, drawn_low, drawn_high, seed."""
     parts = [
         pd.DataFrame({"label": np.array(item.classes)[item.labels], "x": item.places[:, 0], "y": item.places[:, 1]}).assign(
             panel=panel,
@@ -85,6 +88,7 @@ def tsne_frame(pictures: dict[str, Picture]) -> pd.DataFrame:
             silhouette=item.original["value"],
             low=item.original["low"],
             high=item.original["high"],
+            printed=item.printed,
             drawn=item.drawn["value"],
             drawn_low=item.drawn["low"],
             drawn_high=item.drawn["high"],
@@ -92,7 +96,7 @@ def tsne_frame(pictures: dict[str, Picture]) -> pd.DataFrame:
         )
         for panel, item in pictures.items()
     ]
-    columns = ["panel", "run", "label", "x", "y", "silhouette", "low", "high", "drawn", "drawn_low", "drawn_high", "seed"]
+    columns = ["panel", "run", "label", "x", "y", "silhouette", "low", "high", "printed", "drawn", "drawn_low", "drawn_high", "seed"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
@@ -242,4 +246,5 @@ def _tsne_panels(of: Study, *, best: bool = False) -> Figure:
     able, titles = with_vectors(of.runs, best=best), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]
     frame = tsne_frame({titles[dataset]: picture(run) for dataset, run in able.items()})
-    return sourced(tsne_panels(frame, chosen=CHOSEN[best], missing=lost), *able.values())
+    again = [titles[dataset] for dataset, run in able.items() if run.configuration.endswith(f"-{AGAIN}")]
+    return sourced(tsne_panels(frame, chosen=CHOSEN[best], missing=lost, again=again), *able.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -26,6 +27,7 @@ SETTING_TITLES = {  # head of a column, by variant
     "1e-4": "all rates 0.0001",
     "no-decay": "no weight decay",
 }
+AGAIN = "again"  # variant of a training that was made again, for its vectors
 MOST_POINTS = 250  # largest number of points of a ROC curve
 
 
@@ -62,10 +64,15 @@ def missing(runs: Iterable[Run], model: str = "ndt", *, best: bool = False) -> l
 
 
 def with_vectors(runs: Iterable[Run], *, best: bool = False) -> dict[str, Run]:
-    """Return the first run with stored pooled vectors among the seeds of each data set's NDT, chosen as in `panel_runs`."""
+    """Return the first run with stored pooled vectors among the seeds of each data set's NDT, chosen as in `panel_runs`.
+
+    If no seed has vectors, a run of the same training that was made again (variant "again") takes its place.
+    """
     every, by_dataset = list(runs), {}
     for dataset in DATASETS:
-        able = [run for run in _ndt(every, dataset, best) if "embeddings.safetensors" in run.config["files"]]
+        seeds = _ndt(every, dataset, best)
+        again = configurations(every, dataset, [f"{seeds[0].configuration}-{AGAIN}"]).values() if seeds else ()
+        able = [run for run in itertools.chain(seeds, *again) if "embeddings.safetensors" in run.config["files"]]
         if able:
             by_dataset[dataset] = able[0]
     return by_dataset

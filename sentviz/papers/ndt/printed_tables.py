@@ -45,6 +45,12 @@ def auc(dataset: str, model: str) -> float:
     return float("nan") if row is None else float(row["auc"].iloc[0])
 
 
+def silhouette(dataset: str, model: str) -> float:
+    """Return the reported silhouette of a preset on a data set; NaN if the paper has no such row."""
+    row = _rows("silhouette").get((dataset, model))
+    return float("nan") if row is None else float(row["silhouette"].iloc[0])
+
+
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
     """Return the reported final lambdas of a preset: layer and component (counted from 0), value; empty if none are reported."""
     by_preset = _counted()

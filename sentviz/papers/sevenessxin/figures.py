@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
+CURVE_COLOURS = (0, 1, 2, 4, 5)  # number of the colour of each version of `DRAWN`; 3, a grey, looks like 0 on a thin line
+
 
 def _sets() -> Sequence[str]:
     return [DATASET]
@@ -96,12 +98,13 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
     by_version = of_epochs if len(of_epochs.keys() & {f"{version}-{ROPE}" for version in DRAWN}) > 1 else configurations(of.runs)
     wanted = [f"{version}-{ROPE}" for version in DRAWN]
     by_title = {printed_tables.title(name): by_version[name][0] for name in wanted if name in by_version}
+    numbers = [number for name, number in zip(wanted, CURVE_COLOURS, strict=True) if name in by_version]
     if not by_title:
         raise InputError(f"None of {', '.join(map(printed_tables.title, wanted))} is installed: `{printed_tables.train()}` trains them.")
     history = {title: run.history() for title, run in by_title.items()}
     stored = {title: run.config["best"]["step"] for title, run in by_title.items()}
     names = ("train_loss", "validation_loss", "validation_f1_positive")
-    drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step")
+    drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step", series=numbers)
     lacking = [printed_tables.title(name) for name in wanted if name not in by_version and name in AT_EPOCHS]
     caption = f"{drawn.caption} Not installed: {', '.join(lacking)}." if lacking else drawn.caption
     return sourced(replace(drawn, name="version-curves", caption=caption), *by_title.values())
