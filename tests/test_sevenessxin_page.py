@@ -296,7 +296,7 @@ def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) ->
     assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
     assert "7ess-v6-rope-epochs" in figure.source and "by epoch" in figure.caption
     assert figure.caption.endswith(" Not installed: V3 RoPE, V5 RoPE.")
-    lines = {trace.name: trace.line.color for trace in data_traces(figure) if trace.mode == "lines"}
+    lines = {trace.name: trace.line.color for trace in data_traces(figure) if trace.line.color}
     assert lines == {"V1 RoPE": palette("light").line(0), "V6 RoPE": palette("light").line(5)}
     short = [run for run in small_runs if not run.name.endswith("-epochs")]
     for drawn in (
