@@ -39,7 +39,7 @@ def made_run(
     validation: float = 0.9,
     classes: tuple[str, ...] = ("negative", "positive"),
     drift: float = 0.1,
-    losses: tuple[float, ...] = (0.5, 0.5),
+    losses: tuple[float, ...] = (0.5, 0.5, 0.5, 0.5),
     name: str = "",
     variant: str = "",
     vectors: bool = False,

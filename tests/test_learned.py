@@ -13,7 +13,7 @@ from sentviz.analysis.evaluation import not_learned_in_words, why_not_learned, w
 from sentviz.papers.hardmax.study import PUBLIC
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.findings import changed_by
-from sentviz.papers.studies.rates import late_fall, remark, still_learning, with_rates
+from sentviz.papers.studies.rates import late_fall, remark, still_learning, stopped_early, with_rates
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
@@ -174,6 +174,39 @@ def test_a_side_that_still_learned_cannot_lose(tmp_path: Path, wrong: tuple[int,
     finding = with_rates(Finding(decided, "numbers"), runs, "sst2", ["ndt-unit-2"], ["vanilla"])  # type: ignore[arg-type]
     assert finding.verdict == ("open" if doubted else decided)
     assert ("had 1 epoch, and its validation loss still fell by 16.7%" in finding.evidence) == doubted
+
+
+ENDED, STOPPED = (0.6, 0.5, 0.5, 0.5, 0.5), (0.6, 0.5, 0.5, 0.5)  # three epochs without a smaller loss, the paper's rule, and two
+
+
+def test_a_training_ends_by_the_rule_of_its_own_paper(tmp_path: Path) -> None:
+    """SentiFormer's paper waits for three epochs without a smaller loss, in every seed; the NDT paper states no rule."""
+    ended, stopped = (made_run(tmp_path, "imdb", "sentiformer", s, losses=losses) for s, losses in enumerate((ENDED, STOPPED)))
+    assert [stopped_early(runs) for runs in ([ended], [stopped], [ended, stopped])] == [0, 3, 3]
+    assert stopped_early([made_run(tmp_path, "imdb", "cnn", variant="fast", losses=STOPPED)]) == 3
+    assert stopped_early([made_run(tmp_path, "imdb", "ndt-unit-2", losses=STOPPED)]) == 0
+    by_preset = {"sentiformer": [stopped], "cnn": [made_run(tmp_path, "imdb", "cnn", losses=ENDED)]}
+    assert still_learning(by_preset, "sentiformer", "cnn") == (
+        "sentiformer had 1 epoch, and the paper waits until 3 epochs bring no smaller validation loss"
+    )
+    assert not still_learning(by_preset, "cnn", "sentiformer")
+
+
+@pytest.mark.parametrize(("wrong", "decided"), [((5, 70), "holds"), ((70, 5), "fails"), ((40, 40), "open")])
+@pytest.mark.parametrize(("early", "doubted"), [((), False), (("loser",), True), (("winner",), False), (("winner", "loser"), True)])
+def test_a_side_that_stopped_before_its_papers_rule_cannot_lose(
+    tmp_path: Path, wrong: tuple[int, int], decided: str, early: tuple[str, ...], doubted: bool
+) -> None:
+    """SentiFormer against its baselines: the claim holds, fails or is open, and is open if the losing side stopped too early."""
+    own, rivals = ("loser", "winner") if decided == "fails" else ("winner", "loser")
+    runs = [
+        run
+        for model, side, n in (("sentiformer", own, wrong[0]), *((name, rivals, wrong[1]) for name in ("bilstm", "cnn")))
+        for run in seeds(tmp_path, "sst5_trees_binary", model, n, 3, losses=STOPPED if side in early else ENDED)
+    ]
+    finding = judge("sentiformer-795e4e", runs)
+    assert finding.verdict == ("open" if doubted else decided)
+    assert ("the paper waits until 3 epochs" in finding.evidence) == (doubted and decided != "open")
 
 
 def test_a_claim_holds_only_at_the_best_learning_rates(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -40,12 +40,14 @@ SPECIALISED = [
 ]
 
 
-def planted(adds: Sequence[int], subtracts: Sequence[int], data: str = "sst2") -> pd.DataFrame:
-    """Return measured runs that add or subtract, by their numbers of habits."""
+def planted(
+    adds: Sequence[int], subtracts: Sequence[int], data: str = "sst2", sizes: Mapping[str, Sequence[float]] | None = None
+) -> pd.DataFrame:
+    """Return measured runs that add or subtract, by their numbers of habits; `sizes`: mean |lambda| of each run by kind, else all alike."""
     mixing = {"adds": ("unit", "nonneg", "free"), "subtracts": ("symmetric",)}
     rows = [
         (data, f"ndt-{mixing[kind][i % len(mixing[kind])]}-{2 + i % 3}", mixing[kind][i % len(mixing[kind])], 2 + i % 3, kind, i,
-         f"{data}/{kind}-{i}", count, 12, 3, DEALS[2 + i % 3], 0.6, 0.5)
+         f"{data}/{kind}-{i}", count, 12, 3, DEALS[2 + i % 3], 0.6, 0.5, sizes[kind][i] if sizes else 0.2)
         for kind, counts in (("adds", adds), ("subtracts", subtracts))
         for i, count in enumerate(counts)
     ]  # fmt: skip
@@ -119,6 +121,22 @@ def test_which_kind_specialises_more(statement: str, monkeypatch: pytest.MonkeyP
     assert judged(statement, planted([0, 8, 1, 7, 4], [7, 0, 8, 1], data), monkeypatch).verdict == "open"
     assert judged(statement, planted([0, 1], [8], data), monkeypatch).verdict == "unjudged"  # no order of three runs is rare enough
     assert judged(statement, planted([0, 1], [], data), monkeypatch).verdict == "unjudged"
+
+
+def test_kinds_are_compared_at_the_same_size_of_lambda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim holds and fails only if the runs with |lambda| in both ranges agree; without enough of them it is open."""
+    statement, sizes = f"{MORE} on SST-2", [0.1, 0.15, 0.2, 0.2, 0.15, 0.2, 0.15, 0.15]
+    alike, larger = {"adds": sizes, "subtracts": [0.15, 0.2, 0.5, 0.4]}, {"adds": sizes, "subtracts": [0.6, 0.5, 0.5, 0.4]}
+    few, many = [0, 1, 1, 2, 0, 1, 2, 0], [7, 8, 8, 7]
+    finding = judged(statement, planted(few, many, sizes=alike), monkeypatch)
+    assert finding.verdict == "holds" and "7 and 2 runs have a |λ| in both ranges: +6.5 habits, p = 0.02" in finding.evidence
+    assert "0.10 to 0.20 if they add their maps, 0.15 to 0.50 if they subtract maps" in finding.evidence
+    assert judged(statement, planted([8 - n for n in few], [0, 1, 0, 1], sizes=alike), monkeypatch).verdict == "fails"
+    assert judged(statement, planted(few, [1, 0, 9, 9], sizes=alike), monkeypatch).verdict == "open"  # only the large lambdas differ
+    apart = judged(statement, planted(few, many, sizes=larger), monkeypatch)
+    assert apart.verdict == "open" and "so no runs have the same |λ|" in apart.evidence
+    one = judged(statement, planted(few, many, sizes=larger | {"subtracts": [0.15, 0.5, 0.5, 0.4]}), monkeypatch)
+    assert one.verdict == "open" and "too few for a test" in one.evidence
 
 
 @pytest.mark.exhaustive

@@ -388,16 +388,19 @@ def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seed
 
 
 def test_gates_of_a_longer_training_are_read_if_no_other_is_measured(tmp_path: Path) -> None:
-    """The evidence and the table name the training; gates of the recipe's own training are read first."""
+    """The evidence and the table name the training and its epochs; gates of the recipe's own training are read first."""
     runs = made_seeds(tmp_path, "imdb", "sentiformer", 2, variant="2-epochs")
     with pytest.raises(InputError, match="`sentviz gates imdb/sentiformer-2-epochs` measures them"):
         gates(runs, "imdb")
     runs = [with_gates(run) for run in runs]
     finding = judge("On IMDb “the” and “is” learn gates close to zero", runs)
-    assert finding.verdict == "fails" and finding.evidence.endswith("2 seeds; SentiFormer, two epochs")
+    assert finding.verdict == "fails" and finding.evidence.endswith("2 seeds; trained for 2 epochs; SentiFormer, two epochs")
     assert gates(runs, "imdb").caption.startswith("SentiFormer, two epochs: ")
     usual = with_gates(made_run(tmp_path, "imdb", "sentiformer"))
     assert [run.name for run in gated([*runs, usual], "imdb")] == [usual.name]
+    short = [with_gates(run) for run in made_seeds(tmp_path / "short", "imdb", "sentiformer", 2, losses=(0.6, 0.5))]
+    evidence = judge("On IMDb “the” and “is” learn gates close to zero", short).evidence
+    assert evidence.endswith("2 seeds; trained for 1 epoch, and the paper waits until 3 bring no smaller validation loss")
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(-0.2, -0.1, "holds"), (0.1, 0.2, "fails"), (-0.1, 0.1, "open")])

@@ -144,7 +144,7 @@ def test_a_lead_by_length_is_open_where_a_model_still_learned(
         run
         for model, wrong in (("sentiformer", 10), ("bilstm", 40), ("cnn", 40))
         for run in made_seeds(
-            tmp_path, "yelp_polarity", model, seeds if model == "cnn" else 3, wrong=wrong, losses=losses if model == late else (0.5, 0.5)
+            tmp_path, "yelp_polarity", model, seeds if model == "cnn" else 3, wrong=wrong, losses=losses if model == late else (0.5,) * 4
         )
     ]
     row: dict[str, Any] = {"dataset": "yelp_polarity", "own": "sentiformer", "shortest": 1, "longest": 90, "n": 100}

@@ -107,6 +107,7 @@ class Paper:
     makers: str = ""  # a mapping from items that are not tables or figures of a study to a Maker, which returns [] if no run fits
     answers: str = ""  # a function from runs to sentences that answer the paper's question
     figures: str = ""  # a module that registers figures (sentviz.charts.registry)
+    patience: int = 0  # epochs without a smaller validation loss after which its trainings stop; 0 = it states no such rule
     printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
 
     def preset(self, name: str) -> Preset | None:

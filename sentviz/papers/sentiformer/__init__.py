@@ -16,6 +16,7 @@ PAPER = Paper(
     title="A Theoretical Framework for Transformer-Based Sentiment Analysis: Attention, Expressivity, and Efficiency",
     citation="Gupta, Gupta, Agrawal, Shrivastava",
     folder=Path(__file__).parent,
+    patience=3,  # section V-B
     page=Page(
         "Gupta et al.: gates, aware positions, a window; every reported number next to ours.",
         url="sentiformer",

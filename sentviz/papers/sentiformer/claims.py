@@ -31,7 +31,7 @@ from sentviz.papers.sentiformer.study import (
 )
 from sentviz.papers.sentiformer.text_claims import ROWS as TEXT_ROWS
 from sentviz.papers.studies.compare_configurations import in_points, p_of_all, seeded
-from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
+from sentviz.papers.studies.rates import chosen, epochs_in_words, stopped_early, with_rates
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
@@ -319,10 +319,13 @@ def _mean(row: Mapping[Any, Any], sign: str = "") -> str:
 
 
 def _training(rows: pd.DataFrame, runs: Iterable[Run]) -> str:
-    """Return the smallest number of seeds of rows that were measured of runs, and their training if it is not the recipe's, in words."""
-    seeds = int(rows["seeds"].min())
-    trainings = [MODELS[preset] for preset in sorted({run.configuration for run in runs} - {WHOLE})]
-    return "; ".join([f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown", *trainings])
+    """Return the smallest number of seeds of rows that were measured of runs, their epochs, and their training if it is another one."""
+    seeds, every = int(rows["seeds"].min()), list(runs)
+    trainings = [MODELS[preset] for preset in sorted({run.configuration for run in every} - {WHOLE})]
+    epochs = " or ".join(map(str, sorted({int(run.config["recipe"].get("epochs", 0)) for run in every})))
+    ends = f", and the paper waits until {waits} bring no smaller validation loss" if (waits := stopped_early(every)) else ""
+    trained = f"trained for {epochs} epoch{'s' * (epochs != '1')}{ends}"
+    return "; ".join([f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown", *[trained] * bool(every), *trainings])
 
 
 ON_CPU = "one thread of a CPU; the claim is about a V100"

@@ -1,8 +1,8 @@
 """Trainings of compared models: which learning rates and numbers of epochs were tried, which validation prefers, what a finding says.
 
 A variant that changes the learning rate or the number of epochs alone, as in `cnn-fast`, is another training of the same model. A model
-that still learned when its training ended, faster than its rival, loses no comparison for good; neither does a model that was not tried in
-each training of its rival.
+that still learned when its training ended, faster than its rival, loses no comparison for good; neither does a model whose training stopped
+before the rule of its own paper, nor one that was not tried in each training of its rival.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sentviz.analysis.claim import Finding, Verdict
 from sentviz.analysis.evaluation import not_learned
 from sentviz.papers.studies.compare_configurations import configurations
-from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_training
+from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, papers_of, without_training
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 
 ENDINGS = ("", *TRAINING_ENDINGS)
@@ -60,14 +61,34 @@ def late_fall(runs: Sequence[Run]) -> float:
     return sum(falls) / len(falls)
 
 
+def stopped_early(runs: Sequence[Run]) -> int:
+    """Return the epochs without a smaller validation loss that the paper of a preset waits for, if a run stopped before; else 0."""
+    patience = {run: max((find_paper(name).patience for name in papers_of(run.configuration)), default=0) for run in runs}
+    return max((epochs for run, epochs in patience.items() if _waited(run) < epochs), default=0)
+
+
+def _waited(run: Run) -> float:
+    """Return the epochs from the smallest validation loss of a run to its last evaluation."""
+    history = run.frame("history.parquet")
+    losses = history[history["name"] == "validation_loss"]
+    if losses.empty:
+        return 0.0
+    epochs, at = losses["epoch"].to_numpy(float), int(losses["value"].to_numpy(float).argmin())
+    return round(float(epochs[-1] - epochs[at]), 6)
+
+
 def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: str, title: Callable[[str], str] = str) -> str:
-    """Return the numbers that show that a preset still learned when its training ended, faster than its rival; "" if it did not."""
+    """Return the numbers that show that a preset was not trained to its end; "" if it was.
+
+    It still learned when its training ended, faster than its rival, or the training stopped before the rule of its own paper.
+    """
     own, of_rival = late_fall(by_preset[preset]), late_fall(by_preset[rival])
     epochs = f"{title(without_training(preset))} had {_epochs(by_preset[preset])} epoch{'s' * (_epochs(by_preset[preset]) != 1)}"
     if math.isnan(own):
         return f"{epochs} and fewer than two evaluations, so it is unknown whether it still learned"
     if own < LEAST_FALL or own <= of_rival:
-        return ""
+        waits = stopped_early(by_preset[preset])
+        return f"{epochs}, and the paper waits until {waits} epochs bring no smaller validation loss" if waits else ""
     against = "" if math.isnan(of_rival) else f", that of {title(without_training(rival))} by {max(0.0, of_rival):.1%}"
     return f"{epochs}, and its validation loss still fell by {own:.1%} in the last evaluation interval{against}"
 
@@ -114,8 +135,8 @@ def with_rates(
     """Return a finding on "`better` over `rivals`", presets of a data set, with `remark`.
 
     A claim that is decided is left open if validation prefers another training for a preset, if a preset of the winning side had a
-    training, at another learning rate or with more epochs, that one of the losing side did not have, or if one of the losing side still
-    learned when its training ended, faster than one of the winning side (`still_learning`).
+    training, at another learning rate or with more epochs, that one of the losing side did not have, or if one of the losing side was not
+    trained to its end (`still_learning`).
     """
     if finding.verdict == "unjudged" and finding.effect is None:
         return finding
