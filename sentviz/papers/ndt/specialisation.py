@@ -167,10 +167,10 @@ def _matched(frame: pd.DataFrame) -> tuple[float, str, float]:
 
     p is 1 if there are too few such runs for a permutation test.
     """
-    spans = frame.groupby("kind")["size"].agg(["min", "max"])
-    low, high = float(spans["min"].max()), float(spans["max"].min())
+    ends = {kind: frame.loc[frame["kind"] == kind, "size"].to_numpy(float) for kind in KINDS}
+    low, high = max(of_kind.min() for of_kind in ends.values()), min(of_kind.max() for of_kind in ends.values())
     common = frame[frame["size"].between(low, high)]
-    sizes = ", ".join(f"{spans.loc[kind, 'min']:.2f} to {spans.loc[kind, 'max']:.2f} if they {does}" for kind, does in KINDS.items())
+    sizes = ", ".join(f"{of_kind.min():.2f} to {of_kind.max():.2f} if they {KINDS[kind]}" for kind, of_kind in ends.items())
     words = f"mean |λ| at the end: {sizes}"
     if common["kind"].nunique() < 2:
         return 0.0, f"{words}, so no runs have the same |λ|", 1.0
