@@ -107,8 +107,8 @@ def test_the_table_has_every_claim() -> None:
     assert (frame.loc[frame["claim"].str.contains("beats"), "seeds"] != "").mean() > 0.8
 
 
-def _claim(against: str = "runs here") -> Claim:
-    return Claim("000000", "It gains", "", against, "tested", lambda runs: not_testable(""))  # type: ignore[arg-type]
+def _claim(against: str = "runs here", how: str = "") -> Claim:
+    return Claim("000000", "It gains", "", against, "tested", lambda runs: not_testable(""), how=how)  # type: ignore[arg-type]
 
 
 def test_what_would_change_a_verdict() -> None:
@@ -121,6 +121,17 @@ def test_what_would_change_a_verdict() -> None:
     assert "0.25%" in changed_by(_claim(), Finding("fails", "", effect=Effect(40.0, 30.0, 49.75, "%", null=50.0)))
     assert changed_by(_claim(), Finding("open", "the run did not learn: a/b", effect=Effect(9.0, 8.0, 10.0))).startswith("Runs that learn")
     unsearched = "A (A did not have every training of B)"
+    for late in (
+        "its validation loss still fell by 2.0%",
+        "so it is unknown whether it still learned",
+        "and the paper waits until 3 epochs",
+    ):
+        assert changed_by(_claim(), Finding("open", late, effect=Effect(9.0, 8.0, 10.0))).startswith("Longer trainings")
+    assert "learning" not in changed_by(_claim(), Finding("fails", "and the paper waits until 3 epochs", effect=Effect(9.0, 8.0, 10.0)))
+    within = changed_by(_claim(how="an interval inside one point on either side"), Finding("open", "", effect=Effect(0.1, -1.1, 1.3)))
+    assert within.startswith("A narrower interval")
+    heads = Finding("open", "habits are means over heads, so a difference in single heads is not seen", effect=Effect(0, 0, 37, "%", 50))
+    assert changed_by(_claim(), heads).startswith("A measurement head by head")
     assert "same learning rates" in changed_by(_claim(), Finding("open", unsearched, effect=Effect(9.0, 8.0, 10.0)))
     assert "tables" in changed_by(_claim("its own tables"), Finding("holds", ""))
     assert "only one run" in changed_by(_claim(), not_testable("only one run is installed"))

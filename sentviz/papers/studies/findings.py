@@ -38,6 +38,7 @@ COLUMNS = ("paper", "claim", "where", "kind", "verdict", "level", "effect", "see
 TITLES = ("The paper says", "We found", "Open")
 OTHER_RUNS = "The installed runs are not those of the summary, and the verdicts on its claims differ. The board below shows them."
 MOST_TIMES = 100  # a claim that needs this many times as many runs is said to need a larger effect
+NOT_TRAINED = ("loss still fell by", "whether it still learned", "and the paper waits until")  # words of `rates.still_learning`
 _FIGURE = re.compile(r"\[figure (\S+) (\S+)\]")
 _EXPECTS = re.compile(r"<!-- expects (.*?) -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -137,6 +138,8 @@ def changed_by(claim: Claim, finding: Finding) -> str:
         return "Runs that learn, for example at another learning rate."
     if "did not have every training" in finding.evidence:
         return "Runs of each side at the same learning rates and with the same epochs."
+    if finding.verdict == "open" and any(words in finding.evidence for words in NOT_TRAINED):
+        return "Longer trainings, until the validation loss of each side no longer falls."
     if claim.against == "its own tables":
         return "Other numbers in the paper's tables." if finding.verdict != "open" else "More encoders or trainings in the paper's tables."
     if claim.against == "data sets":
@@ -145,6 +148,10 @@ def changed_by(claim: Claim, finding: Finding) -> str:
         return "One random case in which the statement is false."
     if effect is None or effect.low is None or effect.high is None:
         return "Other runs of the same configurations."
+    if finding.verdict == "open" and "a difference in single heads is not seen" in finding.evidence:
+        return "A measurement head by head, and more seeds of each configuration."
+    if finding.verdict == "open" and "inside" in claim.how:
+        return "A narrower interval, by more seeds and rows: it has to lie inside the stated margin, or beyond it."
     if finding.verdict == "open":
         return _decided_by(effect, effect.low, effect.high)
     far = min(abs(effect.low - effect.null), abs(effect.high - effect.null))
