@@ -101,7 +101,7 @@ def judge_figure_5(*_: object) -> Finding:
     accuracy, precision = (negative + positive) / 2, positive / (positive + 1 - negative)
     row = printed_tables.table("results").set_index("model").loc[BEST]
     rates_ = f"the rates of {positive:.1%} and {negative:.1%}"
-    implied = f"{rates_} give an accuracy of {accuracy:.3f} and a precision of {precision:.3f} on a balanced test"
+    implied = f"{rates_} give an accuracy of {accuracy:.4f} and a precision of {precision:.4f} on a balanced test"
     printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
     return settled(abs(accuracy - row["accuracy"]) < 0.005, f"{implied}; {printed}")
 
