@@ -203,20 +203,13 @@ def test_the_best_published_accuracy(printed: Callable[..., None]) -> None:
 # ---- what is simulated or stored
 
 
-def shares(named: float, rest: float, monkeypatch: pytest.MonkeyPatch, folder: Path, *, by: str = "tokenizer", without: str = "") -> None:
-    """Store `named` for the tokenizer of E5, or for NSMC, and `rest` for all else."""
+def shares(named: float, rest: float, monkeypatch: pytest.MonkeyPatch, folder: Path, *, without: str = "") -> None:
+    """Store `named` for the tokenizer of E5, and `rest` for all else."""
     rows = [
-        (data, name, named if {"tokenizer": name, "dataset": data}[by] in ("e5", "nsmc") else rest, 1_000)
-        for data in coverage.PAPER
-        for name in coverage.TOKENIZERS
-        if data != without
+        (data, name, named if name == "e5" else rest, 1_000) for data in coverage.PAPER for name in coverage.TOKENIZERS if data != without
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "tokenizer", "neutral", "tokens"])
     plant(monkeypatch, "fused.coverage.WITH_TOKENIZERS", folder, frame)
-
-
-def tasks(named: float, rest: float, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    shares(named, rest, monkeypatch, folder, by="dataset")
 
 
 def moved(own: float, towards: float, monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
@@ -249,9 +242,6 @@ NEGATIVE = [f"On {title} a tenth or more of the scores between alike words are n
 STORED: dict[str, tuple[Callable[..., None], tuple[float, float], list[tuple[float, float]]]] = {
     FIXED: (moved, (1e-16, 0.1), [(0.01, 0.1)]),
     UNTOUCHED: (moved, (0.1, 1e-16), [(1e-16, 0.1)]),
-    COVERED: (shares, (0.45, 0.55), [(0.39, 0.39), (0.61, 0.61), (0.39, 0.61)]),
-    EVEN: (tasks, (0.5, 0.41), [(0.5, 0.7), (0.7, 0.5)]),
-    ALIKE: (shares, (0.5, 0.41), [(0.5, 0.7), (0.7, 0.5)]),
     TURNED: (weighed, (-0.1, 0.1), [(0.1, 0.1), (-0.1, -0.1)]),
     FLATTENED: (neutral, (0.1, 1e-16), [(1e-16, 1e-16), (0.1, 0.1)]),
 }
@@ -272,10 +262,15 @@ def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPat
     assert {judge(statement).verdict for statement in (COVERED, EVEN, ALIKE)} == {"unjudged"}
 
 
-def test_one_tokenizer_that_fails_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Half of the tokens with one tokenizer and not with another; common in one run and not in another."""
-    shares(0.2, 0.5, monkeypatch, tmp_path)
-    assert judge(COVERED).verdict == "fails" and "on Multilingual E5 it does not hold: 20.0%" in judge(COVERED).evidence
+@pytest.mark.parametrize(("named", "rest"), [(0.5, 0.5), (0.2, 0.5), (0.2, 0.2)])
+def test_our_tokenizers_do_not_decide_on_figure_4(named: float, rest: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever our tokenizers and lexicon count, the claims on figure 4 cannot be judged, and the evidence has the shares."""
+    shares(named, rest, monkeypatch, tmp_path)
+    findings = {statement: judge(statement) for statement in (COVERED, EVEN, ALIKE)}
+    assert {finding.verdict for finding in findings.values()} == {"unjudged"}
+    assert all(finding.evidence.startswith("figure 4 counts the paper's own lexicon") for finding in findings.values())
+    assert f"{named:.1%} of 1,000 tokens with Multilingual E5" in findings[COVERED].evidence
+    assert f"Multilingual E5 {named:.1%} (" in findings[EVEN].evidence and f"NSMC {named:.1%} (" in findings[ALIKE].evidence
 
 
 @pytest.mark.parametrize(("statement", "data"), list(zip(NEGATIVE, DATASETS, strict=True)))

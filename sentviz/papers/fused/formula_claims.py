@@ -12,8 +12,7 @@ from sentviz.papers.fused import coverage, tables
 from sentviz.runs.store import Run
 
 Floats = npt.NDArray[np.float64]
-HALF = (0.4, 0.6)  # range of shares that "about half" and "around 50 %" mean
-HARDLY = 0.1  # largest difference of shares that "hardly differs" means
+OF_FIGURE_4 = "figure 4 counts the paper's own lexicon with the tokenizers of its five encoders. In ours, with KNU:"
 COMMON = 0.1  # share from which on something is common
 SIMULATED = 60  # random cases
 
@@ -134,26 +133,23 @@ def judge_negative_scores(dataset: str, runs: Sequence[Run]) -> Finding:
 
 
 def judge_neutral_share(*_: object) -> Finding:
-    """Test whether about half of NSMC's tokens are neutral in KNU, the lexicon of the runs, with the tokenizer of each of our encoders."""
+    """Return the share of NSMC's tokens that are neutral in KNU, the lexicon of the runs, with the tokenizer of each of our encoders.
+
+    The claim is about the paper's figure 4, so our tokenizers and lexicons do not decide it.
+    """
     frame, stored = coverage.WITH_TOKENIZERS.read(), coverage.MEASURED.read()
     rows = {row["tokenizer"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
     ours = [name for name in ("e5", coverage.RECIPES["nsmc"]) if name in rows]
     if not ours:
         return not_testable("coverage was not measured")
-    parts = {
-        coverage.TOKENIZERS[name]: settled(
-            HALF[0] <= rows[name]["neutral"] <= HALF[1], f"{rows[name]['neutral']:.1%} of {rows[name]['tokens']:,} tokens"
-        )
-        for name in ours
-    }
-    finding = strictest_finding(parts)
+    shares = ", ".join(f"{rows[name]['neutral']:.1%} of {rows[name]['tokens']:,} tokens with {coverage.TOKENIZERS[name]}" for name in ours)
     by_lexicon = {row["lexicon"]: row["neutral"] for row in stored[stored["dataset"] == "nsmc"].to_dict("records")}
     also = ", ".join(f"{coverage.LEXICON_TITLES[name]} {share:.1%}" for name, share in by_lexicon.items() if name != "lexicon_ko_knu")
-    return finding.noting(f"by other lexicons, with NSMC's tokenizer: {also}" if also else "")
+    return not_testable(f"{OF_FIGURE_4} {shares}{f'; by other lexicons, with the tokenizer of NSMC: {also}' if also else ''}")
 
 
 def _spans(by: str, titles: Mapping[str, str], named: Mapping[str, str]) -> Finding:
-    """Test whether the neutral shares differ by at most `HARDLY` in each group of the rows that are measured with several tokenizers.
+    """Return the smallest and the largest neutral share in each group of the rows that are measured with several tokenizers.
 
     Args:
         by: column of the groups. titles: words for its values. named: values of the other column, with their words.
@@ -161,21 +157,21 @@ def _spans(by: str, titles: Mapping[str, str], named: Mapping[str, str]) -> Find
     frame = coverage.WITH_TOKENIZERS.read()
     if len(frame) < len(coverage.TOKENIZERS) * len(coverage.PAPER):
         return not_testable("coverage was not measured on all five tasks with all tokenizers")
-    column = "dataset" if by == "tokenizer" else "tokenizer"
-    parts = {}
+    column, spans = "dataset" if by == "tokenizer" else "tokenizer", []
     for name, part in frame.groupby(by, sort=False):
         ordered = part.sort_values("neutral").to_dict("records")
         least, most = ordered[0], ordered[-1]
-        evidence = f"{least['neutral']:.1%} ({named[least[column]]}) to {most['neutral']:.1%} ({named[most[column]]})"
-        parts[titles[str(name)]] = settled(most["neutral"] - least["neutral"] <= HARDLY, evidence)
-    return strictest_finding(parts)
+        spans.append(
+            f"{titles[str(name)]} {least['neutral']:.1%} ({named[least[column]]}) to {most['neutral']:.1%} ({named[most[column]]})"
+        )
+    return not_testable(f"{OF_FIGURE_4} {'; '.join(spans)}")
 
 
 def judge_neutral_share_of_tasks(*_: object) -> Finding:
-    """Test whether the share differs by at most `HARDLY` between the five tasks, with one tokenizer for all of them."""
+    """Return how the share differs between the five tasks, with one tokenizer for all of them."""
     return _spans("tokenizer", coverage.TOKENIZERS, coverage.TITLES)
 
 
 def judge_neutral_share_of_models(*_: object) -> Finding:
-    """Test whether the share of a task differs by at most `HARDLY` between the tokenizers of our encoders."""
+    """Return how the share of a task differs between the tokenizers of our encoders."""
     return _spans("dataset", coverage.TITLES, coverage.TOKENIZERS)

@@ -134,7 +134,7 @@ def judge_universal(*_: object) -> Finding:
 
 
 def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
-    """Test whether more than half of the errors are on texts with a neutral label, over seeds."""
+    """Return the share of our errors on texts with a neutral label, over seeds. The claim is about the errors of the paper's own model."""
     seeds = configurations(runs, dataset).get(WHOLE, [])
     parts = [part for run in seeds if (part := _neutral_errors(run))]
     if not parts:
@@ -143,9 +143,8 @@ def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
     rows = parts[0][1]
     evidence = f"{_share(row)} of the errors are on neutral texts, which are {rows:.1%} of all texts"
     effect = Effect.from_share(row["value"], row["low"], row["high"], HALF, "errors on neutral texts")
-    if len(parts) < 2:
-        return not_testable(f"{evidence}; one seed; other seeds are unknown", effect)
-    return Finding(decide(row["low"] > HALF, row["high"] < HALF), f"{evidence}; {len(parts)} seeds", effect=effect)
+    number = f"{len(parts)} seeds" if len(parts) > 1 else "one seed; other seeds are unknown"
+    return not_testable(f"the sentence is about the errors that the paper's own model has left. In ours {evidence}; {number}", effect)
 
 
 def _neutral_errors(run: Run) -> tuple[dict[str, Any], float] | None:
