@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.analysis.maps.specialise import FILE, deals, verdict
+from sentviz.analysis.maps.specialise import FILE, deals, layers_apart, verdict
 from sentviz.charts.component_habits import component_habits
 from sentviz.charts.look import LOOKS
 from sentviz.errors import InputError
@@ -47,7 +47,8 @@ def planted(
     mixing = {"adds": ("unit", "nonneg", "free"), "subtracts": ("symmetric",)}
     rows = [
         (data, f"ndt-{mixing[kind][i % len(mixing[kind])]}-{2 + i % 3}", mixing[kind][i % len(mixing[kind])], 2 + i % 3, kind, i,
-         f"{data}/{kind}-{i}", count, 12, 3, DEALS[2 + i % 3], 0.6, 0.5, sizes[kind][i] if sizes else 0.2)
+         f"{data}/{kind}-{i}", count, 12, 3, DEALS[2 + i % 3], 0.6, 0.5, sizes[kind][i] if sizes else 0.2,
+         2 * (kind == "subtracts"), 2)
         for kind, counts in (("adds", adds), ("subtracts", subtracts))
         for i, count in enumerate(counts)
     ]  # fmt: skip
@@ -94,6 +95,21 @@ def test_the_evidence_names_seeds_deals_and_the_mean_over_heads(monkeypatch: pyt
     for part in ("35 ways if C = 2 (smallest p 0.029)", "3 configurations with 2 to 3 seeds each", "habits are means over heads"):
         assert part in evidence
     assert "head by head, the cosine of two components is 0.60 if they add their maps, that of two heads of one component 0.50" in evidence
+    both = judged(f"{MORE} on SST-2", planted([0, 1, 2, 2, 1], [7, 8, 8]), monkeypatch).evidence
+    assert both.endswith("in 0 of 10 layers if they add their maps, 6 of 6 layers if they subtract maps")
+
+
+def test_layers_in_which_components_are_apart_head_by_head() -> None:
+    """A layer counts if the interval of each pair of components lies below that of each component's heads; one that meets it is enough."""
+
+    def table(*layers: Sequence[tuple[int, int, float, float]]) -> pd.DataFrame:
+        rows = [("cosine", layer, *cell) for layer, cells in enumerate(layers) for cell in cells]
+        rows.append(("jensen_shannon", 0, 0, 1, 0.9, 0.95))
+        return pd.DataFrame(rows, columns=["measure", "layer", "component", "other", "low", "high"])
+
+    heads = [(0, 0, 0.50, 0.55), (1, 1, 0.45, 0.52), (2, 2, 0.6, 0.7)]
+    below, meets = [*heads, (0, 1, 0.3, 0.4), (0, 2, 0.3, 0.44)], [*heads, (0, 1, 0.3, 0.4), (1, 2, 0.3, 0.46)]
+    assert layers_apart(table(below, meets)) == (1, 2) and layers_apart(table(below, below)) == (2, 2)
 
 
 def test_a_claim_on_every_data_set_is_judged_on_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str]) -> Figur
     Marks show the number of components; green runs add their maps, purple runs subtract. Grey: what chance allows.
 
     Args:
-        frame: data, model, mixing, components, kind, seed, run, habits, of, needed, deals, alike, heads_alike, size; one row per run.
+        frame: the columns of `sentviz.papers.ndt.specialisation.COLUMNS`; one row per run.
         titles: titles of the data sets, in order.
     """
     if frame.empty:

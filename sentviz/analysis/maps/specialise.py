@@ -143,6 +143,19 @@ def head_by_head(frame: pd.DataFrame) -> tuple[float, float]:
     return float(cosines.loc[~same, "value"].mean()), float(cosines.loc[same, "value"].mean())
 
 
+def layers_apart(frame: pd.DataFrame) -> tuple[int, int]:
+    """Return in how many layers all components are less alike, head by head, than two heads of one component, and the number of layers.
+
+    Less alike: the 95 % interval of each cosine of two components lies below those of two heads of each component.
+    """
+    cosines = frame[frame["measure"] == "cosine"]
+    apart = [
+        bool(rows.loc[rows["component"] != rows["other"], "high"].max() < rows.loc[rows["component"] == rows["other"], "low"].min())
+        for _, rows in cosines.groupby("layer")
+    ]
+    return sum(apart), len(apart)
+
+
 def verdict(frame: pd.DataFrame) -> list[str]:
     """Return the result of the table as sentences; the first sentence is the main result."""
     cells, passed = differences(frame), beyond_baselines(frame)

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
-from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head
+from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head, layers_apart
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats
 from sentviz.papers.ndt.study import DATASETS, configurations
@@ -26,7 +26,7 @@ from sentviz.runs.store import Run
 WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits
 DRAWS = 20_000  # permutations; all of them if there are fewer
 COLUMNS = ["data", "model", "mixing", "components", "kind", "seed", "run", "habits", "of", "needed"]
-COLUMNS += ["deals", "alike", "heads_alike", "size"]
+COLUMNS += ["deals", "alike", "heads_alike", "size", "apart", "layers"]
 KINDS = {"adds": "add their maps", "subtracts": "subtract maps"}
 
 
@@ -36,31 +36,33 @@ def habits_needed(count: int) -> int:
 
 
 def habits(runs: Sequence[Run], datasets: Sequence[str] = tuple(DATASETS)) -> pd.DataFrame:
-    """Return a row per measured run: data, model, mixing, components, kind, seed, run, habits, of, needed, deals, alike, heads_alike, size.
+    """Return a row per measured run, with the columns `COLUMNS`.
 
     `habits` of `of` habits differ beyond every baseline; `needed` are more than chance allows. kind is "adds", "subtracts" or, if lambdas
     of both signs were learned, "both". `deals`: ways to deal the heads of a layer to the components. `alike`: cosine of two components,
     head by head; `heads_alike`: cosine of two heads of one component; both are means over layers. `size`: mean |lambda| at the end.
+    `apart`: layers, of `layers`, in which the components are less alike than two heads of one component (`layers_apart`).
     """
     rows = []
     for dataset in datasets:
         for model, seeds in configurations(runs, dataset).items():
             for run in (run for run in seeds if FILE in run.files):
-                passed, count, kind, alike, size = _measured(run, run.digest)
+                passed, count, kind, alike, size, apart = _measured(run, run.digest)
                 shape, has = run.config["model"], run.capabilities
                 seed = run.config["recipe"]["seed"]
-                counted = (run.name, passed, count, habits_needed(count), deals(has.components, has.heads), *alike, size)
+                counted = (run.name, passed, count, habits_needed(count), deals(has.components, has.heads), *alike, size, *apart)
                 rows.append((dataset, model, shape["mixing"], has.components, kind, seed, *counted))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 @lru_cache(maxsize=256)
-def _measured(run: Run, digest: str) -> tuple[int, int, str, tuple[float, float], float]:
-    """Return the number of habits that differ, the number of habits, the kind of a run, its two cosines, and its mean |lambda|."""
+def _measured(run: Run, digest: str) -> tuple[int, int, str, tuple[float, float], float, tuple[int, int]]:
+    """Return the habits that differ, all habits, the kind of a run, its two cosines, its mean |lambda|, and its `layers_apart`."""
     frame = run.frame(FILE)
     history = run.history().query("name == 'lambda' and component > 0").sort_values("step")
     ends = history.groupby(["layer", "component"])["value"].last()
-    return len(beyond_baselines(frame)), len(differences(frame)), _kind(run, ends), head_by_head(frame), float(ends.abs().mean())
+    passed, count, size = len(beyond_baselines(frame)), len(differences(frame)), float(ends.abs().mean())
+    return passed, count, _kind(run, ends), head_by_head(frame), size, layers_apart(frame)
 
 
 def _kind(run: Run, ends: pd.Series[float]) -> str:
@@ -221,12 +223,17 @@ def _limits(frame: pd.DataFrame) -> str:
     split = ", ".join(
         f"{count:,} ways if C = {size} (smallest p {max(1 / count, 1 / (1 + RESAMPLES)):.2g})" for size, count in ways.items()
     )
-    cosines = [f"{part['alike'].mean():.2f} if they {KINDS[kind]}" for kind in KINDS if len(part := frame[frame["kind"] == kind])]
+    cosines, apart = [], []
+    for kind, does in KINDS.items():
+        if len(part := frame[frame["kind"] == kind]):
+            cosines.append(f"{part['alike'].mean():.2f} if they {does}")
+            apart.append(f"{part['apart'].sum()} of {part['layers'].sum()} layers if they {does}")
     return (
         f"{len(seeds)} configuration{'s' * (len(seeds) > 1)} with {_span(seeds)} seed{'s' * (int(seeds.max()) > 1)} each; the heads of a"
         f" layer can be dealt to the components in {split}; habits are means over heads, so a difference in single heads is not seen;"
         f" head by head, the cosine of two components is {', '.join(cosines)}, that of two heads of one component"
-        f" {frame['heads_alike'].mean():.2f}"
+        f" {frame['heads_alike'].mean():.2f}; all components are less alike than two heads of one component, with intervals that do not meet,"
+        f" in {', '.join(apart)}"
     )
 
 
