@@ -232,8 +232,8 @@ def _limits(frame: pd.DataFrame) -> str:
         f"{len(seeds)} configuration{'s' * (len(seeds) > 1)} with {_span(seeds)} seed{'s' * (int(seeds.max()) > 1)} each; the heads of a"
         f" layer can be dealt to the components in {split}; habits are means over heads, so a difference in single heads is not seen;"
         f" head by head, the cosine of two components is {', '.join(cosines)}, that of two heads of one component"
-        f" {frame['heads_alike'].mean():.2f}; all components are less alike than two heads of one component, with intervals that do not meet,"
-        f" in {', '.join(apart)}"
+        f" {frame['heads_alike'].mean():.2f}; all components are less alike than two heads of one component, with intervals that do not"
+        f" meet, in {', '.join(apart)}"
     )
 
 
