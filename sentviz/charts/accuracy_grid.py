@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sentviz.charts.chart import Axis, Chart, Panels, line, points
 from sentviz.charts.figure import Figure, file_safe, sentence
-from sentviz.charts.measured_vs_printed import span
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, span
 
 BASELINE_DASHES = ("dot", "dash", "solid")
 
@@ -26,11 +26,11 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str) -> Figure:
     reported = frame[frame["constraint"] != ""].dropna(subset="printed")
     marks = [
         line(pd.DataFrame({"C": [1.5, 4.5], "value": base["value"], "model": base["model"]}), "C", "value", role=k + 2, symbol="",
-             dash=BASELINE_DASHES[k % 3], name=f"{base['model']} {base['value']:.2%}", hover="{model} {value:.2%}")
+             dash=BASELINE_DASHES[k % 3], name=f"{base['model']} {percent(base['value'], 2)}", hover="{model} {value:.2%}")
         for k, base in enumerate(baselines.to_dict("records"))
     ]  # fmt: skip
     hover = "C = {components}: {value:.2%} [{low:.2%}, {high:.2%}], seeds: {seeds:.0f}"
-    marks.append(points(measured, "components", "value", low="low", high="high", name="NDT, measured, 95% interval", hover=hover))
+    marks.append(points(measured, "components", "value", low="low", high="high", name="NDT, measured, 95 % interval", hover=hover))
     if len(reported):
         beside = reported.assign(components=reported["components"] + 0.2)
         named = {"role": 1, "symbol": "diamond-open", "name": "NDT, reported", "hover": "reported {printed:.2%}"}
@@ -41,7 +41,7 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str) -> Figure:
     chart = Chart(f"Accuracy by constraint and number of maps, {title}", marks, across, down, panels=panels)
     caption = sentence(
         [
-            "Accuracy of each constraint over the number of maps C. Dots are measured; bars are 95% intervals over test rows, and over"
+            "Accuracy of each constraint over the number of maps C. Dots are measured; bars are 95 % intervals over test rows, and over"
             " seeds if a configuration has several.",
             "Diamonds are reported in the paper." if frame["printed"].notna().any() else "",
             "Lines are the measured baselines.",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sentviz.analysis.maps.compare import map_difference
 from sentviz.charts.chart import Axis, Chart, Drawing, Rule, bars
 from sentviz.charts.colours import blend, ink_on
-from sentviz.charts.figure import Figure, file_safe, new_plot, number, sentence
+from sentviz.charts.figure import Figure, file_safe, new_plot, sentence
 from sentviz.charts.look import PATTERNS, Look
 from sentviz.charts.maps import (
     TITLE_PAD,
@@ -35,6 +35,7 @@ from sentviz.charts.subjects import Sentence, sourced
 from sentviz.charts.text import as_run, as_text, label_width, text_columns, token_label
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number, percent
 from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
 
@@ -100,7 +101,7 @@ def heatmap(
             f"Run {trace.run}: {what} of layer {layer + 1}, {who}. Each row is a token; its cells show which tokens it reads.",
             _sums_in_words(trace, layer, component, sums),
             f"{len(cols)} of {len(keys)} keys and {len(rows)} of {len(queries)} queries are shown; "
-            f"{hidden:.1%} of {'their absolute' if values.min() < 0 else 'their'} attention is on hidden keys."
+            f"{percent(hidden)} of {'their absolute' if values.min() < 0 else 'their'} attention is on hidden keys."
             if partial
             else "",
             "Purple is negative: the value of the key is subtracted." if cells.min() < 0 else "",
@@ -294,8 +295,9 @@ def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str
     chart = Chart(title, [drawn], Axis(rows=frame["token"].to_dict()), Axis(form=".0%", zero=True), [Rule(y=even)])
     caption = sentence(
         [
-            f"{title}: attention that each token receives, mean over the rows of the map. The dotted line is an even share, {even:.1%}.",
-            f"{rest:.0%} of the attention is on padding." if rest else "",
+            f"{title}: attention that each token receives, mean over the rows of the map. The dotted line is an even share,"
+            f" {percent(even)}.",
+            f"{percent(rest, 0)} of the attention is on padding." if rest else "",
         ]
     )
     return Figure("token-importance", chart, frame, caption)

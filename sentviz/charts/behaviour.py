@@ -67,7 +67,7 @@ def behaviour(
         [
             f"Share of passed tests by capability, {sizes[0]}{f' to {sizes[-1]}' if len(sizes) > 1 else ''} cases each, from templates of"
             " sentviz (kinds of tests: Ribeiro et al. 2020).",
-            "Bars are Wilson's 95% intervals over cases.",
+            "Bars are Wilson's 95 % intervals over cases.",
             "Vertical ticks: the share that passes with a random edit of the same size. A rate near its tick shows no more than that the"
             " model is stable."
             if first["random"].notna().any()

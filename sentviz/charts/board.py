@@ -99,7 +99,7 @@ def _words(claims: pd.DataFrame) -> str:
     numbers = ", ".join(f"{VERDICT_WORDS[verdict]} {counts.get(verdict, 0)}" for verdict in VERDICTS)
     kinds = decided_in_words(claims["verdict"], claims["kind"])
     return (
-        f"{len(claims)} claims in our words, each with its test: {numbers}. {kinds}. In a cell, the dot is the effect, the line its 95%"
+        f"{len(claims)} claims in our words, each with its test: {numbers}. {kinds}. In a cell, the dot is the effect, the line its 95 %"
         " interval, and the tick the value that means no effect; each row has its own scale."
     )
 

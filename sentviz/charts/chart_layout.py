@@ -18,6 +18,7 @@ from sentviz.charts.look import Look
 from sentviz.charts.text import as_run, as_text, broken, label_width, shortened
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import written
 
 EDGE, LINE, ENTRY = 12, 17, 20  # pixels: rim of the picture, a line of text, a line of the legend
 NUMBERS, TITLE = 46, 20  # pixels for the numbers beside a vertical axis, and for the name of an axis
@@ -44,10 +45,7 @@ def row_texts(template: str, rows: pd.DataFrame) -> list[str]:
 
 
 def _in_words(value: Any, form: str) -> str:
-    if isinstance(value, str):
-        return as_text(value, 80)
-    text = format(value, form)
-    return text.replace("-", "−") if isinstance(value, int | float) else text
+    return as_text(value, 80) if isinstance(value, str) else written(value, form)
 
 
 def lines_of(text: str, room: float, size: float = LETTERS, limit: int | None = LABEL) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from sentviz.charts.maps import TITLE_PAD, colour_bar
 from sentviz.charts.panels import pushed_apart
 from sentviz.charts.text import as_text, label_width
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import MINUS, percent
 
 
 def draw(chart: Chart, look: Look) -> go.Figure:
@@ -192,6 +193,8 @@ class _Plot(Geometry):
 
     def _numbers(self, axis: Axis, most: int) -> dict[str, Any]:
         settings: dict[str, Any] = {"tickformat": axis.form, "nticks": most, "tickangle": 0}
+        if axis.form.endswith("%") and not axis.ticks:
+            settings["labelalias"] = self._percents(axis)
         if axis.log:
             settings["type"] = "log"
         if axis.span:
@@ -203,6 +206,19 @@ class _Plot(Geometry):
         if axis.step:
             settings |= {"dtick": axis.step, "tick0": 0}
         return settings
+
+    def _percents(self, axis: Axis) -> dict[str, str]:
+        """Return the style of each share that the axis can name: Plotly's formats have no space before the sign."""
+        ends = list(axis.span or ())
+        for mark in () if axis.span else self.chart.marks:
+            columns = [mark.x if axis is self.x else mark.y, *([] if (axis is self.x) is not bool(self.y.rows) else [mark.low, mark.high])]
+            ends += [float(end) for column in filter(None, columns) for end in (mark.frame[column].min(), mark.frame[column].max())]
+        known = [end for end in ends if np.isfinite(end)] or [0.0, 1.0]
+        digits = int(axis.form[1:-1])
+        unit, rim = 10 ** (2 + digits), 0.1 * (max(known) - min(known))
+        first, last = (0 if axis.zero else min(known) - rim), max(known) + rim
+        shares = [step / unit for step in range(floor(unit * first), ceil(unit * last) + 1)]
+        return {f"{share:.{digits}%}".replace("-", MINUS): percent(share, digits) for share in shares}
 
     # ---- marks
 

@@ -20,6 +20,7 @@ from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import Sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 
 LEFT, TOP = 108, 64  # pixels for the names of rows, and above the graph
 
@@ -55,7 +56,7 @@ def circuit_graph(
     joined = " or ".join(meanings[sign] for sign in (True, False) if any((shared > 0) == sign for _, _, shared, *_ in links))
     caption = f"{about} The size of a circle is the share that is lost if that part alone leaves the circuit."
     if joined:
-        caption += f" Lines join parts of the strongest 12 whose losses {joined}, where the 95% interval excludes 0."
+        caption += f" Lines join parts of the strongest 12 whose losses {joined}, where the 95 % interval excludes 0."
     rows = [(*part, *value, "") for part, value in zip(parts, values.tolist(), strict=True)]
     rows += [(*parts[i], *rest, "{}.{}".format(*parts[j])) for i, j, *rest in links]
     frame = pd.DataFrame(rows, columns=["layer", "head", "lost", "low", "high", "with"])
@@ -110,7 +111,7 @@ def _draw_circuit(
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
         customdata=[
-            [f"{name}<br>{value:.0%} [{low:.0%}, {high:.0%}] is lost without it".replace("-", "−"), layer, head]
+            [f"{name}<br>{percent(value, 0, ends=(low, high))} is lost without it", layer, head]
             for name, (layer, head), (value, low, high) in zip(names, parts, lost.tolist(), strict=True)
         ],
         hovertemplate="%{customdata[0]}<extra></extra>",

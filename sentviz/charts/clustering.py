@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sentviz.charts.chart import Axis, Chart, Drawing, bars, line
 from sentviz.charts.colours import Floats, blend, halo
-from sentviz.charts.figure import Figure, file_safe, new_plot, number
+from sentviz.charts.figure import Figure, file_safe, new_plot
 from sentviz.charts.look import Look
 from sentviz.charts.particles import followed
 from sentviz.charts.plane import View, decision_line
@@ -20,6 +20,7 @@ from sentviz.charts.subjects import WEIGHTS, Runs, Sentence
 from sentviz.charts.text import as_text
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number, percent
 
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 PLANE = RunRequirement(
@@ -63,7 +64,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     if rows.empty:
         raise InputError(f"{measure!r} was not measured.")
     last, form = rows.iloc[-1], ".1%" if share else ".3g"
-    median = f"{last['q50']:.0%}" if share else number(float(last["q50"]), 0)
+    median = percent(last["q50"], 0) if share else number(float(last["q50"]), 0)
     named = rows.assign(name=median)
     marks = [
         *(line(named, "layer", "q50", by="name", low=low, high=high, symbol="") for low, high in (("q05", "q95"), ("q25", "q75"))),
@@ -73,7 +74,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     ticks = {float(layer): str(layer) for layer in rows["layer"].astype(int)}
     across, down = Axis("after layer", ticks=ticks), Axis(form=".0%" if share else "", zero=True)
     chart = Chart(title, marks, across, down, ends="{name}")
-    caption = f"Line: median; dashed: mean; bands: the middle 50% and 90% of the reviews; n = {int(last['n']):,}."
+    caption = f"Line: median; dashed: mean; bands: the middle 50 % and 90 % of the reviews; n = {int(last['n']):,}."
     return Figure(file_safe("layers", measure), chart, rows.reset_index(drop=True), caption, from_zero=("layer",))
 
 

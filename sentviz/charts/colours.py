@@ -18,10 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from sentviz.io.numbers import number, percent
 
 Floats = npt.NDArray[np.float64]
 Theme = Literal["light", "dark"]
@@ -230,7 +233,7 @@ def scaled(values: npt.ArrayLike, kind: str, look: Palette) -> Scale:
     Args:
         values: (n,) at least one. kind: one of `SCALES`.
     """
-    transform, invert, write = (_log_odds, _share, _percent) if kind == "confidence" else (_log, np.exp, _count)
+    transform, invert, write = (_log_odds, _share, _percent) if kind == "confidence" else (_log, np.exp, partial(number, digits=0))
     at = transform(np.asarray(values, dtype=np.float64))
     low, high = float(at.min()), float(at.max())
     ticks = [write(float(invert(place))) for place in (low, (low + high) / 2, high)]
@@ -251,9 +254,5 @@ def _log(n: Floats) -> Floats:
 
 
 def _percent(value: float) -> str:
-    """Write a share with as few decimals as possible, but never 100% for less: 50%, 97%, 99.9%."""
-    return next(text for text in (f"{value:.{digits}%}" for digits in (0, 1, 2, 3)) if not text.startswith("100"))
-
-
-def _count(value: float) -> str:
-    return f"{round(value):,}"
+    """Write a share with as few decimals as possible, but never 100 % for less: 50 %, 97 %, 99.9 %."""
+    return next(text for text in (percent(value, digits) for digits in (0, 1, 2, 3)) if not text.startswith("100"))

@@ -57,7 +57,7 @@ def _caption(frame: pd.DataFrame, sets: Sequence[str], titles: Mapping[str, str]
     sentences = [
         "A mark is a run. A habit is the entropy of a component's attention, or its attention to a class of words, in one layer, as a mean"
         " over heads. Components differ if their difference exceeds shuffled labels, shuffled heads and untrained models.",
-        f"Grey: up to {int(frame['needed'].max()) - 1} habits, which chance allows at 5% per habit.",
+        f"Grey: up to {int(frame['needed'].max()) - 1} habits, which chance allows at 5 % per habit.",
     ]
     for kind, words in {"adds": "add their maps", "subtracts": "subtract maps"}.items():
         part = frame[frame["kind"] == kind]

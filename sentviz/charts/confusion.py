@@ -140,7 +140,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame]) -> Figure:
             "Precision: the share of the predictions of a class that are right.",
             "Recall: the share of the class's rows that are predicted right.",
             "F1: their harmonic mean.",
-            f"Bars are Wilson's 95% intervals over {int(frame.groupby(['run', 'metric'])['n'].sum().max()):,} rows.",
+            f"Bars are Wilson's 95 % intervals over {int(frame.groupby(['run', 'metric'])['n'].sum().max()):,} rows.",
             "None means undefined: a class that is never predicted has no precision, and a class without rows has no recall."
             if undefined.any()
             else "",

@@ -17,6 +17,7 @@ from sentviz.charts.panels import cell_texts, panel_axes, panel_grid
 from sentviz.charts.text import as_text, label_width
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 
 WIDE = 200  # least pixels of one of two panels side by side
 
@@ -65,12 +66,12 @@ def _draw(look: Look, frame: pd.DataFrame) -> go.Figure:
             z=shares,
             x=at,
             y=at,
-            customdata=counts,
+            customdata=[[f"{counts[i, j]:,} rows, {percent(shares[i, j])} of their label" for j in at] for i in at],
             coloraxis="coloraxis",
-            hovertemplate="%{customdata:,} rows, %{z:.1%} of their label<extra></extra>",
+            hovertemplate="%{customdata}<extra></extra>",
             **place,
         )
-        texts = [[f"{counts[i, j]:,}<br>{shares[i, j]:.1%}" for j in at] for i in at]
+        texts = [[f"{counts[i, j]:,}<br>{percent(shares[i, j])}" for j in at] for i in at]
         if max(label_width(text, 11) for row in texts for text in row) < side / len(at):
             notes += cell_texts(texts, blend(colours.sequential, shares.ravel()), 13 if len(at) < 4 else 11, **panel_axes(i))
         fits = max(label_width(name, 12) for name in names[panel]) < side / len(at)

@@ -19,6 +19,7 @@ from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import WEIGHTS, Runs, Sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, signed
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -59,7 +60,7 @@ def removal_lines(frame: pd.DataFrame, names: Mapping[str, str], *, before: floa
     rules = [Rule(y=before, note="unchanged", solid=True), Rule(y=0.5, note="chance")]
     order = {name: i for i, name in enumerate(names.values())}
     chart = Chart(title, [mark for mark in marks if len(mark.frame)], across, down, rules=rules, series=order, dashed=None, height=1.2)
-    caption = sentence([about, "Bars are 95% intervals over rows. The grey band has 95% of the random directions, at all tokens."])
+    caption = sentence([about, "Bars are 95 % intervals over rows. The grey band has 95 % of the random directions, at all tokens."])
     data = frame.rename(columns={"value": "accuracy"})[["line", "depth", "accuracy", "low", "high"]].reset_index(drop=True)
     return Figure(file_safe("direction-removal"), chart, data, caption)
 
@@ -78,7 +79,7 @@ def cosine_map(cosines: npt.ArrayLike, names: Sequence[str], separated: Sequence
     hover = "{first}, {second}: cosine {cosine:.3f}"
     shades = cells(square, "second", "first", "cosine", scale="signed", span=(-1, 1), text="{cosine:.2f}", hover=hover)
     rows = {name: name for name in names}
-    beside = Axis(rows=rows, notes=[f"{each:.0%}" for each in share])
+    beside = Axis(rows=rows, notes=[percent(each, 0) for each in share])
     chart = Chart(f"Five ways to find the direction: {depth_name(depth)}", [shades], Axis(rows=rows), beside)
     caption = sentence(
         [
@@ -117,7 +118,7 @@ def probe_lines(frame: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
         [
             "Accuracy of a logistic regression on the states of each layer. A control task has the same classes with a random class for"
             " each word: what is above it is not learned by heart.",
-            f"Bars are 95% intervals over texts; {sizes[0]:,} to {sizes[-1]:,} measured texts or tokens.",
+            f"Bars are 95 % intervals over texts; {sizes[0]:,} to {sizes[-1]:,} measured texts or tokens.",
         ]
     )
     columns = ["name", "place", "depth", "value", "low", "high", "n"]
@@ -148,7 +149,7 @@ def word_ends(
     ends = [ordered.index < most, ordered.index >= len(ordered) - most]
     both_ends = ordered[ends[0] | ends[1]].iloc[::-1]
     sign = np.sign(both_ends["polarity"].fillna(0).to_numpy(float))
-    entries = ["no entry" if np.isnan(polarity) else f"{polarity:+.1f}" for polarity in both_ends["polarity"]]
+    entries = ["no entry" if np.isnan(polarity) else signed(polarity, 1) for polarity in both_ends["polarity"]]
     tints = {1.0: "positive", -1.0: "negative", 0.0: "muted"}
     drawn_words = both_ends.assign(tint=[tints[float(each)] for each in sign], entry=entries)
     meanings = {"negative": "negative in the lexicon", "positive": "positive", "muted": "no entry"}
@@ -160,11 +161,7 @@ def word_ends(
     groups = {f"toward\n{sides[1]}": words[:half], f"toward\n{sides[0]}": words[half:]}
     rows = Axis(rows={word: word for word in both_ends["word"]}, groups=groups)
     chart = Chart(f"Words along the direction: {depth_name(depth)}", marks, Axis(), rows, rules=[Rule(x=0, solid=True)])
-    known = (
-        ""
-        if rho is None
-        else (f"Rank correlation with the lexicon over {rho[3]:,} words: {rho[0]:+.2f} [{rho[1]:+.2f}, {rho[2]:+.2f}].".replace("-", "−"))
-    )
+    known = "" if rho is None else f"Rank correlation with the lexicon over {rho[3]:,} words: {signed(rho[0], ends=(rho[1], rho[2]))}."
     caption = sentence(
         [
             f"The ends of {len(ordered):,} words, each read alone, along the difference of means; −1 and 1 are the means of the texts of"
@@ -195,7 +192,9 @@ def row_histogram(values: npt.ArrayLike, side: npt.ArrayLike, *, sides: tuple[st
     axes = Axis("place along the direction"), Axis("rows", zero=True)
     chart = Chart(f"Rows along the direction: {depth_name(depth)}", marks, *axes, rules=[Rule(x=0, note="middle")])
     right = float(np.mean((places > 0) == (of == 1)))
-    caption = f"{len(places)} rows along the {way}; {right:.0%} lie on the side of their label. −1 and 1 are the means of the other rows."
+    caption = (
+        f"{len(places)} rows along the {way}; {percent(right, 0)} lie on the side of their label. −1 and 1 are the means of the other rows."
+    )
     return Figure(file_safe("direction-rows"), chart, pd.DataFrame({"value": places, "side": of}), caption)
 
 

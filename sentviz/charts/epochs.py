@@ -26,6 +26,7 @@ from sentviz.charts.subjects import Runs
 from sentviz.charts.text import as_text, label_width, shortened, token_label
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 from sentviz.runs.trace import Trace
 
 MEASURED = RunRequirement("measured epochs", missing)
@@ -153,7 +154,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             "share": shares.ravel(),
         }
     )
-    titles = {epoch: f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)}
+    titles = {epoch: f"epoch {epoch} · {percent(part)} right" for epoch, part in zip(epochs, right, strict=True)}
     signs = np.where(label == predicted, 1.0, -1.0)
     hover = "{label} predicted as {predicted}: {count:,} ({share:.1%})"
     text = "{count:,}" if k <= WRITTEN else ""
@@ -275,7 +276,7 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy") -> Figure:
     lines = line(rows, "epoch", "value", by="name", low="low", high="high", hover=hover)
     across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in sorted(part["epoch"].unique())}), Axis(zero=True)
     chart = Chart(MEASURE_TITLES.get(measure, measure), [lines], across, down)
-    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95% intervals over texts."
+    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95 % intervals over texts."
     return Figure(file_safe("epochs", "heads", measure), chart, part, caption)
 
 

@@ -17,7 +17,6 @@ from sentviz.errors import InputError
 from sentviz.io.lazy import go, late, pd
 
 _SANS = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, Liberation Sans, sans-serif"
-_MINUS = "−"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +137,6 @@ def lay_out(plot: go.Figure, look: Look | Theme, title: str, size: tuple[int, in
 def annotate(plot: go.Figure, notes: Iterable[dict[str, Any]]) -> None:
     """Add all annotations at once. Plotly would check all earlier annotations again with each one that is added alone."""
     plot.layout.annotations = [*plot.layout.annotations, *notes]
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Write a number for a label, with a true minus sign."""
-    text = f"{value:.{digits}f}"
-    return _MINUS + text[1:] if text.startswith("-") and float(text) else text.lstrip("-")
 
 
 def file_safe(*parts: object) -> str:

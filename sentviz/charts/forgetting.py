@@ -16,6 +16,7 @@ from sentviz.charts.registry import figure
 from sentviz.charts.text import shortened
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 
 
 def forgetting(
@@ -80,5 +81,5 @@ def _rows(of: Epochs, *, most: int = 40) -> Figure:
     row_events, n = events(seen.right), len(seen.first.ids)
     ever = int((row_events.forgotten > 0).sum())
     low, high = (float(side) for side in wilson(ever, n))
-    about = f"Forgotten at least once: {ever / n:.1%} [{low:.1%}, {high:.1%}]. Changes between two epochs are not visible."
+    about = f"Forgotten at least once: {percent(ever / n, ends=(low, high))}. Changes between two epochs are not visible."
     return forgetting(seen.epochs, seen.first.ids, seen.right, row_events.kinds, row_events.forgotten, most=most, about=about)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.charts.chart import Axis, Chart, Rule, points
-from sentviz.charts.figure import Figure, file_safe, number, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import in_points, signed, span
 
 _KINDS = {"one seed": ("measured, one seed of each", "circle"), "over seeds": ("measured", "square")}
 
@@ -51,14 +52,16 @@ def gain_dots(
     together = pd.concat([part for part in (ours, theirs.assign(kind="printed")) if len(part)], ignore_index=True)
     caption = sentence(
         [
-            f"{title}: difference of accuracy on the same test rows, in percentage points, with 95% intervals."
+            f"{title}: difference of accuracy on the same test rows, in percentage points, with 95 % intervals."
             if len(frame)
             else f"{title}, in percentage points.",
             "Filled marks are measured, open diamonds are reported." if len(frame) and len(theirs) else "",
             "The paper can be read in two ways, each with its own colour." if len(readings) > 1 else "",
             "With one seed of each model, the intervals do not cover retraining." if (frame["kind"] == "one seed").any() else "",
-            f"Reported gains range from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
-            f"n = {_span(frame['n'])}." if len(frame) else "No run is installed.",
+            f"Reported gains range from {signed(100 * theirs['value'].min())} to {in_points(theirs['value'].max())}."
+            if len(theirs)
+            else "",
+            f"n = {span(frame['n'])}." if len(frame) else "No run is installed.",
         ]
     )
     across, down = Axis(f"percentage points over {base}"), Axis(rows={row: row for row in order})
@@ -70,12 +73,3 @@ def _in_points(shares: pd.DataFrame) -> pd.DataFrame:
     """Return the values and intervals in percentage points."""
     columns = [name for name in ("value", "low", "high") if name in shares]
     return shares.assign(**{name: 100 * shares[name].astype(float) for name in columns})
-
-
-def _signed(share: float) -> str:
-    return ("+" if share > 0 else "") + number(100 * share)
-
-
-def _span(counts: pd.Series[float]) -> str:
-    low, high = int(counts.min()), int(counts.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

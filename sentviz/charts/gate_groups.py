@@ -66,7 +66,7 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "") -> Figure:
     chart = Chart("Mean gate by class of words", marks, across, down, series=numbered(classes, ()), height=1.2)
     caption = sentence(
         [
-            f"{run_prefix(run)}mean gate over the tokens of each class, {_texts(frame)}; bars are 95% intervals over texts.",
+            f"{run_prefix(run)}mean gate over the tokens of each class, {_texts(frame)}; bars are 95 % intervals over texts.",
             "Marks of one layer are moved apart so that their bars stay visible.",
             f"Lexicon of positive and negative words: {frame['lexicon'].iloc[0]}.",
         ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sentviz.charts.chart import Drawing
 from sentviz.charts.colours import blend, colour_scale
-from sentviz.charts.figure import Figure, annotate, lay_out, number, sentence
+from sentviz.charts.figure import Figure, annotate, lay_out, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.panels import panel_axes, panel_grid, path
 from sentviz.charts.particles import decoder_probability
@@ -19,6 +19,7 @@ from sentviz.charts.scene import Scene, leaders_by_size, together
 from sentviz.charts.text import as_text
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number, percent
 
 Doubles = npt.NDArray[np.float64]
 
@@ -53,7 +54,7 @@ def _draw(look: Look, scene: Scene, marked: Collection[str], decoder: bool) -> g
     """Draw the panels side by side, in a narrow picture below each other."""
     assert scene.probabilities is not None
     p = float(scene.probabilities[-1])
-    answer = f"{scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}"
+    answer = f"{scene.labels[int(p >= 0.5)]} {percent(max(p, 1 - p), 0)}"
     titles = ["Embedding: every word is a point", f"Transformer: clusters after {scene.layers} layers", f"Decoder: the mean is {answer}"]
     titles = titles[: 3 if decoder else 2]
     width = look.room

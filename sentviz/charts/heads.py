@@ -65,7 +65,7 @@ def layer_lines(
     chart = Chart(title, marks, across, down, panels=Panels("measure", drawn, 2), series=numbered(frames, series), dashed=dashed)
     counts = sorted({int(table["n"].min()), int(table["n"].max())})
     caption = (
-        f"Lines are means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95% intervals of the mean over texts."
+        f"Lines are means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95 % intervals of the mean over texts."
         + (" Dashed: without a lexicon, solid: with it." if dashed else "")
         + (" Rings: the sentence of the page Explore." if sentence is not None else "")
     )

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, line, points
-from sentviz.charts.figure import Figure, file_safe, number
+from sentviz.charts.figure import Figure, file_safe
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent
 
 SCORES = (2.0, 1.0, 0.0, -1.0, -2.0)  # scores of the drawn pair before the injection
 OTHERS = 9  # other keys of the row: their score is 0, their similarity that of neutral tokens
@@ -37,7 +38,7 @@ def product_and_sum() -> Figure:
         points(without, "sigma", "without", by="name", symbol="circle-open", hover="{name}, without a lexicon: {without:.3f}"),
     ]
     panels = Panels("way", {"product": "Product of Xia et al.", "sum": "Sum, as in the paper"}, 2)
-    ticks = {share: f"{share:.0%}" for share in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
+    ticks = {share: percent(share, 0) for share in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
     across, down = Axis("similarity σ of the pair", span=(-0.02, 1.02)), Axis(log=True, span=(0.009, 0.75), ticks=ticks)
     chart = Chart("Attention weight of one pair", marks, across, down, panels=panels, rules=[Rule(x=1 / 3)])
     caption = (

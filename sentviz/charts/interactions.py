@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import Exact
 from sentviz.charts.chart import Drawing
-from sentviz.charts.figure import Figure, annotate, file_safe, new_plot, number, sentence
+from sentviz.charts.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import CLASSES
@@ -20,6 +20,7 @@ from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import as_text, text_columns, token_label, visible
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number
 
 _CHAR, _LINE = 8.2, 34  # pixels of a character and of a line, as in the strip
 _ARC, _LABEL = 46, 16  # pixels: height of an arc over neighbours in a line or row, and of its label
@@ -183,14 +184,14 @@ def interactions(result: Exact, *, arcs: int = 3) -> Figure:
     is_odds = result.measure == "log-odds"
     gone = "deleted" if result.absent == "deleted" else f"replaced by {result.replaced_by}, which the model reads"
     about = (
-        f"{result.summary} Absent {result.by} are {gone}. The values sum to f(text) − f(empty text) = {result.full:.2f} −"
-        f" ({result.empty:.2f}) = {result.rise:.2f}; f is the {result.measure} of {result.target.says()}."
+        f"{result.summary} Absent {result.by} are {gone}. The values sum to f(text) − f(empty text) = {number(result.full)} −"
+        f" ({number(result.empty)}) = {number(result.rise)}; f is the {result.measure} of {result.target.says()}."
     )
     return interaction_arcs(
         [player.text for player in result.players],
         result.values,
         result.interactions,
-        about=about.replace("-", "−").replace("log−odds", "log-odds"),
+        about=about,
         low_label=f"opposes {result.target.says()}",
         high_label=f"supports {result.target.says()}",
         unit=result.measure,

@@ -34,7 +34,7 @@ def label_errors(frame: pd.DataFrame, classes: Sequence[str], *, name: str = "")
     more = f" The {len(frame) - MOST} rarest pairs are not drawn." if len(frame) > MOST else ""
     caption = (
         "Rows whose label looks wrong by confident learning (cleanlab), by the label and, after the arrow, the class that the model says."
-        f" The number is that of the rows; bars are Wilson's 95% intervals of the share.{more}"
+        f" The number is that of the rows; bars are Wilson's 95 % intervals of the share.{more}"
     )
     return Figure(file_safe("label-errors", name), chart, named, caption)
 

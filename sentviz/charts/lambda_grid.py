@@ -6,10 +6,10 @@ from typing import Any
 
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, line, points
 from sentviz.charts.figure import Figure, file_safe, sentence
-from sentviz.charts.measured_vs_printed import span
 from sentviz.charts.text import subscript
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import span
 
 
 def lambda_grid(

@@ -45,7 +45,7 @@ def learning_curve(frame: pd.DataFrame, titles: Mapping[str, str], *, title: str
     diamonds = "; open diamonds are reported" if frame["printed"].notna().any() else ""
     caption = sentence(
         [
-            f"{title}. Filled marks are measured, with 95% intervals{diamonds}.",
+            f"{title}. Filled marks are measured, with 95 % intervals{diamonds}.",
             note,
             f"n = {int(measured['n'].max()):,}; seeds: {seeds.min()}" + (f" to {seeds.max()}." if seeds.min() < seeds.max() else "."),
         ]

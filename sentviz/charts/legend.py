@@ -14,6 +14,7 @@ from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Study
 from sentviz.charts.verdicts import VERDICTS, verdict_colour
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
 _WAYS = ("as it is", *DEFICIENCIES, "greys")
@@ -33,7 +34,7 @@ def _roles(colours: Palette) -> dict[str, list[tuple[str, str]]]:
         "Mistakes and right answers": [("wrong", colours.wrong), ("neither", colours.judged[3]), ("right", colours.right)],
         "Verdicts on claims": [(VERDICT_WORDS[verdict], verdict_colour(verdict, colours)) for verdict in VERDICTS],
         "Runs, layers, heads, components": [(f"series {i + 1}", line) for i, line in enumerate(colours.lines)],
-        "Amounts from 0": [(f"{i / 5:.0%}", stop) for i, stop in enumerate(colours.sequential)],
+        "Amounts from 0": [(percent(i / 5, 0), stop) for i, stop in enumerate(colours.sequential)],
     }
 
 

@@ -14,7 +14,7 @@ from sentviz.analysis.maps.injection import Entries, Row, entries_of, neutral, r
 from sentviz.charts.attention import difference_map, heatmap
 from sentviz.charts.bar_table import Column, bar_table, row_names
 from sentviz.charts.chart import Axis, Chart, Drawing, Rule, bars
-from sentviz.charts.figure import Figure, file_safe, number, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.maps import Floats
 from sentviz.charts.registry import capability, figure
@@ -25,6 +25,7 @@ from sentviz.charts.text import as_text, token_label
 from sentviz.data.lexicon import SIDES, Lexicon, sigma
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number
 from sentviz.runs.intervention import Edit
 from sentviz.runs.trace import Trace
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.charts.colours import Palette, colour_scale
-from sentviz.charts.figure import number
 from sentviz.charts.look import Look
 from sentviz.charts.text import broken, subscript
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
 
 Floats = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]

@@ -9,6 +9,7 @@ from sentviz.charts.chart import points as dots
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import span
 
 
 def measured_beside_printed(
@@ -34,7 +35,7 @@ def measured_beside_printed(
     several = pd.DataFrame() if points is None else points[points.groupby("model")["model"].transform("size") > 1]
     form = ".2%" if percent else ".3f"
     hover = f"{{value:{form}}} [{{low:{form}}}, {{high:{form}}}], seeds: {{seeds:.0f}}"
-    marks = [dots(known, "value", "model", low="low", high="high", name="measured, 95% interval", hover=hover)]
+    marks = [dots(known, "value", "model", low="low", high="high", name="measured, 95 % interval", hover=hover)]
     if len(several):
         seeds: Any = {"role": "muted", "symbol": "line-ns-open", "shift": 0.28, "name": "each seed"}
         marks.append(dots(several, "value", "model", hover=f"seed {{seed}}: {{value:{form}}}", **seeds))
@@ -53,9 +54,3 @@ def measured_beside_printed(
         ]
     )
     return Figure(file_safe("beside", title), chart, frame.reset_index(drop=True), caption)
-
-
-def span(counts: pd.Series[float]) -> str:
-    """Return the smallest and largest count as text: "1 to 3", or "3" if they are equal."""
-    low, high = int(counts.min()), int(counts.max())
-    return f"{low}" if low == high else f"{low} to {high}"

@@ -93,7 +93,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
     text, hover = "{value:.0%}" if percent else "{value:.2f}", "{value:.3f} [{low:.3f}, {high:.3f}]"
     dots = points(rows, "value", "method", low="low", high="high", text=text, hover=hover)
     chart = Chart(title, [dots], Axis(form=".0%" if percent else ""), Axis(rows={name: name for name in rows["method"]}), rules=rules)
-    caption = f"{title}: {better} is better. Bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
+    caption = f"{title}: {better} is better. Bars are 95 % bootstrap intervals over {int(rows['n'].max())} texts."
     return Figure(file_safe("ranking", title), chart, frame.reset_index(drop=True), caption)
 
 

@@ -8,6 +8,7 @@ from sentviz.charts.chart import Axis, Chart, Rule, line
 from sentviz.charts.figure import Figure
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import PERCENT, number, percent
 
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 
@@ -28,13 +29,14 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     lines = line(drawn, "nearness", "share", by="name", size=0.7, hover="within {nearness:.2g}: {share:.1%}, {name}")
     ends = rows["nearness"].to_numpy(float)[[0, -1]]
     decades = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
-    ticks = {decade: f"{100 * decade:g}%" for decade in decades.tolist()}
+    ticks = {decade: number(100 * decade, max(0, round(-2 - np.log10(decade))), unit=PERCENT) for decade in decades.tolist()}
     across = Axis("near: within this share of the largest norm", log=True, span=(ends[0] * 0.8, ends[1] * 1.25), ticks=ticks)
     rules = [Rule(x=near), Rule(y=wanted)]
     across, down = across, Axis("share of words", ".0%", span=(0, 1.02))
     chart = Chart(f"Words near a leader after {layers} layers", [lines], across, down, rules=rules, dashed=None, ends="{name}")
     caption = (
         "Lines: the share of words at a leader that half of the reviews reach, that 19 of 20 reviews reach, and the mean. Dotted: the"
-        f" limits of our test, {wanted:.0%} of the words within {near:.0%} (the poster names no number); n = {int(rows['n'].max()):,}."
+        f" limits of our test, {percent(wanted, 0)} of the words within {percent(near, 0)} (the poster names no number); n ="
+        f" {int(rows['n'].max()):,}."
     )
     return Figure("nearness", chart, rows, caption)

@@ -19,6 +19,7 @@ from sentviz.charts.subjects import Answers
 from sentviz.charts.text import shortened
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
 from sentviz.runs.calibration import tempered, untempered
 
 STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
@@ -60,7 +61,7 @@ def one_vs_rest(
                 continue
             parts.append(_thinned(line_, x, y).assign(run=run))
             area = areas[run].query("`class` == @name and metric == @metric").iloc[0]
-            notes.setdefault(name, []).append((f"{metric} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]", r))
+            notes.setdefault(name, []).append((f"{metric} {number(area['value'], 3, ends=(area['low'], area['high']))}", r))
         if name in gone:
             notes.setdefault(name, []).append(("no curve: all rows have one class", "muted"))
     nothing = pd.DataFrame(columns=["run", "class", "threshold", "fpr", "recall", "precision"])
@@ -90,7 +91,7 @@ def one_vs_rest(
         [
             "Each class against the rest, at every threshold." if len(classes) > 1 else "The curve has a point for every threshold.",
             about,
-            f"Brackets are 95% bootstrap intervals over {n:,} rows. The marker shows the present predictions.",
+            f"Brackets are 95 % bootstrap intervals over {n:,} rows. The marker shows the present predictions.",
         ]
     )
     printed = stacked(areas, "run")
@@ -149,7 +150,7 @@ def reliability_diagram(
     n = int(next(iter(states.values()))["n"].sum())
     caption = (
         f"Accuracy of {n:,} rows by confidence, the probability of the predicted class. Below the dotted line the model is overconfident."
-        " Bars on the points are 95% intervals (Wilson); the lower part shows the share of rows by confidence."
+        " Bars on the points are 95 % intervals (Wilson); the lower part shows the share of rows by confidence."
     )
     return Figure(file_safe("reliability", title), chart, frame, caption)
 

@@ -20,6 +20,7 @@ from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import as_text
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -110,7 +111,7 @@ def _caption(scene: Scene, layer: int) -> str:
         )
     if scene.probabilities is not None:
         p = float(scene.probabilities[layer])
-        sentences.append(f"Cross: the mean of the tokens, {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}.")
+        sentences.append(f"Cross: the mean of the tokens, {scene.labels[int(p >= 0.5)]} {percent(max(p, 1 - p), 0)}.")
     return sentence([*sentences, scene.note])
 
 
@@ -154,7 +155,7 @@ def _names(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, view: View,
     if scene.means is not None and scene.probabilities is not None:
         p = float(scene.probabilities[layer])
         at.insert(0, scene.means[layer])
-        texts.insert(0, f"mean: {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}")
+        texts.insert(0, f"mean: {scene.labels[int(p >= 0.5)]} {percent(max(p, 1 - p), 0)}")
         strong.insert(0, True)
     if len(flat) <= 400:
         rest = [int(i) for i in np.argsort(-np.abs(scene.positions[0]).sum(axis=1), kind="stable") if i not in set(leaders)]

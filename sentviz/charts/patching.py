@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from sentviz.analysis.causal.average import PatchAverage
 from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, Progress, patch
 from sentviz.analysis.explain.headline import edit_sentence
 from sentviz.charts.chart import Axis, Chart, cells
-from sentviz.charts.figure import Figure, file_safe, number, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import Sentence
@@ -21,6 +22,7 @@ from sentviz.charts.text import shortened, subscript
 from sentviz.data.behaviour import minimal_pairs
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent, signed, span
 from sentviz.runs.catalog import language
 from sentviz.runs.target import PREDICTED
 
@@ -126,8 +128,9 @@ def signed_map(
 
 def _number(value: float, unit: Unit) -> str:
     """Return a value with its unit and sign."""
-    text = f"{100 * value:+.1f}% of the difference" if unit == "share" else f"{value:+.2f}"
-    return text.replace("-", "−") + " log-odds" * (unit == "log-odds")
+    return (
+        f"{percent(value, write=signed)} of the difference" if unit == "share" else signed(value, unit=" log-odds" * (unit == "log-odds"))
+    )
 
 
 def pair_of(of: Sentence, second: str, second_pair: str | None = None, align: str = "", reverse: bool = False) -> Pair:
@@ -221,7 +224,7 @@ def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "stat
         [result.columns[column] for column in np.flatnonzero(some)],
         name=f"patch-average-{what}",
         title=f"{TITLES[what]}, {SWAPS[minimal]}",
-        about=f"Share of the difference that comes over, mean of {result.says} A number is written where its 95% interval excludes 0.",
+        about=f"Share of the difference that comes over, mean of {result.says} A number is written where its 95 % interval excludes 0.",
         notes=_intervals(low, high),
         more={"low": low, "high": high},
         sure=_away_from_0(low, high),
@@ -257,7 +260,10 @@ def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40) -
 
 def _intervals(low: Any, high: Any) -> list[list[str]]:
     return [
-        [f"95% interval {a:+.0%} to {b:+.0%}".replace("-", "−") if np.isfinite(a) else "" for a, b in zip(*row, strict=True)]
+        [
+            f"95 % interval {span((a, b), partial(percent, digits=0, write=signed))}" if np.isfinite(a) else ""
+            for a, b in zip(*row, strict=True)
+        ]
         for row in zip(low, high, strict=True)
     ]
 
@@ -310,8 +316,8 @@ def column_names(pair: Pair) -> list[str]:
 
 def _drawn(of: Sentence, pair: Pair, result: PatchMap, title: str, rows: list[str], columns: list[str], kind: str, selected: Any) -> Figure:
     about = (
-        f"Share of the difference in log-odds of {pair.label} ({pair.goal - pair.start:+.2f}) that comes over if the vectors of one cell"
-        f" are replaced by those of the second sentence. 100% is the complete difference; a negative share moves the prediction away."
+        f"Share of the difference in log-odds of {pair.label} ({signed(pair.goal - pair.start)}) that comes over if the vectors of one cell"
+        " are replaced by those of the second sentence. 100 % is the complete difference; a negative share moves the prediction away."
     )
     return signed_map(
         result.share,
@@ -319,9 +325,9 @@ def _drawn(of: Sentence, pair: Pair, result: PatchMap, title: str, rows: list[st
         columns,
         name="-".join(["patch", result.what, *["tokens"] * (kind == "token" and result.what not in BY_TOKEN)]),
         title=title,
-        about=" ".join(filter(None, [about, result.note, *pair.notes()])).replace("+-", "−").replace("-0", "−0"),
+        about=" ".join(filter(None, [about, result.note, *pair.notes()])),
         notes=[
-            [f"probability of {pair.label} then {p:.1%}" if np.isfinite(p) else "estimated by the gradient" for p in row]
+            [f"probability of {pair.label} then {percent(p)}" if np.isfinite(p) else "estimated by the gradient" for p in row]
             for row in result.probability
         ],
         more={"probability": result.probability, "exact": result.exact},

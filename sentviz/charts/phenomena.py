@@ -52,7 +52,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
             "Share of the demo set's sentences that each run predicts right, by phenomenon; the number in brackets is the number of"
             " sentences.",
             "With more than two classes, a prediction on the side of the label is right, and a neutral one is wrong." if sided else "",
-            "Bars are Wilson's 95% intervals over sentences. Phenomena are sorted by the mean over the drawn runs.",
+            "Bars are Wilson's 95 % intervals over sentences. Phenomena are sorted by the mean over the drawn runs.",
             "Overlapping intervals do not show that two runs are equal: the sentences are the same, so use a paired test.",
         ]
     )

@@ -17,6 +17,7 @@ from sentviz.charts.scatter import measured, scatter
 from sentviz.charts.subjects import WEIGHTS, Answers
 from sentviz.errors import InputError
 from sentviz.io.files import home
+from sentviz.io.numbers import percent
 
 VECTORS = RunRequirement(
     "stored vectors",
@@ -89,7 +90,7 @@ def _embeddings(of: Points, *, method: str = "pca", dims: int = 2, colour: str =
         lengths = of.texts.texts.str.count(r"\S+")
         frame = frame.assign(length=lengths.loc[frame.index])
     of_all = " of the variance" if dims == 2 else ""  # omitted in three dimensions for lack of room
-    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(projection.shares)] if at == last else []
+    axes = [f"component {i + 1} ({percent(share, 0)}{of_all})" for i, share in enumerate(projection.shares)] if at == last else []
     return scatter(
         frame.assign(**dict(zip("xyz", projection.points.T, strict=False))),
         classes=rows.classes,

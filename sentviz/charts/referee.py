@@ -82,7 +82,7 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int) -> Fi
         [
             f"Means over {n} short texts. A good method makes the left curve fall early, because the words that it names first decide the"
             " prediction, and the right curve rise early, because they are enough for it.",
-            "The grey band has 95% of the means of random orders, 20 drawn for each text.",
+            "The grey band has 95 % of the means of random orders, 20 drawn for each text.",
         ]
     )
     return Figure(file_safe("referee-curves"), chart, tidy, caption)
@@ -114,7 +114,7 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher") ->
     caption = sentence(
         [
             f"{title}{', in %' if percent else ''}: {better} is better; {int(data['n'].min())} to {int(data['n'].max())} texts per run.",
-            "Teal: better than random explanations of the same texts (95% bootstrap interval), the darker the closer to the exact values."
+            "Teal: better than random explanations of the same texts (95 % bootstrap interval), the darker the closer to the exact values."
             " White and magenta: not better, the darker the worse.",
         ]
     )

@@ -13,6 +13,7 @@ from sentviz.charts.operating import diagonal
 from sentviz.charts.text import shortened
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
 
 
 def roc_panels(frame: pd.DataFrame, *, order: Sequence[str] = (), chosen: str = "", missing: Sequence[str] = ()) -> Figure:
@@ -48,7 +49,7 @@ def roc_panels(frame: pd.DataFrame, *, order: Sequence[str] = (), chosen: str = 
     caption = sentence(
         [
             "Test split. With two classes there is one curve, with more classes one for each class against the rest; macro is the mean of"
-            " their areas. Brackets: 95% bootstrap intervals over test rows.",
+            " their areas. Brackets: 95 % bootstrap intervals over test rows.",
             "“Paper” is the reported area of the same configuration." if frame["printed"].notna().any() else "",
             f"Rows: {', '.join(f'{panel} {n:,}' for panel, n in zip(sizes['panel'], sizes['n'], strict=True))}.",
             f"{chosen} The first seed of each configuration is drawn." if chosen else "",
@@ -73,7 +74,7 @@ def _areas(cell: pd.DataFrame) -> list[tuple[str, str | int]]:
     areas: list[tuple[str, str | int]] = [("area", "ink")]
     for row in cell.drop_duplicates("curve").to_dict("records"):
         name = f"{shortened(str(row['curve']), 10)} " if several else ""
-        areas.append((f"{name}{row['auc']:.3f} [{row['low']:.3f}, {row['high']:.3f}]", int(row["place"])))
+        areas.append((f"{name}{number(row['auc'], 3, ends=(row['low'], row['high']))}", int(row["place"])))
     return [*areas, *((text, "ink") for text in _compared(cell))]
 
 
@@ -81,5 +82,5 @@ def _compared(cell: pd.DataFrame) -> list[str]:
     """Return the lines on the area of a run: its macro area if it has several curves, and the reported one."""
     first, lines = cell.iloc[0], []
     if cell["curve"].nunique() > 1:
-        lines.append(f"macro {first['macro']:.3f} [{first['macro_low']:.3f}, {first['macro_high']:.3f}]")
+        lines.append(f"macro {number(first['macro'], 3, ends=(first['macro_low'], first['macro_high']))}")
     return [*lines, f"paper {first['printed']:.3f}"] if pd.notna(first["printed"]) else lines

@@ -90,7 +90,7 @@ def scalar_evolution(
         "step" if x == "step" else "share of training",
         "" if x == "step" else ".0%",
         span=(first - 0.04 * span, last + (0.08 if marks is not None else 0.03) * span),
-        ticks={} if x == "step" else {0.0: "0%", 0.5: "50%", 1.0: "100%"},
+        ticks={} if x == "step" else {0.0: "0 %", 0.5: "50 %", 1.0: "100 %"},
     )
     numbers = {scalar_label(*each): i for i, each in enumerate(scalars)} | numbered(history, series)
     chart = Chart(

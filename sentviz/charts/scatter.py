@@ -17,6 +17,7 @@ from sentviz.charts.look import Look
 from sentviz.charts.text import as_text, label_width
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 
 COLOURS = {
     "label": "label",
@@ -171,7 +172,7 @@ def measured(frame: pd.DataFrame) -> Figure:
     span = min(0.0, float(rows["low"].min())) - 0.05, max(0.1, float(rows["high"].max())) + 0.08
     chart = Chart("Silhouette", marks, Axis(span=span), Axis(rows=names), rules=[Rule(x=0)])
     n = int(rows.loc[rows["class"] == "", "n"].max())
-    caption = f"Mean silhouette of {n:,} rows by class, from −1 to 1; bars are 95% bootstrap intervals over the rows."
+    caption = f"Mean silhouette of {n:,} rows by class, from −1 to 1; bars are 95 % bootstrap intervals over the rows."
     return Figure(file_safe("silhouette"), chart, frame.reset_index(drop=True), caption)
 
 
@@ -333,7 +334,7 @@ def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | No
         ids = [as_text(name, 40) for name in ids]
     names = [*(as_text(name) for name in classes), "unlabelled"]
     lines = [
-        f"{row}<br>labelled {names[label]}, predicted {names[predicted]} ({sure:.0%})"
+        f"{row}<br>labelled {names[label]}, predicted {names[predicted]} ({percent(sure, 0)})"
         for row, label, predicted, sure in zip(ids, frame["label"], frame["predicted"], frame["confidence"], strict=True)
     ]
     if "text" in frame:

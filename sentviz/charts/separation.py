@@ -50,7 +50,7 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int) -> Figure:
         [
             f"Share of right predictions among {int(frame['n'].max()):,} new sequences of each length that end in “good”; half of them"
             " begin with “not”."
-            " Bars are Wilson's 95% intervals.",
+            " Bars are Wilson's 95 % intervals.",
             "Dotted: guessing, which is also the best that a function of the last k words can reach in longer sequences." if most else "",
             f"All models learned from the same sequences of 2 to {trained} words.",
         ]

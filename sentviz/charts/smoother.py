@@ -6,13 +6,14 @@ import numpy as np
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell
 from sentviz.charts.chart import Axis, Chart, Panels, bars
-from sentviz.charts.figure import Figure, file_safe, number, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS, SOFTMAX
 from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import shortened
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent, signed
 
 _PANELS = {"weight": "weight", "value_norm": "× size of value", "along": "→ share of the output"}
 
@@ -63,12 +64,12 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False) -> Fig
 
 def _said(column: str, value: float) -> str:
     if column == "along":
-        return "0%" if abs(value) < 0.005 else f"{'−' if value < 0 else '+'}{abs(value):.0%}"
+        return percent(value, 0, write=number if abs(value) < 0.005 else signed)
     return number(value, 2 if column == "value_norm" else 3)
 
 
 def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame, kernel: bool) -> str:
-    shares = "Shares of the output are signed and sum to 100%: keys with negative shares oppose the output."
+    shares = "Shares of the output are signed and sum to 100 %: keys with negative shares oppose the output."
     return sentence(
         [
             f"Run {cell.run}: attention of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1}, as a kernel"

@@ -66,8 +66,8 @@ def entropies(frame: pd.DataFrame, *, run: str = "") -> Figure:
     chart = _dots(cells, {}, rows, _names(drawn), title="Entropy of the rows", across=Axis(form=".0%"))
     caption = sentence(
         [
-            f"{run_prefix(run)}entropy of the rows as a share of the largest possible, log n. At 100% all tokens get the same weight, at"
-            " 0% one token gets all.",
+            f"{run_prefix(run)}entropy of the rows as a share of the largest possible, log n. At 100 % all tokens get the same weight, at"
+            " 0 % one token gets all.",
             _baselines(frame),
             _sample(frame),
         ]
@@ -156,7 +156,7 @@ def _names(drawn: pd.DataFrame) -> dict[int, str]:
 
 
 def _baselines(frame: pd.DataFrame) -> str:
-    return sentence(["Wide grey bars: the range of 95% of components if the layer's heads are shuffled between them.", _untrained(frame)])
+    return sentence(["Wide grey bars: the range of 95 % of components if the layer's heads are shuffled between them.", _untrained(frame)])
 
 
 def _untrained(frame: pd.DataFrame) -> str:
@@ -165,7 +165,7 @@ def _untrained(frame: pd.DataFrame) -> str:
 
 
 def _sample(frame: pd.DataFrame) -> str:
-    return f"Coloured lines are 95% bootstrap intervals over {int(frame['n'].max()):,} test sentences, seed {int(frame['seed'].max())}."
+    return f"Coloured lines are 95 % bootstrap intervals over {int(frame['n'].max()):,} test sentences, seed {int(frame['seed'].max())}."
 
 
 @figure("component-words", "What components attend to, by class of words", Runs, SEVERAL, COMPONENTS)

@@ -22,6 +22,7 @@ from sentviz.charts.text import as_text, broken, is_right_to_left, label_width, 
 from sentviz.data.cleaning import uncovered
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import signed, written
 from sentviz.runs.trace import Trace
 
 Scale = Literal["support", "class"]
@@ -242,7 +243,7 @@ def score_legend(
     words = [swatch(fill, as_text(label, 60), fill == ends[0]) for fill, label in zip(ends, labels, strict=True)]
     fits = sum(label_width(word, 12) + 12 for word in words) <= room
     fills = blend(stops, (np.asarray(at, dtype=float) + 1) / 2)
-    marks = [swatch(fill, f"{tick:+.3g}".replace("-", "−") if tick else "0", tick < 0) for fill, tick in zip(fills, ticks, strict=True)]
+    marks = [swatch(fill, written(tick, "+.3g") if tick else "0", tick < 0) for fill, tick in zip(fills, ticks, strict=True)]
     text = ("&nbsp;" * 5 if fits else "<br>").join(words) + ("<br>" + "&nbsp; ".join([*marks, as_text(unit, 40)]) if marks else "")
     place = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top", "yshift": -6}
     return {"text": text, "align": "left", "font": {"size": 12, "color": look.colours.muted}, **place}
@@ -278,7 +279,7 @@ def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list
 
 
 def _signed(value: float) -> str:
-    return "none" if np.isnan(value) else f"{value:+.4f}"
+    return "none" if np.isnan(value) else signed(value, 4)
 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence)
@@ -323,7 +324,7 @@ def strip(trace: Trace, name: str) -> Figure:
         words.append("The text has only one part of this kind, so there is nothing to compare.")
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
-        words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
+        words.append(f"Rank correlation with {what}: {signed(rho)} over {n} tokens.")
     words += [completeness(trace, name), uncertainty(trace, name)]
     return replace(drawn, caption=" ".join(filter(None, words)))
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.charts.chart import Drawing
-from sentviz.charts.figure import Figure, file_safe, new_plot, number
+from sentviz.charts.figure import Figure, file_safe, new_plot
 from sentviz.charts.look import Look
 from sentviz.charts.panels import path
 from sentviz.charts.particles import followed
@@ -22,6 +22,7 @@ from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import as_text
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number, percent
 from sentviz.models.clustering import weights
 
 Doubles = npt.NDArray[np.float64]
@@ -184,7 +185,7 @@ def _write(
     first, rest = ([i for i in part if once[spots[i]] == i] for part in (first, rest))
     order, texts = [*first, *rest], [words[i] for i in (*first, *rest)]
     if share.max() < 0.99:
-        texts[: len(first)] = [f"{words[i]} {together[spots[i]]:.0%}" if follows[i] else words[i] for i in first]
+        texts[: len(first)] = [f"{words[i]} {percent(together[spots[i]], 0)}" if follows[i] else words[i] for i in first]
     points, strong = np.array([flat[token], tip, *(flat[i] for i in order[1:])]), [True, *(i < len(first) for i in range(len(order)))]
     pixels = view.pixels(points)
     shaft = pixels[0] + np.linspace(0.15, 0.9, 6)[:, None] * (pixels[1] - pixels[0])
@@ -217,7 +218,7 @@ def _caption(
         sentences.append(f"“{words[token]}” attends only to itself: it is a leader and does not move.")
     else:
         sentences.append(
-            f"The arrow is the step: α/(1+α) = {alpha / (1 + alpha):.0%} of the way to {'their mean' if len(some) > 1 else 'it'}."
+            f"The arrow is the step: α/(1+α) = {percent(alpha / (1 + alpha), 0)} of the way to {'their mean' if len(some) > 1 else 'it'}."
         )
     return " ".join(sentences)
 

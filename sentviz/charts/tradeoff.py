@@ -34,7 +34,7 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str) -> Figur
     hover = "{model}: {parameters:.2f} M, {value:.2f} × vanilla"
     ends: Any = {"low": "low", "high": "high", "hover": hover}
     marks = [
-        points(names, "parameters", "value", name="measured, 95% interval over rounds", text="{label}", text_at="place", **ends),
+        points(names, "parameters", "value", name="measured, 95 % interval over rounds", text="{label}", text_at="place", **ends),
         points(printed, "parameters", "value", role=1, symbol="diamond-open", name="reported, with its rounding", **ends),
     ]
     across, down = Axis("parameters, millions"), Axis("× vanilla", zero=True)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from sentviz.charts.chart import Drawing
 from sentviz.charts.colours import class_colours
-from sentviz.charts.figure import Figure, lay_out, number, sentence
+from sentviz.charts.figure import Figure, lay_out, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.panels import FRAMELESS, panel_grid
 from sentviz.charts.text import as_text, label_width
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number
 
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
 SIGNS = "●✕▲◆✚"  # the same symbols as letters
@@ -38,7 +39,7 @@ def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str]
             f" {', '.join(f'{panel} {n:,}' for panel, n in frame['panel'].value_counts(sort=False).items())} test rows, t-SNE with"
             f" perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
             "t-SNE separates groups even if they are close. The first silhouette is measured in the vectors, the second in the picture;"
-            " brackets are 95% bootstrap intervals over rows.",
+            " brackets are 95 % bootstrap intervals over rows.",
             "“Paper” is the silhouette that the paper reports for this configuration; it names neither its rows nor its distance."
             if frame["printed"].notna().any()
             else "",

@@ -20,6 +20,7 @@ from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import as_text, text_columns
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 
 
 def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike) -> Figure:
@@ -39,7 +40,8 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike) -> Fig
 
 def _draw(look: Look, labels: Sequence[str], shares: npt.NDArray[np.float64]) -> go.Figure:
     """Draw a bar for each of K classes, with its share, (K,), at the right."""
-    rows, names = list(range(len(labels))), [as_text(label) for label in labels]
+    rows, words = list(range(len(labels))), [percent(share) for share in shares]
+    names = [as_text(label) for label in labels]
     opacity = [1.0 if i == shares.argmax() else 0.45 for i in rows]
     plot = new_plot(
         look,
@@ -54,10 +56,18 @@ def _draw(look: Look, labels: Sequence[str], shares: npt.NDArray[np.float64]) ->
     shape = {"orientation": "h", "y": rows, "width": 0.5}
     plot.add_bar(x=[1.0] * len(labels), marker={"color": look.colours.neutral, "cornerradius": 4}, hoverinfo="skip", **shape)
     marker = {"color": class_colours(labels, look.colours), "opacity": opacity, "cornerradius": 4}
-    plot.add_bar(x=shares, marker=marker, customdata=names, hovertemplate="%{customdata}: %{x:.1%}<extra></extra>", **shape)
+    plot.add_bar(
+        x=shares,
+        marker=marker,
+        customdata=names,
+        text=words,
+        textposition="none",
+        hovertemplate="%{customdata}: %{text}<extra></extra>",
+        **shape,
+    )
     beside = {"x": 1, "xanchor": "left", "xshift": 8}
     fonts = [{"size": 13, "weight": 600 if full == 1 else 400} for full in opacity]
-    annotate(plot, ({"y": row, "text": f"{shares[row]:.1%}", "font": fonts[row], **beside} for row in rows))
+    annotate(plot, ({"y": row, "text": words[row], "font": fonts[row], **beside} for row in rows))
     return plot
 
 

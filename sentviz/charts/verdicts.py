@@ -9,7 +9,7 @@ from typing import Any
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Verdict
 from sentviz.charts.colours import Palette, ink_on
-from sentviz.charts.figure import number
+from sentviz.io.numbers import PERCENT, number, signed
 
 VERDICTS: tuple[Verdict, ...] = tuple(VERDICT_WORDS)
 SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, y up; "open" has a question mark
@@ -26,18 +26,17 @@ def verdict_colour(verdict: Verdict, colours: Palette) -> str:
 
 
 def effect_in_words(effect: Effect) -> str:
-    """Return an effect as text, for example "+0.12 [−0.05, +0.29] points": a difference has a sign, and the interval follows if there is
+    """Return an effect as text, for example "+0.12 points [−0.05, +0.29]": a difference has a sign, and the interval follows if there is
     one.
     """
-    sign = effect.null == 0
-    digits = 2 if effect.unit in ("points", "") else 1
+    write = signed if effect.null == 0 else number
+    ends = None if effect.low is None or effect.high is None else (effect.low, effect.high)
+    return write(effect.value, 2 if effect.unit in ("points", "") else 1, ends, unit_in_words(effect))
 
-    def write(value: float) -> str:
-        return f"{'+' if sign and value > 0 else ''}{number(value, digits)}"
 
-    span = "" if effect.low is None or effect.high is None else f" [{write(effect.low)}, {write(effect.high)}]"
-    unit = effect.unit if effect.unit in ("", "%") else f" {effect.unit}"
-    return f"{write(effect.value)}{span}{unit}"
+def unit_in_words(effect: Effect) -> str:
+    """Return the unit of an effect with the space before it."""
+    return {"": "", "%": PERCENT}.get(effect.unit, f" {effect.unit}")
 
 
 def draw_sign(

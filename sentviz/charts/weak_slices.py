@@ -9,6 +9,7 @@ from sentviz.charts.requirements import SEED
 from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 
 LETTERS = 27  # letters of a slice's name in one line
 
@@ -40,7 +41,7 @@ def weak_slices(frame: pd.DataFrame, *, run: str = "", candidates: int = 0, held
         Axis("difference in accuracy, points", span=(low, high), step=next((step for step in (5, 10, 20) if high - low < 6 * step), 50)),
         Axis(
             rows={slice_: says.replace("; ", "\n", 1) if len(says) > LETTERS else says for slice_, says in names},
-            notes=[f"{accuracy:.0%}\nof {n:,}" for accuracy, n in zip(rows["accuracy"], rows["n"], strict=True)],
+            notes=[f"{percent(accuracy, 0)}\nof {n:,}" for accuracy, n in zip(rows["accuracy"], rows["n"], strict=True)],
             chosen=chosen,
         ),
         rules=[Rule(x=0, note="other rows")],
@@ -52,7 +53,7 @@ def weak_slices(frame: pd.DataFrame, *, run: str = "", candidates: int = 0, held
             f" {held_out:,} held-out rows."
             if candidates
             else "",
-            f"The intervals hold together with 95%. {_weaker(int(frame['found'].sum()), len(frame))}",
+            f"The intervals hold together with 95 %. {_weaker(int(frame['found'].sum()), len(frame))}",
             "On the right: accuracy and number of the slice's held-out rows.",
         ]
     )

@@ -13,7 +13,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import Cell, Counts
 from sentviz.charts.chart import Axis, Chart, Drawing, Role, points
 from sentviz.charts.cloud_layout import layout, unwritable
-from sentviz.charts.figure import Figure, annotate, file_safe, lay_out, number, sentence
+from sentviz.charts.figure import Figure, annotate, file_safe, lay_out, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.panels import UNSEEN, panel_axes
 from sentviz.charts.registry import figure
@@ -22,6 +22,7 @@ from sentviz.charts.subjects import Answers
 from sentviz.charts.text import as_text, broken
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd, subplots
+from sentviz.io.numbers import number
 
 IN_CLOUD, IN_LIST = 30, 24
 COLUMNS = [
@@ -198,12 +199,12 @@ def word_bars(words: pd.DataFrame, *, title: str, by: By = "keyness", right: boo
 
 def _list_caption(words: pd.DataFrame, by: By) -> str:
     if by == "count":
-        return f"The {len(words)} most frequent words, with 95% intervals; a grey stroke is the rate in all other rows."
+        return f"The {len(words)} most frequent words, with 95 % intervals; a grey stroke is the rate in all other rows."
     unsure = int((~words["sure"]).sum())
     hollow = "Hollow: not significant for this number of words (Bonferroni)." if unsure else ""
     return sentence(
         [
-            f"{len(words)} words by z ({number(words['z'].iloc[-1], 1)} to {number(words['z'].iloc[0], 1)}) with 95% intervals.",
+            f"{len(words)} words by z ({number(words['z'].iloc[-1], 1)} to {number(words['z'].iloc[0], 1)}) with 95 % intervals.",
             hollow,
         ]
     )
