@@ -37,6 +37,7 @@ from sentviz.analysis.testset.subset import Subset
 from sentviz.charts import component_name
 from sentviz.charts.look import Style
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import signed
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies
@@ -71,7 +72,7 @@ def _component(value: str) -> str:
 
 
 def _mix(value: Sequence[tuple[int, int, float]]) -> str:
-    return ", ".join(f"λ{component_name(c - 1)[1:]} of layer {layer} = {weight:+.2f}" for layer, c, weight in value)
+    return ", ".join(f"λ{component_name(c - 1)[1:]} of layer {layer} = {signed(weight)}" for layer, c, weight in value)
 
 
 def _off(value: Sequence[tuple[int, int]]) -> str:

@@ -16,6 +16,7 @@ from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
 NOTE = 500  # characters of a note
@@ -81,7 +82,7 @@ def open_row(rows: Rows, place: int, move: Callable[[int], None], below: Callabl
 def _head(rows: Rows, row: pd.Series[Any], place: int, move: Callable[[int], None]) -> None:
     """Draw label and prediction, and the buttons to the mistakes before and after; of rows without labels, to the rows."""
     label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
-    sure = "" if np.isnan(row["confidence"]) else f" ({row['confidence']:.0%})"
+    sure = "" if np.isnan(row["confidence"]) else f" ({percent(row['confidence'], 0)})"
     wrong = (rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool)
     stops, what = (np.flatnonzero(wrong), "mistake") if rows.labelled and "reason" not in rows.frame else (np.arange(len(rows)), "row")
     before, after = stops[stops < place], stops[stops > place]

@@ -14,6 +14,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset, facets
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.numbers import percent
 
 SAMPLE = 5_000  # rows of a data set from which slices are proposed; of a visitor's own file, all rows
 FIRST_MISTAKE = "first mistake"  # in place of the list that holds the open row
@@ -34,7 +35,7 @@ def choose_slice(rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
 
     def named(text: str) -> str:
         part = Slice.parse(text) if text in options else None
-        share = f" · {shares[text]:.0%}" if text in shares else ""
+        share = f" · {percent(shares[text], 0)}" if text in shares else ""
         return text if part is None else f"{part.says(rows.classes)}{share}"
 
     if options:

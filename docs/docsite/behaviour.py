@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docsite.text import plain, table
 from sentviz.analysis.testset.behaviour import shipped_rates
-from sentviz.analysis.testset.behaviour_report import percent
 from sentviz.data.behaviour import DIRECTION, FUNCTIONALITY, INVARIANCE, LANGUAGES, built_in
+from sentviz.io.numbers import percent
 
 
 def capabilities() -> str:
@@ -25,7 +25,7 @@ def behaviour() -> str:
             columns = list(dict.fromkeys(some["capability"]))
             rows = []
             for model, of in some.groupby("model", sort=False):
-                cells = [percent(row.rate, row.low, row.high) + _by_chance(row.random) for row in of.itertuples()]
+                cells = [percent(row.rate, 0, (row.low, row.high)) + _by_chance(row.random) for row in of.itertuples()]
                 rows.append([f"`{model}`" if "/" in str(model) else str(model), *cells])
             parts += [f"### {name}: {title}", f"{n:,} cases, {len(rows)} models.", table(["model", *columns], rows)]
     return "\n\n".join(parts)

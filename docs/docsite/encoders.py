@@ -5,6 +5,7 @@ from __future__ import annotations
 from docsite.papers import shipped
 from docsite.text import plain, table
 from sentviz.data.datasets import info
+from sentviz.io.numbers import number
 from sentviz.papers.studies.compare_configurations import mixed
 from sentviz.runs.store import Run
 
@@ -49,7 +50,7 @@ def _row(run: Run) -> list[str]:
     trained = f"changes of rank {rank}" if rank else "the matrices"
     test = metrics.get("official_test", metrics["test"])
     accuracy = test["accuracy"]
-    interval = f"{accuracy['value']:.1%} [{accuracy['low']:.1%}, {accuracy['high']:.1%}]".replace("%", "")
+    interval = number(100 * accuracy["value"], 1, [100 * accuracy[end] for end in ("low", "high")])
     title = f"`{run.name}`, {plain(info(run.config['data']['name']).title)}"
     return [title, recipe["base"], f"{trained}, upper {upper} layers" if upper else trained, f"{_seen(run):,}", interval, f"{test['n']:,}"]
 

@@ -10,6 +10,7 @@ from sentviz.analysis.claim import VERDICT_WORDS, Claim
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.exact_comparison_table import Share, found_first, has_referee, methods_of, rows_asked
+from sentviz.io.numbers import number, percent
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, Run
 
@@ -36,7 +37,7 @@ def referee() -> str:
         n, data = int(rows.loc[rows["metric"] == "first", "n"].max()), rows_asked(run)
         parts += [
             f"#### `{run.name}`",
-            f"{n} texts of `{data}`, seed 0; random scores find the first word in {100 * by_chance['first']:.0f} %.",
+            f"{n} texts of `{data}`, seed 0; random scores find the first word in {percent(by_chance['first'], 0)}.",
         ]
         parts.append(table(["method", *MEASURES.values()], lines, right=range(1, 6)))
     return "\n\n".join(parts)
@@ -109,5 +110,4 @@ def _whole(share: Share) -> str:
 
 
 def _cell(metric: str, value: float, low: float, high: float) -> str:
-    numbers = (f"{100 * each:.0f}" if metric in SHARES else f"{each:.2f}".replace("-", "−") for each in (value, low, high))
-    return "{} [{}, {}]".format(*numbers)
+    return number(100 * value, 0, (100 * low, 100 * high)) if metric in SHARES else number(value, ends=(low, high))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.errors import RunError
+from sentviz.io.numbers import percent
 from sentviz.runs.calibration import softmax, tempered
 from sentviz.runs.store import Run
 
@@ -127,9 +128,8 @@ class Confidence:
         return leaning(self.confidence, self.accuracy)
 
     def __str__(self) -> str:
-        return (
-            f"{self.error:.3f} on {self.n:,} test rows: {self.words} (mean confidence {self.confidence:.1%}, accuracy {self.accuracy:.1%})"
-        )
+        both = f"mean confidence {percent(self.confidence)}, accuracy {percent(self.accuracy)}"
+        return f"{self.error:.3f} on {self.n:,} test rows: {self.words} ({both})"
 
 
 def on_test_rows(run: Run, temperature: float | None = None) -> Confidence:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from sentviz.analysis.evaluation import not_learned, not_learned_in_words
 from sentviz.errors import InputError
+from sentviz.io.numbers import p_value
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
@@ -257,12 +258,8 @@ def level_in_words(p: float, adjusted: float) -> str:
     if math.isnan(adjusted):
         return ""
     mark = "" if adjusted <= LEVEL else ": not significant over the paper's board"
-    own = "no p" if math.isnan(p) else f"p {_small(p)}"
-    return f"{own}, after Benjamini and Hochberg {_small(adjusted)}{mark}"
-
-
-def _small(p: float) -> str:
-    return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
+    own = "no p" if math.isnan(p) else p_value(p)
+    return f"{own}, {p_value(adjusted, 'after Benjamini and Hochberg')}{mark}"
 
 
 def decided_in_words(verdicts: Iterable[str], kinds: Iterable[str]) -> str:

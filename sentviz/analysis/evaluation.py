@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.runs.calibration import softmax
 from sentviz.runs.store import Run
 
@@ -267,7 +268,7 @@ def why_not_learned(run: Run) -> str:
     low, high = map(float, wilson(right, n))
     if low > most / n:
         return ""
-    return f"{run.name} {right / n:.1%} [{low:.1%}, {high:.1%}] on {split} (most frequent class {most / n:.1%})"
+    return f"{run.name} {percent(right / n, ends=(low, high))} on {split} (most frequent class {percent(most / n)})"
 
 
 def not_learned(runs: Iterable[Run]) -> dict[str, str]:

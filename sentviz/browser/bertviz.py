@@ -23,6 +23,7 @@ from sentviz.charts.look import MONOSPACE
 from sentviz.charts.maps import component_name
 from sentviz.charts.text import as_text
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.numbers import percent
 from sentviz.runs.trace import Trace
 
 View = Literal["head", "model", "neuron"]
@@ -218,7 +219,7 @@ def _drawn(view: View, maps: npt.NDArray[np.float64], largest: float) -> str:
     if view == "head":
         words += ", shared by the heads that are switched on"
     if (left_out := -maps[maps < 0].sum() / max(np.abs(maps).sum(), np.finfo(float).tiny)) > 0:
-        words += f". Negative weights, {left_out:.1%} of the absolute mass, cannot be drawn as lines; the heatmap shows them"
+        words += f". Negative weights, {percent(left_out)} of the absolute mass, cannot be drawn as lines; the heatmap shows them"
     return f"{words}."
 
 

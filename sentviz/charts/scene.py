@@ -214,7 +214,7 @@ def scene_of(
     note = ""
     if d > 2 and not solid:
         share = 1 - ((z - flat @ basis) ** 2).sum() / max((z**2).sum(), np.finfo(float).tiny)
-        note = f"{d} dimensions; the picture keeps {share:.0%} of the squared length of the vectors."
+        note = f"{d} dimensions; the picture keeps {percent(share, 0)} of the squared length of the vectors."
         if line is not None and look != "decision":
             note += " The line and the shading are exact only at the final mean."
     return Scene(

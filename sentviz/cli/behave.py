@@ -83,20 +83,24 @@ def behave(
 
 def _print(card: Card, baselines: list[Card], requirement: Requirement | None) -> None:
     """Print the rates as a table; to stderr if JSON follows on stdout."""
-    from sentviz.analysis.testset.behaviour_report import COUNTS, percent
+    from sentviz.analysis.testset.behaviour_report import COUNTS
     from sentviz.data.behaviour import FUNCTIONALITY
+    from sentviz.io.numbers import percent
 
     err = requirement is not None
     verdicts = requirement.verdicts(card) if requirement else {}
     frames = {each.name: each.frame().set_index("capability") for each in baselines}
     click.echo(f"{card.name}: rates in %, with 95 % intervals", err=err)
-    click.echo(f"{'capability':<14}{'rate':<16}{'random edit':<16}" + "".join(f"{name:<26.24}" for name in frames), err=err)
+    click.echo(f"{'capability':<14}{'rate':<18}{'random edit':<18}" + "".join(f"{name:<26.24}" for name in frames), err=err)
     for row in card.frame().to_dict("records"):
         name = row["capability"]
-        by_chance = "–" if row["kind"] == FUNCTIONALITY else percent(row["random"], row["random_low"], row["random_high"])
-        baseline_rates = "".join(f"{percent(*frame.loc[name, ['rate', 'low', 'high']]):<26}" for frame in frames.values())
-        mark = "" if name not in verdicts else "met" if verdicts[name][2] else f"below {verdicts[name][1]:.0%}"
-        click.echo(f"{name:<14}{percent(row['rate'], row['low'], row['high']):<16}{by_chance:<16}{baseline_rates}{mark}".rstrip(), err=err)
+        by_chance = "–" if row["kind"] == FUNCTIONALITY else percent(row["random"], 0, (row["random_low"], row["random_high"]))
+        theirs = (frame.loc[name, ["rate", "low", "high"]] for frame in frames.values())
+        baseline_rates = "".join(f"{percent(rate, 0, ends):<26}" for rate, *ends in theirs)
+        mark = "" if name not in verdicts else "met" if verdicts[name][2] else f"below {percent(verdicts[name][1], 0)}"
+        click.echo(
+            f"{name:<14}{percent(row['rate'], 0, (row['low'], row['high'])):<18}{by_chance:<18}{baseline_rates}{mark}".rstrip(), err=err
+        )
     for remark in card.remarks:
         click.echo(f"! {remark}", err=err)
     if requirement:

@@ -9,6 +9,7 @@ import click
 
 from sentviz.cli.rows_options import own_model, own_model_options, reading_options
 from sentviz.cli.terminal import command, main
+from sentviz.io.numbers import percent, signed
 
 if TYPE_CHECKING:
     from sentviz.data.labels import Reading
@@ -69,12 +70,15 @@ def compare(
         click.echo(f"! {visible(remark)}")
     click.echo(f"{visible(result.headline)}\n{visible(result.method)}")
     width = max(len(each.title) for each in result.candidates) + 2
-    click.echo(f"\n{'':<{width}}{'accuracy':>9}  {'95% interval':<17}{'points behind, interval':<28}{'p':>6}")
+    click.echo(f"\n{'':<{width}}{'accuracy':>9}  {'95 % interval':<17}{'points behind, interval':<28}{'p':>6}")
     for each, row in zip(result.ranked, result.table.to_dict("records"), strict=True):
-        behind = f"{100 * row['behind']:+.2f} [{100 * row['behind_low']:+.2f}, {100 * row['behind_high']:+.2f}]"
+        behind = signed(100 * row["behind"], ends=(100 * row["behind_low"], 100 * row["behind_high"]))
         p = "<0.001" if row["p"] < 0.001 else f"{row['p']:.3f}"
         compared = "best" if each is result.best else f"{behind:<28}{p:>6}"
-        click.echo(f"{visible(each.title):<{width}}{row['accuracy']:>9.2%}  {row['low']:.2%} - {row['high']:.2%}  {compared}")
+        click.echo(
+            f"{visible(each.title):<{width}}{percent(row['accuracy'], 2):>9}  {percent(row['low'], 2)} - {percent(row['high'], 2)} "
+            f" {compared}"
+        )
     for name, rate in result.speeds.items():
         click.echo(f"{visible(name)}: {rate:,.0f} rows per second on this machine")
     click.echo()

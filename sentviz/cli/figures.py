@@ -10,6 +10,7 @@ import click
 
 from sentviz.cli.terminal import progress_bar
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent, signed
 
 if TYPE_CHECKING:
     from sentviz.charts.gallery import FigureSpec
@@ -132,8 +133,9 @@ def export_onnx(run: str, out: Path, *, maps: bool, int8: bool) -> None:
     elif cost:
         low, high, value = (100 * cost["difference"][name] for name in ("low", "high", "value"))
         click.echo(
-            f"Accuracy on {cost['n']:,} rows of the test split: 8-bit graph {cost['accuracy']:.2%}, run {cost['of_the_run']:.2%},"
-            f" difference {value:+.2f} points [{low:+.2f}, {high:+.2f}]. {cost['same']:.2%} of the predictions are the same."
+            f"Accuracy on {cost['n']:,} rows of the test split: 8-bit graph {percent(cost['accuracy'], 2)}, run"
+            f" {percent(cost['of_the_run'], 2)}, difference {signed(value)} points [{signed(low)}, {signed(high)}]."
+            f" {percent(cost['same'], 2)} of the predictions are the same."
         )
 
 

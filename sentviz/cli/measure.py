@@ -10,6 +10,7 @@ import click
 from sentviz.cli.rows_options import Given, given_options, reading_options
 from sentviz.cli.terminal import command, main, print_metrics, progress_bar
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -332,10 +333,10 @@ def epochs(run: str, sample: int, split: str, seed: int) -> None:
     click.echo(f"Stored in {stored.beside if stored.is_shipped else stored.folder}")
     seen = epoch_series(stored)
     n = len(seen.first.ids)
-    click.echo(f"{stored.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
+    click.echo(f"{stored.name}, {n:,} texts of {split}\nepoch  accuracy  95 % interval")
     for epoch, right in zip(seen.epochs, seen.right.sum(axis=1), strict=True):
         low, high = wilson(right, n)
-        click.echo(f"{epoch:>5}{right / n:>10.2%}  {low:.2%} - {high:.2%}")
+        click.echo(f"{epoch:>5}{percent(right / n, 2):>10}  {percent(low, 2)} - {percent(high, 2)}")
     kinds = events(seen.right).kinds
     click.echo(", ".join(f"{kind}: {kinds.count(kind):,}" for kind in KINDS))
 

@@ -11,6 +11,7 @@ import numpy as np
 from sentviz.charts.text import visible
 from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.data.behaviour import PAIRS
+from sentviz.io.numbers import percent, signed
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.patching import Pair
@@ -24,7 +25,7 @@ SHOWN = 5  # cells of a quantity that are printed
 @click.argument("first", required=False)
 @click.argument("second", required=False)
 @click.option("--minimal", type=click.Choice(PAIRS), help="Average over minimal pairs of templates that exchange this word; no sentences.")
-@click.option("--circuit", "with_circuit", is_flag=True, help="With --minimal: find few heads and feed-forward networks that keep 90%.")
+@click.option("--circuit", "with_circuit", is_flag=True, help="With --minimal: find few heads and feed-forward networks that keep 90 %.")
 @click.option("--count", default=40, show_default=True, help="Number of minimal pairs.")
 @click.option("--pairs", nargs=2, help="Second sentences of FIRST and SECOND, for runs that read pairs.")
 @click.option("--align", multiple=True, metavar="I=J", help="Take the states of token J of SECOND for token I of FIRST. May be repeated.")
@@ -47,7 +48,7 @@ def patch(
 
     Without SECOND, the smallest edit of FIRST that changes the predicted class is searched and used. Layers, heads and tokens count from 1;
     `state:0.3` is the embedding of the third token. With --cell, the cells are also replaced together. With --minimal, shares are averaged
-    over pairs of sentences that differ in one word, with 95% intervals over pairs.
+    over pairs of sentences that differ in one word, with 95 % intervals over pairs.
     """
     from sentviz.analysis.causal.patching import patch as pair_of
     from sentviz.models.loading import load
@@ -60,11 +61,11 @@ def patch(
         return
     pair = pair_of(model, first, second or _flip(model, first), partners=dict(map(_aligned, align)), pairs=pairs or (None, None))
     for trace in (pair.first, pair.second):
-        click.echo(f"{trace.label:>10} {float(trace.probabilities.max()):6.1%}  {visible(trace.text)}")
+        click.echo(f"{trace.label:>10} {percent(float(trace.probabilities.max())):>6}  {visible(trace.text)}")
     click.echo("Aligned: " + " ".join(_alignment(pair)))
     for note in pair.notes():
         click.echo(note)
-    click.echo(f"\nDifference: {pair.goal - pair.start:+.3f} log-odds of {pair.label}. Shares of the difference that come over:")
+    click.echo(f"\nDifference: {signed(pair.goal - pair.start, 3)} log-odds of {pair.label}. Shares of the difference that come over:")
     with progress_bar("Heads by token") as report:
         message, _ = pair.strongest(progress=report)
     click.echo(message)
@@ -75,9 +76,9 @@ def patch(
     if cells:
         edits = [_cell(pair, cell) for cell in cells]
         joint = pair.joint(edits)
-        click.echo(f"\nTogether {joint.share:+.1%}, sum of the single shares {joint.total:+.1%}:")
+        click.echo(f"\nTogether {percent(joint.share, write=signed)}, sum of the single shares {percent(joint.total, write=signed)}:")
         for edit, share in zip(edits, joint.singles, strict=True):
-            click.echo(f"  {share:+7.1%}  {pair.says(edit.what, edit.at)}")
+            click.echo(f"  {percent(share, write=signed):>7}  {pair.says(edit.what, edit.at)}")
 
 
 def _print_average(run: str, model: Model, minimal: str, count: int, with_circuit: bool) -> None:
@@ -97,14 +98,17 @@ def _print_average(run: str, model: Model, minimal: str, count: int, with_circui
         for place in np.argsort(-np.nan_to_num(result.share, nan=-np.inf).ravel(), kind="stable")[:SHOWN]:
             at = np.unravel_index(place, result.share.shape)
             layer = f"layer {at[0] + (what != 'state')}" if at[0] or what != "state" else "embedding"
-            interval = f"[{result.low[at]:+.1%}, {result.high[at]:+.1%}]"
-            click.echo(f"  {result.share[at]:+7.1%}  {interval:<18} {layer}, {result.columns[at[1]]}")
+            interval = f"[{percent(result.low[at], write=signed)}, {percent(result.high[at], write=signed)}]"
+            click.echo(f"  {percent(result.share[at], write=signed):>7}  {interval:<18} {layer}, {result.columns[at[1]]}")
     if with_circuit:
         with progress_bar("Circuit") as report:
             small = circuit(model, sentences, progress=report)
         click.echo(f"\nCircuit: {small.says}")
         for part, (lost, low, high) in zip(small.parts, small.lost.tolist(), strict=True):
-            click.echo(f"  {lost:+7.1%}  [{low:+.1%}, {high:+.1%}] is lost without {part.name}")
+            click.echo(
+                f"  {percent(lost, write=signed):>7}  [{percent(low, write=signed)}, {percent(high, write=signed)}] is lost without"
+                f" {part.name}"
+            )
 
 
 def _flip(model: Model, text: str) -> str:
@@ -145,4 +149,7 @@ def _print_map(pair: Pair, what: str, exact: bool) -> None:
     for place in np.argsort(-shares, kind="stable")[:SHOWN]:
         at = tuple(int(i) for i in np.unravel_index(place, result.share.shape))
         if result.exact[at]:
-            click.echo(f"  {result.share[at]:+7.1%}  {pair.label} {result.probability[at]:.1%}  {visible(pair.says(what, at))}")
+            click.echo(
+                f"  {percent(result.share[at], write=signed):>7}  {pair.label} {percent(result.probability[at])} "
+                f" {visible(pair.says(what, at))}"
+            )

@@ -19,6 +19,7 @@ from sentviz.charts.text import visible
 from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, p_value, percent
 from sentviz.io.spreadsheet import write_csv
 from sentviz.runs.store import Run
 
@@ -53,12 +54,12 @@ def _print_scores(rows: Rows, known: np.typing.NDArray[np.bool_]) -> None:
     labels, predicted = rows.labels[known], rows.predicted[known]
     value = operating.accuracy(labels, predicted)
     of = f" of {rows.total:,}" if rows.total > len(labels) and not rows.among else ""
-    click.echo(f"  accuracy {value['value']:.1%} [{value['low']:.1%}, {value['high']:.1%}]  n = {len(labels):,}{of}")
+    click.echo(f"  accuracy {percent(value['value'], ends=(value['low'], value['high']))}  n = {len(labels):,}{of}")
     if rows.source.gives != "classes":
         areas = operating.areas(labels, rows.probabilities[known], rows.classes)
         areas_shown = areas[areas["class"] == rows.classes[1]] if len(rows.classes) == 2 else areas
         for area in areas_shown[areas_shown["metric"] == "AUC"].to_dict("records"):
-            click.echo(f"  area under the ROC curve of {area['class']} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]")
+            click.echo(f"  area under the ROC curve of {area['class']} {number(area['value'], 3, ends=(area['low'], area['high']))}")
     counts = confusion(labels, predicted, len(rows.classes))
     width = max(12, *(len(name) + 2 for name in rows.classes))
     click.echo("  " + "label".ljust(width) + "".join(f"{'→ ' + name:>{width + 2}}" for name in rows.classes))
@@ -97,7 +98,7 @@ def _print_mistakes(rows: Rows) -> None:
         return
     click.echo(f"Mistakes of {rows.source.name}: {len(wrong):,}" + (f", the first {LISTED}" if len(wrong) > LISTED else ""))
     for row in wrong.head(LISTED).to_dict("records"):
-        sure = "" if np.isnan(row["confidence"]) else f" {row['confidence']:.0%}"
+        sure = "" if np.isnan(row["confidence"]) else f" {percent(row['confidence'], 0)}"
         text = visible(" ".join(str(row.get("text", "")).split()))
         text = text if len(text) <= CUT else text[: CUT - 1] + "…"
         click.echo(f"  row {row['id']}: {rows.classes[row['label']]}, predicted {rows.classes[row['predicted']]}{sure}  {text}".rstrip())
@@ -113,7 +114,7 @@ def print_weak(rows: Rows, seed: int) -> None:
         f" {weak.halves[1]:,} held-out rows, seed {seed}"
     )
     for row in weak.weaker.to_dict("records"):
-        click.echo(f"  {visible(line(row))}; p = {row['adjusted']:.2g}\n    --among {shlex.quote(row['slice'])}")
+        click.echo(f"  {visible(line(row))}; {p_value(row['adjusted'])}\n    --among {shlex.quote(row['slice'])}")
     if weak.weaker.empty:
         click.echo("  No slice is significantly weaker than the other rows.")
 

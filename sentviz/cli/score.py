@@ -10,6 +10,7 @@ import click
 from sentviz.cli.rows_options import Given, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.io.lazy import np
+from sentviz.io.numbers import percent
 
 ROWS = 16  # rows of a part: a stopped command loses the work on one part
 
@@ -138,7 +139,7 @@ def score(
             click.echo(f"! No accuracy is printed. {error}", err=True)
         else:
             of = f" of {counts.rows:,}" if labelled < counts.rows else ""
-            click.echo(f"Accuracy {np.trace(counts.confusion) / labelled:.2%} on the {labelled:,}{of} rows with a label.")
+            click.echo(f"Accuracy {percent(np.trace(counts.confusion) / labelled, 2)} on the {labelled:,}{of} rows with a label.")
 
 
 def files_of(name: str) -> list[str | Path]:

@@ -15,6 +15,7 @@ import click
 from sentviz.cli.rows_options import own_model, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent
 
 if TYPE_CHECKING:
     from sentviz.charts.colours import Theme
@@ -92,4 +93,4 @@ def live(runs: tuple[str, ...], out: Path, text: str, int8: bool, theme: str | N
     click.echo(f"{out}: {done['bytes'] / 1e6:.1f} MB. Open it in a browser; it needs no network.")
     for model in done["models"]:
         if "same" in (cost := model["cost"]):
-            click.echo(f"In 8 bits {model['run']} predicts the same class for {cost['same']:.1%} of {cost['n']:,} test rows.")
+            click.echo(f"In 8 bits {model['run']} predicts the same class for {percent(cost['same'])} of {cost['n']:,} test rows.")

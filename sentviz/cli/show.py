@@ -12,6 +12,7 @@ from sentviz.cli.rows_options import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
 from sentviz.errors import InputError
 from sentviz.io.lazy import np
+from sentviz.io.numbers import percent, signed
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -38,11 +39,12 @@ def catalog(folders: tuple[Path, ...]) -> None:
         click.echo("No runs are available. `sentviz train sst2` trains one, `sentviz runs get` fetches shipped runs.")
         return
     good = frame[frame["problem"].fillna("") == ""]
-    click.echo(f"{'run':<36}{'accuracy':>9}  {'95% interval':<15}{'n':>8}{'parameters':>12}  seed")
+    click.echo(f"{'run':<36}{'accuracy':>9}  {'95 % interval':<15}{'n':>8}{'parameters':>12}  seed")
     for row in good.to_dict("records"):
-        spread = f"{row['low']:.2%} - {row['high']:.2%}"
+        spread = f"{percent(row['low'], 2)} - {percent(row['high'], 2)}"
         click.echo(
-            f"{row['run']:<36}{row['accuracy']:>9.2%}  {spread:<17}{int(row['n']):>6,}{int(row['parameters']):>12,}  {int(row['seed'])}"
+            f"{row['run']:<36}{percent(row['accuracy'], 2):>9}  {spread:<17}{int(row['n']):>6,}{int(row['parameters']):>12,} "
+            f" {int(row['seed'])}"
         )
     for problem in frame[frame["problem"].fillna("") != ""]["problem"]:
         click.echo(f"! {problem}")
@@ -153,7 +155,7 @@ def explain(
     for sentence_of_change in trace.change.sentences(trace.tokens):
         click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
-        click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
+        click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {percent(probability):>6}")
     low, high = ends(trace, score)
     click.echo(f"\n{method.title} (+ {high}, - {low}):")
     top = max(float(abs(deviations).max()), 1e-9)
@@ -164,9 +166,9 @@ def explain(
         left, right = (bar.rjust(20), "") if value < 0 else ("", bar)
         note = (f" ± {error:.3f}" if error else "") + ("  (not in the vocabulary)" if unknown else "")
         printed = "".join(c if c.isprintable() else "·" for c in token)
-        click.echo(f"  {printed:<{width}} {left:>20}|{right:<20} {value:+.3f}{note}")
+        click.echo(f"  {printed:<{width}} {left:>20}|{right:<20} {signed(value, 3)}{note}")
     if score != "removal" and (rho := agreement(trace, values, signed=method.signed)) is not None:
-        click.echo(f"Rank correlation with {'word removal' if method.signed else 'the size of word removal'}: {rho:+.2f}")
+        click.echo(f"Rank correlation with {'word removal' if method.signed else 'the size of word removal'}: {signed(rho)}")
     for note in filter(None, (completeness(trace, score), uncertainty(trace, score))):
         click.echo(note)
     if score == "exact":
@@ -186,7 +188,7 @@ def _exact(model: Any, trace: Trace, absent: str) -> tuple[Trace, str]:
     gone = "deleted" if result.absent == "deleted" else f"replaced by {result.replaced_by}"
     lines = [f"Absent {result.by} are {gone}; {result.passes:,} texts were predicted. {result.summary}"]
     for i, j in result.pairs():
-        lines.append(f"  {result.interactions[i, j]:+.3f}  {result.players[i].text} + {result.players[j].text}")
+        lines.append(f"  {signed(result.interactions[i, j], 3)}  {result.players[i].text} + {result.players[j].text}")
     return with_scores(trace, {"exact": result}), "\n".join(lines)
 
 

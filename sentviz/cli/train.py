@@ -9,6 +9,7 @@ import click
 
 from sentviz.cli.terminal import command, listener, listing, main, print_metrics
 from sentviz.io.lazy import torch
+from sentviz.io.numbers import percent, signed
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -158,7 +159,7 @@ def _print_result(run: Run) -> None:
         reporter.send({"compared": frame.to_dict("records")})
     click.echo(f"Accuracy on {int(frame['n'].iloc[0]):,} validation rows, with its 95 % interval:")
     for row in frame.to_dict("records"):
-        click.echo(f"  {row['name']:<40}{row['accuracy']:>7.1%}  [{row['low']:.1%}, {row['high']:.1%}]")
+        click.echo(f"  {row['name']:<40}{percent(row['accuracy']):>7}  [{percent(row['low'])}, {percent(row['high'])}]")
     click.echo(f"`sentviz app` shows the run {run.name}.")
 
 
@@ -205,7 +206,7 @@ def calibrate(run: str, intercept: bool) -> None:
     calibrated = fit_again(find(run), intercept=intercept)
     report = calibrated.config["calibration"]
     print_metrics(calibrated.name, calibrated.metrics())
-    click.echo(f"Temperature {calibrated.calibration:g}, intercept {', '.join(f'{value:+.4f}' for value in report['intercept'])}")
+    click.echo(f"Temperature {calibrated.calibration:g}, intercept {', '.join(signed(value, 4) for value in report['intercept'])}")
     click.echo(
         f"Calibration error on {report['n']:,} validation rows: {report['error_before']:.4f} before, {report['error_after']:.4f} after"
     )
@@ -307,7 +308,8 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
         path = write_csv(out / f"{study}-{dataset}.csv", frame)
         for row in frame[frame["split"] == "test"].sort_values("accuracy", ascending=False).to_dict("records"):
             click.echo(
-                f"{row['run']:<40}{row['accuracy']:>8.2%}  [{row['accuracy_low']:.2%}, {row['accuracy_high']:.2%}]  n = {row['n']:,}"
+                f"{row['run']:<40}{percent(row['accuracy'], 2):>8}  [{percent(row['accuracy_low'], 2)},"
+                f" {percent(row['accuracy_high'], 2)}]  n = {row['n']:,}"
             )
         click.echo(f"All metrics: {path}")
     for name, reason in outcome.failed.items():

@@ -17,7 +17,7 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from sentviz.analysis.testset.compare import ROWS
-from sentviz.analysis.testset.comparison import Comparison, in_points, rows_in_words
+from sentviz.analysis.testset.comparison import Comparison, rows_in_words
 from sentviz.browser.page import page
 from sentviz.charts import Figure
 from sentviz.charts.figure import number
@@ -32,6 +32,7 @@ from sentviz.export.files import BROWSER, bare_svg
 from sentviz.export.record import Record
 from sentviz.export.report import DRAW, STYLE, figure_html, items_html
 from sentviz.io.files import version, write_file
+from sentviz.io.numbers import number, percent, signed
 
 FORMATS = ("html", "pdf")
 MAX_CLASSES = 5  # classes whose recalls fit on the page
@@ -104,7 +105,7 @@ def _body(of: Comparison, place: str, figure: Figure, about: str) -> Iterable[st
     yield f'<p class="note">{escape(" ".join(filter(None, (of.method, *of.remarks, about))))}</p>'
     yield place
     yield _table(
-        ("", "accuracy, %, with its 95% interval", "behind the best, points", "p", "macro F1"), map(_result, of.table.to_dict("records"))
+        ("", "accuracy, %, with its 95 % interval", "behind the best, points", "p", "macro F1"), map(_result, of.table.to_dict("records"))
     )
     yield "<h2>Classes, calibration and cost</h2>"
     yield _table(*_details(of))
@@ -122,10 +123,10 @@ def _body(of: Comparison, place: str, figure: Figure, about: str) -> Iterable[st
 
 def _result(row: Mapping[Any, Any]) -> Sequence[str]:
     """Return a line of the first table as texts."""
-    accuracy = f"{100 * row['accuracy']:.2f} [{100 * row['low']:.2f}, {100 * row['high']:.2f}]"
+    accuracy = number(100 * row["accuracy"], ends=(100 * row["low"], 100 * row["high"]))
     behind, p = "best", ""
     if not np.isnan(row["p"]):
-        behind = in_points(row["behind"], row["behind_low"], row["behind_high"]).replace(" points", "")
+        behind = signed(100 * row["behind"], ends=(100 * row["behind_low"], 100 * row["behind_high"]))
         p = "< 0.001" if row["p"] < 0.001 else f"{row['p']:.3f}"
     return row["source"] + (f" ({row['seeds']} seeds)" if row["seeds"] > 1 else ""), accuracy, behind, p, f"{row['f1']:.3f}"
 
@@ -145,7 +146,7 @@ def _details(of: Comparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
             *([(f"{row['speed']:,.0f}", row["speed"])] if of.speeds else ()),
         ]
         values = ["–" if np.isnan(value) else text for text, value in known]
-        lines.append((row["source"], *(f"{recalls.loc[row['source'], name]:.1%}" for name in classes), *values))
+        lines.append((row["source"], *(percent(recalls.loc[row["source"], name]) for name in classes), *values))
     named = ["confidence above accuracy, points", "calibration error", "parameters", "minutes of one training"]
     named += ["rows per second"] if of.speeds else []
     return ("", *(f"recall of {name}" for name in classes), *named), lines
@@ -156,7 +157,7 @@ def differences(of: Comparison) -> Iterable[str]:
     for name, mask in of.parts().items():
         if (count := int(mask.sum())) or name == "differ":
             words = of.part_in_words(name)
-            yield f"{words[0].upper()}{words[1:]}: {count:,} rows ({count / of.n:.1%})"
+            yield f"{words[0].upper()}{words[1:]}: {count:,} rows ({percent(count / of.n)})"
     if any(len(each.trainings) > 1 for each in of.candidates):
         yield "These counts are of the first training of each."
 

@@ -26,6 +26,7 @@ from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
 from sentviz.io.files import version
 from sentviz.io.lazy import go
+from sentviz.io.numbers import percent, signed
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -84,7 +85,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         return figure_html(figure, columns, figures)
 
     text = trace.text if trace.text_pair is None else f"{trace.text}\n{trace.text_pair}"
-    probabilities = (f"{label}: {p:.1%}" for label, p in zip(trace.labels, trace.probabilities, strict=True))
+    probabilities = (f"{label}: {percent(p)}" for label, p in zip(trace.labels, trace.probabilities, strict=True))
     body = [
         f"<main>\n<h1>How {escape(run.name)} decides</h1>",
         f'<blockquote dir="auto">{escape(text)}</blockquote>',
@@ -161,13 +162,13 @@ def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
     yield "Model", f"{config['preset']}: {has.layers} layers, {attention}width {shape.width}, {config['parameters']:,} parameters"
     for layer, row in zip(trace.layer_ids, trace.lambdas, strict=False):
         if len(row) > 1:
-            yield f"λ of layer {layer + 1}", ", ".join(f"{value:+.3f}".replace("-", "−") for value in row)
+            yield f"λ of layer {layer + 1}", ", ".join(signed(value, 3) for value in row)
     if run.has_rows:
         splits = (f"{name} n = {split['n']:,}, digest {split['digest']}" for name, split in config["data"]["splits"].items())
         yield "Data", f"{config['data']['name']} ({'; '.join(splits)})"
         test = run.metrics()["test"]
         accuracy = test["accuracy"]
-        yield "Test", f"accuracy {accuracy['value']:.2%} [{accuracy['low']:.2%}, {accuracy['high']:.2%}], n = {test['n']:,}"
+        yield "Test", f"accuracy {percent(accuracy['value'], 2, ends=(accuracy['low'], accuracy['high']))}, n = {test['n']:,}"
         yield "Calibration", calibration_line(run)
     yield "Trained", f"{config.get('created', 'at an unknown date')} with {_versions(config)}"
     yield "Tokens", f"{len(trace.tokens):,}, {int(trace.unknown.sum()):,} of them not in the vocabulary"

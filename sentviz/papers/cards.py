@@ -17,6 +17,7 @@ from sentviz.data import datasets, demo
 from sentviz.data.behaviour import digest
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError, RunError
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.studies.cross_domain import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import Card, find_base
 from sentviz.runs.registry import papers, printed
@@ -210,7 +211,7 @@ def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
 
 def _calibration(run: Run) -> Iterator[str]:
     if any(values := run.config.get("calibration", {}).get("intercept", [])):
-        added = ", ".join(f"{name} {value:+.4f}" for name, value in zip(run.labels, values, strict=True))
+        added = ", ".join(f"{name} {signed(value, 4)}" for name, value in zip(run.labels, values, strict=True))
         yield f"Intercepts in log-odds, fitted on validation rows together with T and added to the classifier's biases: {added}."
     if not run.has_rows:
         yield "Not calibrated, because there are no validation rows."
@@ -221,7 +222,7 @@ def _calibration(run: Run) -> Iterator[str]:
     yield (
         f"Softmax(logits / T) with T = {run.calibration:g}, fitted on validation. Expected calibration error on the test split"
         f" (n = {own.n:,}): {raw.error:.4f} without T, {own.error:.4f} with T. With T, the model is {own.words}: its mean confidence is"
-        f" {own.confidence:.1%}, its accuracy {own.accuracy:.1%}."
+        f" {percent(own.confidence)}, its accuracy {percent(own.accuracy)}."
     )
 
 
@@ -231,7 +232,13 @@ def _behaviour(run: Run) -> Iterator[str]:
         yield f"Not tested by capability: {why_not_tested(run) or f'`sentviz behave {run.name}` tests it.'}"
         return
     rows = [
-        (row["capability"], row["kind"], f"{row['rate']:.1%}", f"{row['low']:.1%} to {row['high']:.1%}", _chance(row["random"]))
+        (
+            row["capability"],
+            row["kind"],
+            percent(row["rate"]),
+            f"{percent(row['low'])} to {percent(row['high'])}",
+            _chance(row["random"]),
+        )
         for row in tested.frame().to_dict("records")
     ]
     yield (
@@ -243,7 +250,7 @@ def _behaviour(run: Run) -> Iterator[str]:
 
 
 def _chance(rate: float) -> str:
-    return "" if np.isnan(rate) else f"{rate:.1%}"
+    return "" if np.isnan(rate) else percent(rate)
 
 
 def _limits(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
@@ -259,7 +266,7 @@ def _limits(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     kinds = {row["tag"]: row for row in rows if row["set"] == "demo" and row["tag"] != EVERY}
     weak = [name for name in demo.PHENOMENA if name in kinds and kinds[name]["accuracy"] < WEAK]
-    yield f"Our own sentences by phenomenon. Phenomena with an accuracy below {WEAK:.0%}: {', '.join(weak) or 'none'}."
+    yield f"Our own sentences by phenomenon. Phenomena with an accuracy below {percent(WEAK, 0)}: {', '.join(weak) or 'none'}."
     head = ("right", "of", "95 % interval")
     yield _table(("phenomenon", *head), [(name, *_stood(kinds[name])) for name in demo.PHENOMENA if name in kinds])
     whole = {row["set"]: row for row in rows if row["tag"] == EVERY}
@@ -308,7 +315,7 @@ def _same_but_seed(run: Run, compared: Run) -> bool:
 
 
 def _stood(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return f"{row['accuracy']:.1%}", f"{row['n']:,}", f"{row['low']:.1%} to {row['high']:.1%}"
+    return percent(row["accuracy"]), f"{row['n']:,}", f"{percent(row['low'])} to {percent(row['high'])}"
 
 
 def _number(value: float) -> str:

@@ -1,7 +1,7 @@
 """The plain name of a run, as people read it in a choice of runs, and the groups of such a choice.
 
 A plain name has the language, the system, its size, what differs from the usual training, and the accuracy on official test sentences:
-"English, MPNet, 12 layers, 94% of SST-2", or "NDT [0,1], 2 components, IMDb 85%" for a run of one English data set.
+"English, MPNet, 12 layers, 94 % of SST-2", or "NDT [0,1], 2 components, IMDb 85 %" for a run of one English data set.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from sentviz.data import datasets
 from sentviz.errors import InputError, RunError
+from sentviz.io.numbers import percent
 from sentviz.runs.catalog import best_run, is_mixture, language
 from sentviz.runs.presets import VARIANTS, find_preset, split
 from sentviz.runs.store import WITHOUT_ROWS, Run
@@ -81,7 +82,7 @@ def _plain_name(run: Run, digest: str) -> str:
         parts.append(f"seed {seed}")
     try:
         tested, accuracy = _accuracy(run, digest)
-        parts.append(f"{accuracy:.0%} of {_short(tested)}" if is_general else f"{_short(tested)} {accuracy:.0%}")
+        parts.append(f"{percent(accuracy, 0)} of {_short(tested)}" if is_general else f"{_short(tested)} {percent(accuracy, 0)}")
     except RunError:
         parts += [_short(data)] if data else []
     name = ", ".join(parts)

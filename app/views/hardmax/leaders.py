@@ -12,6 +12,7 @@ from app.views.hardmax.parts import hardmax_run, model, runs, without_runs
 from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, leading, per_layer
 from sentviz.charts.subjects import Runs
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
 PAPER = 2.0  # least distance of a leader from the decision line in the paper
@@ -59,9 +60,9 @@ def _lists(run: Run) -> None:
                 "Confidence",
                 CONFIDENCES,
                 value=0.95,
-                format_func=lambda c: f"{c:.0%}",
+                format_func=lambda c: percent(c, 0),
                 key="leaders-confidence",
-                help="Least probability of the predicted class; the paper uses 95%. Only correct predictions count.",
+                help="Least probability of the predicted class; the paper uses 95 %. Only correct predictions count.",
             )
         with st.container(width=220):
             top = st.slider("Words", 5, 30, 15, key="leaders-top")
@@ -83,7 +84,7 @@ def _depth(run: Run) -> None:
     steps = int(layers["layer"].max())
     st.markdown(
         f"After {steps} layers the words of the median review are at **{last.loc['clusters', 'q50']:.0f} places**,"
-        f" with **{last.loc['at leaders', 'q50']:.0%} of its words at a leader**."
+        f" with **{percent(last.loc['at leaders', 'q50'], 0)} of its words at a leader**."
     )
     left, right = halves("hardmax-depth")
     with left:

@@ -336,7 +336,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
             lambda: layer_lines(
                 {"leaders": leading, "places": places},
                 "Leaders and places",
-                caption="Leaders: tokens that were alone in their C_i up to this layer. Places: at least 1% of the largest norm apart.",
+                caption="Leaders: tokens that were alone in their C_i up to this layer. Places: at least 1 % of the largest norm apart.",
             ),
             "play-counts",
         )

@@ -18,7 +18,6 @@ from app.components.browser import Picked
 from app.fields import LONGEST, two_places
 from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, model, runs, temperature, without_runs
-from sentviz.analysis.explain.scores import percent
 from sentviz.browser.particles import scene_data
 from sentviz.charts.gallery import code
 from sentviz.charts.scene import LOOKS, scene_of_review
@@ -26,6 +25,7 @@ from sentviz.charts.subjects import sourced
 from sentviz.charts.token_step import token_step
 from sentviz.data import datasets
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import probability
 from sentviz.models.clustering import weights
 from sentviz.papers.hardmax.study import EXAMPLE
 from sentviz.runs.store import Run
@@ -199,9 +199,9 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
     """Show the prediction and the words that were not read."""
     p, before = float(review.probabilities[-1, 1]), float(base.probabilities[-1, 1])
     label = run.labels[int(p > 0.5)]
-    words = f"### {md(label.capitalize())}, {percent(max(p, 1 - p))}."
+    words = f"### {md(label.capitalize())}, {probability(max(p, 1 - p))}."
     if heat or edits != _Edits():
-        words += f" :gray[As trained: {md(run.labels[int(before > 0.5)])}, {percent(max(before, 1 - before))}.]"
+        words += f" :gray[As trained: {md(run.labels[int(before > 0.5)])}, {probability(max(before, 1 - before))}.]"
     st.markdown(words)
     counts = Counter(review.words[i] for i in review.leaders)
     sentences = [

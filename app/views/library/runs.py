@@ -13,6 +13,7 @@ from app.blocks.files import csv_button
 from app.text import intro, md, name_runs
 from sentviz.data import demo
 from sentviz.errors import RunError
+from sentviz.io.numbers import percent
 from sentviz.papers.cards import card, filename
 from sentviz.papers.studies.cross_domain import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.catalog import catalog, faults
@@ -82,7 +83,7 @@ def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> A
 
 
 intro(
-    "Every installed model, its accuracy with a 95% interval next to the one that its paper reports, and its provenance.",
+    "Every installed model, its accuracy with a 95 % interval next to the one that its paper reports, and its provenance.",
     "If two intervals overlap, they do not show which model is better.",
 )
 frame = catalog()
@@ -140,7 +141,7 @@ st.dataframe(
     column_config={
         "run": st.column_config.TextColumn("run", pinned=True, width=290),
         "weights": st.column_config.CheckboxColumn("weights", help="Weights are installed, so this run can make predictions"),
-        "low": st.column_config.Column("95% interval from"),
+        "low": st.column_config.Column("95 % interval from"),
         "high": st.column_config.Column("to"),
         "printed": st.column_config.Column("paper", help="Accuracy that a paper reports for this model on this data set"),
         "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
@@ -166,7 +167,7 @@ if run not in stored:
 data, best = config["data"], config["best"]
 splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
 rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
-reached = f" with {best['accuracy']:.2%} on validation" if "accuracy" in best else ""
+reached = f" with {percent(best['accuracy'], 2)} on validation" if "accuracy" in best else ""
 trained = (
     f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}" if config["steps"] else "Adopted, not trained here"
 )

@@ -15,6 +15,7 @@ from sentviz.analysis.maps.compare import difference
 from sentviz.charts.attention import difference_map
 from sentviz.charts.subjects import Sentence, sourced
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS, Answer, answer, encoders, readable
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
@@ -117,7 +118,7 @@ def measure_coverage(runs: Sequence[Run], _: str) -> None:
     with st.popover("Measure again here", icon=":material/refresh:"):
         dataset = st.selectbox("Data set", list(coverage.RECIPES), format_func=coverage.TITLES.__getitem__, key="fused-again-data")
         if not st.button("Measure", key="fused-again"):
-            st.caption("Trains the tokenizer again and reads the complete test split. This takes seconds, for IMDB about a minute.")
+            st.caption("Trains the tokenizer again and reads the complete test split. This takes seconds, for IMDb about a minute.")
             return
         try:
             with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
@@ -128,5 +129,5 @@ def measure_coverage(runs: Sequence[Run], _: str) -> None:
         stored = coverage.MEASURED.read().set_index(["dataset", "lexicon"])["neutral"]
         for row in measured.to_dict("records"):
             before = stored.get((dataset, row["lexicon"]))
-            shipped = "" if before is None else f", shipped {before:.2%}"
-            st.markdown(f"{coverage.LEXICON_TITLES[row['lexicon']]}: **{row['neutral']:.2%}** of {row['tokens']:,} tokens{shipped}")
+            shipped = "" if before is None else f", shipped {percent(before, 2)}"
+            st.markdown(f"{coverage.LEXICON_TITLES[row['lexicon']]}: **{percent(row['neutral'], 2)}** of {row['tokens']:,} tokens{shipped}")

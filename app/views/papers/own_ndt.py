@@ -13,6 +13,7 @@ from app.text import halves, md
 from app.views.papers.blocks import digests, missing_note, show_study_figure, show_table
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import p_value
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.panels import SETTINGS_OF
@@ -128,7 +129,7 @@ def _compare_two(by_model: dict[str, list[Run]], dataset: str) -> None:
         if a != b:
             comparison = mixed(by_model[a], by_model[b], noise=seed_noise(by_model.values()))
             answer = {"better": "Yes.", "worse": "No, it is worse.", "cannot be told": "No significant difference."}[comparison.word()]
-            how = f"p = {comparison.p:.2g}"
+            how = p_value(comparison.p)
             if comparison.test != "over seeds":
                 how = f"McNemar {how} compares the two runs, not the two models"
             st.markdown(f"**{answer}** {md(comparison.numbers)}; {md(how)}.")
@@ -167,7 +168,7 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
             show_table(table, "ndt-controls-table")
     st.caption(
         f"`sentviz study ndt-controls --dataset {dataset}` trains them, `ndt-settings` those with other rates and decays. Runs of"
-        " the same seed are next to each other. Accuracies have 95%"
+        " the same seed are next to each other. Accuracies have 95 %"
         " intervals over test rows, without chance in training."
     )
 

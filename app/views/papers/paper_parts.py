@@ -23,6 +23,7 @@ from sentviz.data.demo import FAILURES
 from sentviz.data.labels import sides
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import printed_tables
@@ -169,14 +170,14 @@ def matrix(runs: Sequence[Run], _: str) -> None:
         if run is not None:
             show_figure("confusion", Answers(run), "sevenessxin-confusion")
     with right:
-        st.markdown(f"**Reported (figure 5):** {high:.1%} of positive and {low:.1%} of negative tweets are classified correctly.")
+        st.markdown(f"**Reported (figure 5):** {percent(high)} of positive and {percent(low)} of negative tweets are classified correctly.")
         if run is not None:
-            recalls = [f"{value:.1%} [{a:.1%}, {b:.1%}] of {label}" for label, (value, a, b) in rates([run]).items()]
+            recalls = [f"{percent(value, ends=(a, b))} of {label}" for label, (value, a, b) in rates([run]).items()]
             st.markdown(f"**{md(run.name)}:** {' and '.join(recalls[::-1])} tweets.")
         st.caption(
-            f"On a balanced test set the reported recalls give an accuracy of {(low + high) / 2:.1%} and a precision"
-            f" of {high / (high + 1 - low):.3f}; table II says 83.13% and 0.823. The text next to the figure says about 33% false negatives"
-            " and 20% false positives. These three statements cannot be true for one model."
+            f"On a balanced test set the reported recalls give an accuracy of {percent((low + high) / 2)} and a precision"
+            f" of {high / (high + 1 - low):.3f}; table II says 83.13 % and 0.823. The text next to the figure says about 33 % false"
+            " negatives and 20 % false positives. These three statements cannot be true for one model."
         )
 
 
@@ -207,7 +208,7 @@ def importance(runs: Sequence[Run], _: str) -> None:
             except SentvizError as error:
                 st.warning(md(str(error)), icon=":material/edit:")
                 continue
-            st.markdown(f"{md(trace.label)}, {trace.confidence:.0%}")
+            st.markdown(f"{md(trace.label)}, {percent(trace.confidence, 0)}")
             show_figure("token-importance", Sentence.of(run, trace), f"sevenessxin-importance-{kind}")
     st.caption(
         "As the paper computes it: attention of the first layer, averaged over its heads, then over the tokens that look. It says where a"
@@ -232,10 +233,10 @@ def padding(runs: Sequence[Run], _: str) -> None:
     shift = float(np.linalg.norm(read.pooled - masked.pooled) / np.linalg.norm(masked.pooled))
     table = {
         "padding": ["masked", "read"],
-        "prediction": [f"{trace.label}, {trace.confidence:.0%}" for trace in (masked, read)],
+        "prediction": [f"{trace.label}, {percent(trace.confidence, 0)}" for trace in (masked, read)],
         "tokens": [len(masked.tokens), len(read.tokens)],
-        "attention of layer 1 on padding": ["none", f"{on_padding:.0%}"],
-        "change of the pooled vector": ["", f"{shift:.0%} of its length"],
+        "attention of layer 1 on padding": ["none", percent(on_padding, 0)],
+        "change of the pooled vector": ["", f"{percent(shift, 0)} of its length"],
     }
     st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
     st.caption("The run was trained masked, unlike the published code's. The page Explore has the same switch: Mask, below “What if?”.")

@@ -19,6 +19,7 @@ from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, span
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run
@@ -119,17 +120,17 @@ def _said(separation: Separation) -> list[str]:
     lines = []
     for model, rows in inside[inside["order"] == 0].groupby("model", sort=False):
         worst = rows.sort_values("accuracy", kind="stable").iloc[0]
-        line = f"**{model}**: {rows['right'].sum() / rows['n'].sum():.1%} up to {longest} words, as in training"
-        line += "." if worst["accuracy"] == 1 else f"; the lowest is {worst['accuracy']:.1%} at {worst['length']} words."
+        line = f"**{model}**: {percent(rows['right'].sum() / rows['n'].sum())} up to {longest} words, as in training"
+        line += "." if worst["accuracy"] == 1 else f"; the lowest is {percent(worst['accuracy'])} at {worst['length']} words."
         far = beyond[beyond["model"] == model]
         if len(far):
-            line += f" In longer sequences: {_span(far['accuracy'])}."
+            line += f" In longer sequences: {span(far['accuracy'], percent)}."
         lines.append(line)
     blind = frame[(frame["order"] > 0) & (frame["length"] > frame["order"])]
     if len(blind):
         lines.append(
-            f"**Markov models** in sequences of more than k words: {_span(blind['accuracy'])}. No function of"
-            " the last k words has an expected accuracy above 50% there."
+            f"**Markov models** in sequences of more than k words: {span(blind['accuracy'], percent)}. No function of"
+            " the last k words has an expected accuracy above 50 % there."
         )
     gru = inside[(inside["model"] == "GRU") & (inside["length"] > 6)]
     if len(gru) and gru["low"].min() > 0.9:
@@ -146,12 +147,6 @@ def _said(separation: Separation) -> list[str]:
     took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in separation.seconds.items())
     lines.append(f"Trained on {separation.setting.rows:,} sequences in {sum(separation.seconds.values()):.0f} s here ({took}).")
     return lines
-
-
-def _span(shares: pd.Series[float]) -> str:
-    """Return the range of shares as text, for example "97.2% to 100.0%"; a single value if both ends are equal."""
-    low, high = f"{shares.min():.1%}", f"{shares.max():.1%}"
-    return low if low == high else f"{low} to {high}"
 
 
 def _sequence(value: str) -> str | None:
@@ -218,7 +213,7 @@ def _ask(separation: Separation) -> None:
             row = trace.rows(0, 0, 1, head, "effective")[0]
             best = int(row.argmax())
             st.markdown(
-                f"Head {head + 1}: [CLS], which alone is read, gives {row[best]:.0%} to “{md(trace.tokens[best])}”, token"
+                f"Head {head + 1}: [CLS], which alone is read, gives {percent(row[best], 0)} to “{md(trace.tokens[best])}”, token"
                 f" {best + 1} of {len(trace.tokens)}."
             )
     for head, column in enumerate(halves("prop2-heads")):

@@ -17,6 +17,7 @@ from sentviz.charts.smoother import smoother
 from sentviz.charts.subjects import sourced
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -110,8 +111,8 @@ def _words(entry: CellArithmetic, trace: Trace, run: Run) -> None:
     seen = int(frame["seen"].sum())
     sentences = [
         f"**{md(entry.tokens[entry.query])}** is averaged over {seen:,} of {len(frame):,} tokens. The largest weight is that of"
-        f" **{md(entry.tokens[top])}** ({frame['weight'][top]:.1%})"
-        + (f" and **{md(entry.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
+        f" **{md(entry.tokens[top])}** ({percent(frame['weight'][top])})"
+        + (f" and **{md(entry.tokens[second])}** ({percent(frame['weight'][second])})." if len(frame) > 1 else ".")
     ]
     if entry.window:
         sentences.append(f"The kernel is 0 outside a window of {entry.window} tokens and the global ones.")

@@ -31,6 +31,7 @@ from sentviz.analysis.explain.judge import Judgement, judged
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.documents import parse_json
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import percent
 from sentviz.runs.configs import GATE
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -71,7 +72,7 @@ def _before(trace: Trace) -> None:
         return
     before = answers.trace(plain, scored=False)
     moved = [
-        f"{md(label)} {old:.1%} → **{new:.1%}**"
+        f"{md(label)} {percent(old)} → **{percent(new)}**"
         for label, old, new in zip(trace.labels, before.probabilities.tolist(), trace.probabilities.tolist(), strict=True)
     ]
     st.markdown(f"As trained **{md(before.label)}**, as changed **{md(trace.label)}** · {', '.join(moved)}")
@@ -214,8 +215,8 @@ def show_scores(trace: Trace, run: Run) -> None:
     st.caption(
         "Comprehensiveness is the fall of the probability if the named words are removed (higher is better). Sufficiency is the fall if"
         " only"
-        " the named words are kept (lower is better). Both are means over the top 10 to 50% of the words. *random* is the mean of 20 random"
-        " explanations of this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
+        " the named words are kept (lower is better). Both are means over the top 10 to 50 % of the words. *random* is the mean of 20"
+        " random explanations of this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
     )
     named = [name for name in SCORES if SCORES[name].title in set(table["explanation"])]
     name = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")

@@ -26,6 +26,7 @@ from sentviz.charts.source import Call
 from sentviz.charts.strip import strip
 from sentviz.charts.subjects import sourced
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import percent
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -191,7 +192,7 @@ def live_file(run: Run) -> None:
         st.download_button(label, page, name, "text/html", icon=":material/download:", on_click="ignore", key="save-live-page")
         (model,) = about["models"]
         if "same" in (cost := model["cost"]):
-            st.caption(f"It computes in 8 bits: the same class as this run for {cost['same']:.1%} of {cost['n']:,} test rows.")
+            st.caption(f"It computes in 8 bits: the same class as this run for {percent(cost['same'])} of {cost['n']:,} test rows.")
 
 
 def _menu(key: str, label: str, name: str, make: Callable[[], Figure], code: Call) -> None:

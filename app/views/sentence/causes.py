@@ -23,6 +23,7 @@ from sentviz.charts.patching import BY_PART, BY_TOKEN, average_of, epochs_of, fl
 from sentviz.charts.subjects import Sentence
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import percent, signed
 from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -121,12 +122,12 @@ def show_path(pair: Pair, of: Sentence) -> None:
         return
     after = joint.probabilities[pair.target[0]]
     st.markdown(
-        f"Together **{joint.share:.0%}** of the difference, the sum of the single shares is **{joint.total:.0%}**.".replace("-", "−")
-        + f" Probability of {md(pair.label)}: {after:.0%}."
+        f"Together **{percent(joint.share, 0)}** of the difference, the sum of the single shares is **{percent(joint.total, 0)}**."
+        f" Probability of {md(pair.label)}: {percent(after, 0)}."
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         for edit, share in zip(path, joint.singles, strict=True):
-            label = f"{md(pair.says(edit.what, edit.at))} · {share:+.0%}".replace("-", "−")
+            label = f"{md(pair.says(edit.what, edit.at))} · {percent(share, 0, write=signed)}"
             st.button(label, icon=":material/close:", key=f"path-{edit.text()}", on_click=toggle, args=(edit.what, edit.at))
         st.button("Clear the path", on_click=visit.go, kwargs={"path": ""}, key="clear-path", type="tertiary")
 
@@ -252,8 +253,8 @@ finally:
 st.markdown(f"### {md(sentence)}")
 a, b = pair.first, pair.second
 st.caption(
-    f"{md(a.label.capitalize())} {a.confidence:.0%}: “{md(a.text)}” takes states of {md(b.label)} {b.confidence:.0%}: “{md(b.text)}”."
-    f" {md(' '.join(pair.notes()))}",
+    f"{md(a.label.capitalize())} {percent(a.confidence, 0)}: “{md(a.text)}” takes states of {md(b.label)} {percent(b.confidence, 0)}:"
+    f" “{md(b.text)}”. {md(' '.join(pair.notes()))}",
     help=tip("patching"),
 )
 if notes := {NAMES[each.what]: each.note for each in maps if each.note}:

@@ -22,6 +22,7 @@ from sentviz.charts.subjects import sourced
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.report import report_html
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, signed
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -33,7 +34,7 @@ def remember(trace: Trace) -> None:
     """Add the sentence and its prediction to the list of this visit."""
     tried: list[dict[str, Any]] = st.session_state.setdefault("tries", [])
     focus = visit.focus()
-    changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
+    changed = [f"L{layer} λ{component} {signed(value)}" for layer, component, value in focus.mix]
     changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
     changed += [f"{term} × {factor:g}" for term, factor in focus.strength]
     changed += [f"gate of {trace.tokens[place - 1]} ({place}) {state}" for place, state in focus.gates]
@@ -106,12 +107,12 @@ def swap_words(run: Run, trace: Trace) -> None:
             st.caption("The model knows no similar word of the same kind. Type another word instead.")
             return
         forced = " The gates that you changed belong to this text. Another text has the gates as trained." if visit.focus().gates else ""
-        st.caption(f"The probability of “{md(trace.label)}”, now {trace.confidence:.0%}, after each replacement.{forced}")
+        st.caption(f"The probability of “{md(trace.label)}”, now {percent(trace.confidence, 0)}, after each replacement.{forced}")
         for source, rows in frame.groupby("source", sort=False):
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 st.caption(str(source), width=180)
                 for row in rows.to_dict("records"):
-                    label = f"{md(row['word'])} · {row['probability']:.0%}"
+                    label = f"{md(row['word'])} · {percent(row['probability'], 0)}"
                     st.button(
                         label,
                         key=f"swap-{source}-{row['word']}",

@@ -22,6 +22,7 @@ from sentviz.charts import Figure, component_name, file_safe, heatmap
 from sentviz.charts.maps import component_slug, head_slug
 from sentviz.charts.subjects import sourced
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -89,7 +90,7 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
     whole = answers.trace(visit.focus(), scored=False, longest=LONGEST)
-    predictions = [f"{each.label} ({each.confidence:.0%})" for each in (whole, trace)]
+    predictions = [f"{each.label} ({percent(each.confidence, 0)})" for each in (whole, trace)]
     beyond = f" The last {whole.dropped:,} are still not read." if whole.dropped else ""
     both = f"{run.name} predicts {predictions[0]} from {len(whole.tokens):,} tokens, and {predictions[1]} from the first {trained:,}."
     warning = f"It was trained on {trained:,} tokens at most, so its prediction from later positions is uncertain."
@@ -171,7 +172,7 @@ def _sight(sight: WindowVisibility) -> str:
     """Return a sentence about the tokens that an attention window can see."""
     places = [f"{place + 1:,}" for place in sight.globals]
     listed = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else "".join(places)
-    share = f"{sight.share:.1%}" if sight.share < 0.995 else "nearly all"
+    share = percent(sight.share) if sight.share < 0.995 else "nearly all"
     return (
         f"Every token sees {sight.window // 2} tokens to each side"
         + (f" and the global token{'s' * (len(places) > 1)} {listed} (dashed)" if places else "")

@@ -10,9 +10,9 @@ from app import answers, cache, visit
 from app.blocks.sentence import gate_switches, strength
 from app.focus import FIELDS
 from app.text import md
-from sentviz.analysis.explain import percent
 from sentviz.charts import component_name
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import probability, signed
 from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -32,14 +32,14 @@ def as_trained() -> Trace | None:
 
 
 def became(before: Trace, now: Trace) -> str:
-    """Return the effect of an intervention in markdown, such as "Positive: was 94%, now 61%."."""
+    """Return the effect of an intervention in markdown, such as "Positive: was 94 %, now 61 %."."""
     if before.label == now.label:
         return f"{md(now.label.capitalize())}: was {_share(before)}, now {_share(now)}."
     return f"Was {md(before.label)}, {_share(before)}, now {md(now.label)}, {_share(now)}."
 
 
 def _share(trace: Trace) -> str:
-    return f"**{md(percent(trace.confidence))}**"
+    return f"**{md(probability(trace.confidence))}**"
 
 
 def is_open(run: Run) -> bool:
@@ -166,7 +166,7 @@ def _lambdas(run: Run, trace: Trace) -> None:
                 reach = max(1.0, float(abs(round(2 * own))), abs(now))
                 st.session_state[f"lambda-{layer}-{component}"] = float(now)
                 st.slider(
-                    f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {own:+.3f})",
+                    f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {signed(own, 3)})",
                     -reach,
                     reach,
                     step=0.01,

@@ -15,13 +15,14 @@ from sentviz.analysis.explain import reason
 from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import percent
 from sentviz.models.budget import Spent
 from sentviz.runs.trace import Trace
 
 HELP = (
     f"The reason is the word or unit whose removal lowers the probability most. The fall must be at least {100 * MIN_FALL:.0f} points, and"
-    f" larger than the fall for {CHANCE_QUANTILE:.0%} of the units of that size in the example sentences. If no word or unit passes, the"
-    " reason is the smallest edit that changes the predicted class, or the smallest edit towards the class that you chose."
+    f" larger than the fall for {percent(CHANCE_QUANTILE, 0)} of the units of that size in the example sentences. If no word or unit"
+    " passes, the reason is the smallest edit that changes the predicted class, or the smallest edit towards the class that you chose."
 )
 
 

@@ -16,13 +16,14 @@ from app.blocks.slice_choice import note_unsliced
 from app.server.queue import giving_way, wait
 from app.text import halves, intro, md
 from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card, why_not_tested
-from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown, percent
+from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown
 from sentviz.charts import file_safe
 from sentviz.charts.behaviour import MOST
 from sentviz.charts.subjects import Runs
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES, built_in
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
 
@@ -95,7 +96,7 @@ weakest = sorted(rates, key=lambda name: float(rates[name]["rate"]))[:3]
 
 
 def rate_of(name: str) -> str:
-    return percent(rates[name]["rate"], rates[name]["low"], rates[name]["high"])
+    return percent(rates[name]["rate"], 0, (rates[name]["low"], rates[name]["high"]))
 
 
 st.markdown(
@@ -160,7 +161,7 @@ with right:
 
 with st.expander("All tested models", icon=":material/table:"):
     table = shipped_rates(card.language)
-    texts = table.assign(text=[percent(*values) for values in table[["rate", "low", "high"]].to_numpy()])
+    texts = table.assign(text=[percent(rate, 0, ends) for rate, *ends in table[["rate", "low", "high"]].to_numpy()])
     wide = texts.pivot(index="model", columns="capability", values="text")[names]
     st.caption(
         f"Rates in % with Wilson's 95 % intervals, on the same {len(card.cases):,} {LANGUAGES[card.language]} cases (seed 0). The last rows"

@@ -22,7 +22,7 @@ from app.server import queue
 from app.text import halves, intro, md, name_runs, with_code
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
-from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows, in_points
+from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows
 from sentviz.analysis.testset.rows import OVER, Rows
 from sentviz.charts import gallery
 from sentviz.charts.subjects import Answers
@@ -31,6 +31,7 @@ from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import in_points, percent
 from sentviz.runs.store import Run
 
 CUT = 300  # characters of a text in the table
@@ -46,7 +47,7 @@ def show_rows(of: Comparison) -> None:
         "Rows",
         "who",
         list(parts),
-        format_func=lambda name: f"{of.part_in_words(name)}: {int(parts[name].sum()):,} rows ({parts[name].mean():.1%})",
+        format_func=lambda name: f"{of.part_in_words(name)}: {int(parts[name].sum()):,} rows ({percent(parts[name].mean())})",
         width=480,
     )
     spread = of.spread()
@@ -94,7 +95,7 @@ def _table(of: Comparison, places: list[int]) -> pd.DataFrame:
 
 def _said(each: Candidate, place: int) -> str:
     row = each.rows.frame.iloc[place]
-    sure = f" {row['confidence']:.0%}" if row["confidence"] == row["confidence"] else ""
+    sure = f" {percent(row['confidence'], 0)}" if row["confidence"] == row["confidence"] else ""
     return f"{'✓' if row['right'] else '✗'} {each.rows.classes[row['predicted']]}{sure}"
 
 
@@ -314,7 +315,7 @@ def numbers(result: Comparison, together: bool) -> None:
     if len(result.pairs) > 1:
         with st.expander(f"All {len(result.pairs)} pairs", icon=":material/table:"):
             pairs = [
-                (pair.first, pair.second, in_points(pair.difference, pair.low, pair.high), pair.p, pair.better or "cannot be told")
+                (pair.first, pair.second, in_points(pair.difference, (pair.low, pair.high)), pair.p, pair.better or "cannot be told")
                 for pair in result.pairs
             ]
             frame = pd.DataFrame(pairs, columns=["first", "second", "first minus second", "p", "better"])

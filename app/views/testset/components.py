@@ -15,6 +15,7 @@ from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.charts.maps import component_name
 from sentviz.charts.subjects import Runs
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import signed
 
 intro(
     "Do the components A₁, A₂, … of a model look at different words? A sample of the test split, compared with chance.",
@@ -35,7 +36,7 @@ mixing = ""
 if run.has_weights:  # The stored example has the lambdas.
     lambdas = cache.example(run).lambdas
     weights = "; ".join(
-        f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
+        f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {signed(weight)}" for c, weight in enumerate(row) if c)
         for layer, row in enumerate(lambdas)
     )
     minus = " A component with a negative weight is subtracted." if (lambdas < 0).any() else ""

@@ -29,6 +29,7 @@ from sentviz.charts.subjects import Answers, Runs
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent
 
 FIRST = 3  # slices that are named above the matrix
 KEY = "phenomena"
@@ -55,8 +56,8 @@ def _threshold(runs: Sequence[Rows]) -> None:
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
-                f"{md(run)}: accuracy {accuracy[len(places) // 2]:.1%} at threshold 0.50. The highest accuracy on these rows is"
-                f" {accuracy.max():.1%} at {places[accuracy.argmax()]:.2f}."
+                f"{md(run)}: accuracy {percent(accuracy[len(places) // 2])} at threshold 0.50. The highest accuracy on these rows is"
+                f" {percent(accuracy.max())} at {places[accuracy.argmax()]:.2f}."
             )
         _band(runs[0].classes[1])
     with right:
@@ -101,7 +102,7 @@ def calibration(runs: Sequence[Rows]) -> None:
     st.dataframe(columns, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance between confidence and accuracy, weighted by rows, with"
-        " its 95%"
+        " its 95 %"
         " bootstrap interval. The error is above 0 even for a perfectly calibrated run: *if calibrated* is its error on as many rows."
     )
 
@@ -109,10 +110,10 @@ def calibration(runs: Sequence[Rows]) -> None:
 def _sentence(run: str, factor: float | None, errors: pd.DataFrame) -> str:
     before, *after = errors[errors["by"] == "width"].to_dict("records")
     text = (
-        f"{run} has a mean confidence of {before['confidence']:.1%} and is right on {before['accuracy']:.1%} of the rows: it is"
+        f"{run} has a mean confidence of {percent(before['confidence'])} and is right on {percent(before['accuracy'])} of the rows: it is"
         f" {leaning(before['confidence'], before['accuracy'])}."
     )
-    values = [f"{error['value']:.3f} [{error['low']:.3f}, {error['high']:.3f}]" for error in (before, *after)]
+    values = [number(error["value"], 3, ends=(error["low"], error["high"])) for error in (before, *after)]
     if factor is None:
         return f"{text} The calibration error is {values[0]}; these predictions have no fitted temperature."
     moved = f"change the calibration error from {values[0]} to {values[1]}"
@@ -153,7 +154,7 @@ def _weakest(digest: str, _rows: Rows) -> WeakSlices:
 
 def _button(row: dict[Any, Any], key: str, **how: Any) -> None:
     st.button(
-        f"{md(row['says'])} · {row['accuracy']:.0%}",
+        f"{md(row['says'])} · {percent(row['accuracy'], 0)}",
         key=key,
         icon=":material/trending_down:",
         help=md(f"{line(row)}. Show its rows and open its first mistake."),
@@ -282,7 +283,7 @@ left_out = f" {len(every) - len(rows):,} rows without a label are left out." if 
 if rows.total > len(rows) and not rows.among:
     left_out += f" The file has {rows.total:,} rows."
 st.markdown(
-    f"{md(rows.source.name)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
+    f"{md(rows.source.name)} is right on **{right:,} of {len(rows):,}** rows: {percent(own['value'], ends=(own['low'], own['high']))}."
     f" {matrix_part.mistake(rows)}{left_out}"
 )
 if rows.over == "mine" and view == "matrix":

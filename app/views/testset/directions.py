@@ -24,6 +24,7 @@ from sentviz.charts.directions import directions_of
 from sentviz.charts.subjects import Runs
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
 BY = {"way": "By the way to find it", "place": "By the tokens that lose it"}
@@ -93,8 +94,8 @@ def live(run: Run, depth: int, below: Any) -> None:
         before, then = (max((row[label], label) for label in trace.labels) for row in after.to_dict("records"))
         share, side = abs(norm) / float(class_directions.norms[depth]), class_directions.sides[norm >= 0]
         st.markdown(
-            f"**{md(before[1])} {before[0]:.0%} → {md(then[1])} {then[0]:.0%}** with a vector of norm {abs(norm):.2f}"
-            f" toward {md(side)} at every token ({depth_name(depth)}), {share:.0%} of the mean norm of the states."
+            f"**{md(before[1])} {percent(before[0], 0)} → {md(then[1])} {percent(then[0], 0)}** with a vector of norm {abs(norm):.2f}"
+            f" toward {md(side)} at every token ({depth_name(depth)}), {percent(share, 0)} of the mean norm of the states."
         )
         of = sentence_of(run, trace)
         of.known["directions"] = class_directions

@@ -43,6 +43,7 @@ from sentviz.charts.word_clouds import word_bars
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent
 
 DIFFERENT = 500_000  # words of the drawn rows
 CUT = 160  # characters of a text in the table of nearest rows
@@ -210,7 +211,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
         frame = frame.assign(length=of.rows.texts.str.count(r"\S+"))
     coloured_by = "predicted" if not rows.labelled and colour in ("label", "right") else colour
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
-    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(projections[last].shares)]
+    axes = [f"component {i + 1} ({percent(share, 0)}{of_all})" for i, share in enumerate(projections[last].shares)]
     settings = ", ".join(f"{name} {value:.3g}" for name, value in projection.parameters.items())
     about = about_picture(projection, of.about, at, last)
     shipped = rows.over == "test" and pictures.sample() == "stored"
@@ -288,7 +289,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
         )
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
-                f"**{row['measure'].capitalize()}** {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",
+                f"**{row['measure'].capitalize()}** {number(row['value'], 3, ends=(row['low'], row['high']))}",
                 help=f"{ASKS[row['measure']].format(row['k'])} 1 means all of them.",
             )
         n = int(numbers["n"].max()) if len(numbers) else 0

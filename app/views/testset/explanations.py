@@ -18,6 +18,7 @@ from sentviz.charts.referee import RANKED
 from sentviz.charts.subjects import Runs, Study
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent
 from sentviz.runs.store import Run
 
 SHORT = {
@@ -79,7 +80,7 @@ def faithful(run: Run) -> None:
         st.markdown(f"##### Highest after word removal: {best['method']}", help=tip("faithfulness"))
         overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
         st.markdown(
-            f"Comprehensiveness {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]; "
+            f"Comprehensiveness {number(best['value'], ends=(best['low'], best['high']))}; "
             + (f"{overlap} with it, so the difference is not significant." if near else "no other interval overlaps with it.")
         )
         st.caption(
@@ -105,7 +106,7 @@ def smallest_edits(run: Run) -> None:
     if not flips:
         return
     st.markdown("##### The smallest edit that changes the predicted class", help=tip("flip"))
-    shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
+    shares = {metric: percent(row["value"], 0, ends=(row["low"], row["high"])) for metric, row in flips.items()}
     cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per text"
     sentences = [
         f"Found for {shares['found']} of {flips['found']['n']} test texts of at most {MAX_WORDS} words; one word is enough for"

@@ -92,7 +92,7 @@ def show_repeats() -> None:
     repeated = once("repeats", rows, lambda step: repeats.repeated(rows, step))
     st.markdown(f"##### {md(repeats.describe_repeats(repeated, len(rows)))}")
     st.caption(
-        "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70% of the pairs of words are shared. The rows"
+        "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70 % of the pairs of words are shared. The rows"
         " of a group follow each other; groups with different labels come first."
     )
     list_rows(repeated, total=len(rows), words="rows that repeat another one")

@@ -16,6 +16,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import AGREE, Slice
 from sentviz.charts.subjects import Answers
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import in_points, p_value, percent
 
 PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # cells of the agreement matrix, row by row
 
@@ -30,7 +31,7 @@ def mistake(rows: Rows) -> str:
     count = wrong[label, predicted]
     names = [md(name) for name in rows.classes]
     share = count / counts[label].sum()
-    return f"Most frequent mistake: {names[label]} predicted as {names[predicted]}, {count:,} rows ({share:.1%} of {names[label]})."
+    return f"Most frequent mistake: {names[label]} predicted as {names[predicted]}, {count:,} rows ({percent(share)} of {names[label]})."
 
 
 def show(runs: Sequence[Rows]) -> None:
@@ -107,16 +108,15 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
 
 
 def _verdict(first: str, second: str, pair: Paired) -> str:
-    points, low, high = (f"{100 * value:+.2f}".replace("-", "−") for value in (pair.difference, pair.low, pair.high))
     apart = pair.only_a + pair.only_b
     if not apart:
         return f"{first} and {second} are right on the same rows."
-    p = f"p = {pair.p:.3f}" if pair.p >= 0.001 else "p < 0.001"
     better = f"{first if pair.difference > 0 else second} is better on rows like these" if pair.p < 0.05 else "no significant difference"
     close = (
         " The interval is approximate and just excludes 0; the exact test decides." if pair.p >= 0.05 and pair.low * pair.high > 0 else ""
     )
     return (
         f"Only one of the two is right on {apart:,} rows: {first} on {pair.only_a:,}, {second} on {pair.only_b:,}. The accuracy of {first}"
-        f" is {points} points [{low}, {high}] above that of {second}. McNemar's exact test ({p}): **{better}**.{close}"
+        f" is {in_points(pair.difference, (pair.low, pair.high))} above that of {second}."
+        f" McNemar's exact test ({p_value(pair.p)}): **{better}**.{close}"
     )

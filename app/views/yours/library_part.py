@@ -20,6 +20,7 @@ from sentviz.data.user_datasets import store
 from sentviz.errors import SentvizError, Stopped
 from sentviz.io.files import home
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.runs.bases import bases
 from sentviz.runs.store import resume_point
 from sentviz.serving.jobs import Job, Jobs
@@ -94,8 +95,8 @@ def _show_result(rows: list[dict[str, object]]) -> None:
     table = pd.DataFrame(
         {
             "": frame["name"],
-            "accuracy": [f"{value:.1%}" for value in frame["accuracy"]],
-            "95 % interval": [f"{low:.1%} to {high:.1%}" for low, high in zip(frame["low"], frame["high"], strict=True)],
+            "accuracy": [percent(value) for value in frame["accuracy"]],
+            "95 % interval": [f"{percent(low)} to {percent(high)}" for low, high in zip(frame["low"], frame["high"], strict=True)],
         }
     )
     st.caption(f"Accuracy on {n:,} validation rows:")

@@ -24,6 +24,7 @@ from sentviz.analysis.causal.average import ratio, usable
 from sentviz.analysis.causal.patching import Bools, Floats, Pair, Progress
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, torch
+from sentviz.io.numbers import percent
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -81,10 +82,10 @@ class Circuit:
         value, low, high = self.share_kept
         beaten = float((self.random < value).mean())
         text = (
-            f"{len(self.parts)} of {self.among} parts keep {value:.0%} [{low:.0%}, {high:.0%}] of the difference on the {self.pairs[1]}"
-            f" pairs that the search did not see. {len(self.random)} random sets of the same size keep {self.random.mean():.0%} on average,"
-            f" and {beaten:.0%} of them keep less. Without any part, {self.nothing:.0%} is kept; without the circuit,"
-            f" {self.without[0]:.0%}."
+            f"{len(self.parts)} of {self.among} parts keep {percent(value, 0, ends=(low, high))} of the difference on the {self.pairs[1]}"
+            f" pairs that the search did not see. {len(self.random)} random sets of the same size keep {percent(self.random.mean(), 0)} on"
+            f" average, and {percent(beaten, 0)} of them keep less. Without any part, {percent(self.nothing, 0)} is kept; without the"
+            f" circuit, {percent(self.without[0], 0)}."
         )
         return text.replace(" -", " −").replace("[-", "[−")
 

@@ -14,6 +14,7 @@ from typing import Any
 from sentviz.analysis.causal.direction_tables import PRINTED, has_directions, lost_everywhere
 from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
 from sentviz.analysis.explain.stored import has_table, rows_of
+from sentviz.io.numbers import percent, signed
 from sentviz.runs.store import Run
 
 RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
@@ -30,7 +31,7 @@ def more_than(run: Run, *, place: str, least: float) -> Finding:
         return not_testable(f"no text has {place}")
     evidence = (
         f"{_percent(row)} of the accuracy above chance is lost (n = {row['n']:.0f}); without random directions {_percent(random)};"
-        f" print {100 * PRINTED[place]:.0f} %"
+        f" print {percent(PRINTED[place], 0)}"
     )
     effect = Effect.from_share(row["value"], row["low"], row["high"], least)
     return Finding(decide(row["low"] > least, row["high"] < least), evidence, effect=effect)
@@ -79,12 +80,11 @@ def _measured(measure: str) -> Callable[[Run], bool]:
 
 
 def _percent(row: dict[str, float]) -> str:
-    value, low, high = (round(100 * row[name]) for name in ("value", "low", "high"))
-    return f"{value} % [{low}, {high}]".replace("-", "−")
+    return percent(row["value"], 0, (row["low"], row["high"]))
 
 
 def _number(row: dict[str, float]) -> str:
-    return f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]".replace("-", "−")
+    return signed(row["value"], ends=(row["low"], row["high"]))
 
 
 def _effect(row: dict[str, float], unit: str) -> Effect:

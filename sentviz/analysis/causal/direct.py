@@ -27,6 +27,7 @@ from torch.overrides import TorchFunctionMode
 from sentviz.analysis.maps.layers import logit_lens
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import signed
 from sentviz.models.protocol import InterventionTensors, Site
 from sentviz.runs.trace import Trace
 
@@ -66,7 +67,7 @@ class DirectAttribution:
     @property
     def complete(self) -> str:
         """A sentence that compares the sum of all parts with the difference of the logits."""
-        return f"The parts sum to {self.total - self.rest:+.4f}, and the difference of the logits is {self.total:+.4f}."
+        return f"The parts sum to {signed(self.total - self.rest, 4)}, and the difference of the logits is {signed(self.total, 4)}."
 
     @cached_property
     def frame(self) -> pd.DataFrame:

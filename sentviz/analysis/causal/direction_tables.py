@@ -21,6 +21,7 @@ from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -234,8 +235,8 @@ def headline(run: Run) -> str:
     random = accuracy[row["depth"], "random", "all"]
     where = "the embedding" if row["depth"] == 0 else f"layer {row['depth']}"
     return (
-        f"Without one direction after {where}, {100 * after:.0f} % of {row['n']:.0f} rows are right instead of {100 * before:.0f} %"
-        f" (without a random direction: {100 * random:.0f} %; chance: 50 %)."
+        f"Without one direction after {where}, {percent(after, 0)} of {row['n']:.0f} rows are right instead of {percent(before, 0)}"
+        f" (without a random direction: {percent(random, 0)}; chance: 50 %)."
     )
 
 

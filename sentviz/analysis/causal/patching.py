@@ -26,6 +26,7 @@ import numpy.typing as npt
 from sentviz.analysis.maps.compare import align
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats, torch
+from sentviz.io.numbers import percent, signed
 from sentviz.runs.calibration import softmax
 from sentviz.runs.intervention import AXES, Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
@@ -85,7 +86,7 @@ class PatchMap:
         """A sentence on how the cells were computed if most of them are estimates; empty if all are exact."""
         if self.estimate is None:
             return ""
-        rho = "" if self.agreement is None else f" (rank correlation of both: {self.agreement:+.2f})".replace("-0", "−0")
+        rho = "" if self.agreement is None else f" (rank correlation of both: {signed(self.agreement)})"
         return f"Cells are estimated by one gradient; the {int(self.exact.sum())} largest are exact{rho}."
 
     @property
@@ -162,7 +163,7 @@ class Pair:
         self.start, self.goal = (float(log_odds(trace.logits, *self.target)) for trace in (first, second))
         if abs(self.goal - self.start) < LEAST:
             raise InputError(
-                f"Both sentences get nearly the same log-odds of {second.label} ({self.start:+.3f} and {self.goal:+.3f}),"
+                f"Both sentences get nearly the same log-odds of {second.label} ({signed(self.start, 3)} and {signed(self.goal, 3)}),"
                 " so there is no difference to bring over."
             )
         aligned = {i: j for i, j in align(first, second) if i is not None}
@@ -215,8 +216,9 @@ class Pair:
         turns = f", and the prediction turns to {self.first.labels[turned]}" if self.first.labels[turned] != self.first.label else ""
         name, whole = self.says("head", at), self._whole_head(*at[:2])
         sentence = (
-            f"{name[0].upper()}{name[1:]} carries most: with its output from the second sentence, {share:.0%} of the difference comes"
-            f" over (probability of {self.label}: {before:.0%} → {after:.0%}){turns}. With the head's outputs at all words, {whole:.0%}."
+            f"{name[0].upper()}{name[1:]} carries most: with its output from the second sentence, {percent(share, 0)} of the difference"
+            f" comes over (probability of {self.label}: {percent(before, 0)} → {percent(after, 0)}){turns}. With the head's outputs at all"
+            f" words, {percent(whole, 0)}."
         )
         return sentence, self.edit("head", at)
 

@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.io.numbers import percent
+
 ENGLISH_AND_KOREAN = Path(__file__).with_name("bigrams.npy")
 SOURCES = ("imdb", "yelp_full", "tweeteval_sentiment", "sentiment140", "twitter_financial", "nsmc", "klue_nli", "korean_hate_speech")
 LEAST = 3  # number of times that a pair must occur
@@ -102,7 +104,7 @@ def _main() -> None:
     bigrams = Bigrams.of(texts)
     np.save(ENGLISH_AND_KOREAN, bigrams.bits)
     share = np.unpackbits(bigrams.bits).mean()
-    click.echo(f"{share:.1%} of the bits are set: {share**HASHES:.2%} of unseen pairs are wrongly counted as seen.")
+    click.echo(f"{percent(share)} of the bits are set: {percent(share**HASHES, 2)} of unseen pairs are wrongly counted as seen.")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
 from sentviz.analysis.explain.exact_comparison_table import NEGATED, has_referee, methods_of
 from sentviz.analysis.explain.scores import SCORES
+from sentviz.io.numbers import percent, signed
 from sentviz.runs.store import Run
 
 RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
@@ -47,8 +48,9 @@ def gradient_is_random(run: Run) -> Finding:
     ranks, first = (_row(run, "gradient", metric) for metric in ("ranks", "first"))
     ahead = [ranks["low"] > 0, first["low"] > first["random"]]
     evidence = (
-        f"rank correlation {_number(ranks)} (random 0), first word in {100 * first['value']:.0f} %"
-        f" [{100 * first['low']:.0f}, {100 * first['high']:.0f}] of texts (random {100 * first['random']:.0f} %; n = {first['n']:.0f})"
+        f"rank correlation {_number(ranks)} (random 0), first word in "
+        f"{percent(first['value'], 0, ends=(first['low'], first['high']))} of texts (random {percent(first['random'], 0)}; n ="
+        f" {first['n']:.0f})"
     )
     little = [ranks["high"] < LITTLE, first["high"] < first["random"] + LITTLE]
     return Finding(decide(all(little) and not any(ahead), all(ahead)), evidence, effect=_effect(ranks))
@@ -57,7 +59,7 @@ def gradient_is_random(run: Run) -> Finding:
 def interactions_are_hidden(run: Run) -> Finding:
     """Compare the share of negated texts in which one word turns another with a third."""
     row = _row(run, "exact", NEGATED)
-    evidence = f"{100 * row['value']:.0f} % [{100 * row['low']:.0f}, {100 * row['high']:.0f}] of {row['n']:.0f} texts"
+    evidence = f"{percent(row['value'], 0, ends=(row['low'], row['high']))} of {row['n']:.0f} texts"
     return Finding(
         decide(row["low"] >= THIRD, row["high"] < THIRD), evidence, effect=Effect.from_share(row["value"], row["low"], row["high"], THIRD)
     )
@@ -78,7 +80,7 @@ def _row(run: Run, method: str, metric: str) -> Row:
 
 
 def _number(row: Row) -> str:
-    return f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]".replace("-", "−")
+    return signed(row["value"], ends=(row["low"], row["high"]))
 
 
 def _effect(row: Row) -> Effect:

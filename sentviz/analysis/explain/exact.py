@@ -27,6 +27,7 @@ from sentviz.analysis.explain.value_function import Absent, Cut, Doubles, Game, 
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.io.numbers import signed
 from sentviz.runs.target import Target
 from sentviz.runs.trace import Trace
 
@@ -117,11 +118,11 @@ class Exact:
         pair = f"“{self.players[i].text}” and “{self.players[j].text}”"
         index, together, apart = float(self.interactions[i, j]), self.together(i, j), float(self.alone[[i, j]].sum())
         if abs(index) < MIN_INTERACTION * float(np.abs(self.values).max()):
-            return f"The effects nearly add up: the strongest pair, {pair}, changes {of} by {_signed(index)} more together than apart."
-        average = f"Averaged over all subsets of the other {self.by}, the pair adds {_signed(index)} beyond the effects of both."
+            return f"The effects nearly add up: the strongest pair, {pair}, changes {of} by {signed(index)} more together than apart."
+        average = f"Averaged over all subsets of the other {self.by}, the pair adds {signed(index)} beyond the effects of both."
         if (together - apart) * index <= 0:  # without all others, the pair acts differently
             return f"{pair} interact most. {average}"
-        return f"{pair} together change {of} by {_signed(together)}, apart by {_signed(apart)}. {average}"
+        return f"{pair} together change {of} by {signed(together)}, apart by {signed(apart)}. {average}"
 
     def pairs(self, most: int = 3) -> list[tuple[int, int]]:
         """Return the pairs with the strongest interactions, strongest first."""
@@ -219,7 +220,3 @@ def _players(table: Sequence[float] | Doubles) -> int:
 
 def _sizes(n: int) -> npt.NDArray[np.int64]:
     return np.asarray(subsets(n).sum(axis=1))
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")

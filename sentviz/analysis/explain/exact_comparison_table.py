@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sentviz.analysis.explain.scores import SCORES
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ class Share:
     @property
     def short(self) -> str:
         """The share, or "at chance"."""
-        return "at chance" if self.at_chance else f"{100 * self.value:.0f} %"
+        return "at chance" if self.at_chance else percent(self.value, 0)
 
     def __str__(self) -> str:
-        return f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        return percent(self.value, 0, (self.low, self.high))
 
 
 def method_line(run: Run, method: str) -> str:
@@ -88,7 +89,7 @@ def method_line(run: Run, method: str) -> str:
     share = found_first(run).get(method)
     if share is None:
         return ""
-    where = f"in {share} of {share.n} short texts (random scores: {100 * share.random:.0f} %)"
+    where = f"in {share} of {share.n} short texts (random scores: {percent(share.random, 0)})"
     if share.at_chance:
         return f"On {run.name} this method is no better than random: it names the most decisive word first {where}."
     return f"On {run.name} this method names the most decisive word first {where}."
@@ -120,7 +121,7 @@ def turning_line(run: Run) -> str:
         return ""
     negated = rows[NEGATED]
     share = Share(negated["value"], negated["low"], negated["high"], 0.0, int(negated["n"]))
-    rest = f", and in {100 * rows[OTHERS]['value']:.0f} % of the {rows[OTHERS]['n']:.0f} others" if OTHERS in rows else ""
+    rest = f", and in {percent(rows[OTHERS]['value'], 0)} of the {rows[OTHERS]['n']:.0f} others" if OTHERS in rows else ""
     return (
         f"In {share} of {share.n} short texts with a negation{rest}, one word turns the effect of another: with the one, the other"
         " supports the prediction, and without it opposes it, or the reverse. One number per word cannot show this."

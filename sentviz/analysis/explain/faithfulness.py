@@ -27,6 +27,7 @@ from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import find_score
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -127,9 +128,9 @@ class Verdict:
             else "No better than chance"
         )
         orders = f"{as_good or 'none'} of {self.orders} random orders {'lowers' if as_good < 2 else 'lower'} it by as much"
-        falls = f"removing the words that it names first lowers the probability by {round(100 * self.fall)} points on average"
-        falls += f" (random orders: {round(100 * self.random)})"
-        return f"{verdict}: {falls}; {orders}.".replace("-", "−")
+        falls = f"removing the words that it names first lowers the probability by {number(100 * self.fall, 0)} points on average"
+        falls += f" (random orders: {number(100 * self.random, 0)})"
+        return f"{verdict}: {falls}; {orders}."
 
 
 def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0) -> Verdict:

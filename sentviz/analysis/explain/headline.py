@@ -23,12 +23,13 @@ import numpy as np
 
 from sentviz.analysis.explain.counterfactual import MAX_PASSES, smallest_flip
 from sentviz.analysis.explain.leave_out import leaving_out, words
-from sentviz.analysis.explain.scores import explained, percent
+from sentviz.analysis.explain.scores import explained
 from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.word_groups import find_units, spaced_words
 from sentviz.data.examples import examples_for
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent, probability
 from sentviz.runs.calibration import softmax
 from sentviz.runs.headline_evidence import Chance, Evidence, Flip
 from sentviz.runs.store import Run
@@ -106,8 +107,8 @@ def searched(model: Model, trace: Trace) -> Flip:
 
 
 def answer(trace: Trace) -> str:
-    """Return the prediction as text, for example "Negative, 93%."."""
-    return f"{trace.label.capitalize()}, {percent(trace.confidence)}."
+    """Return the prediction as text, for example "Negative, 93 %."."""
+    return f"{trace.label.capitalize()}, {probability(trace.confidence)}."
 
 
 def reason(trace: Trace) -> str:
@@ -120,7 +121,7 @@ def reason(trace: Trace) -> str:
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         return edit_sentence(flip)
-    what = "this" if trace.target == PREDICTED else f"{trace.target.says()} ({percent(float(trace.share_of(trace.logits)))})"
+    what = "this" if trace.target == PREDICTED else f"{trace.target.says()} ({probability(float(trace.share_of(trace.logits)))})"
     return f"No single word explains {what}. {edit_sentence(flip) if flip is not None and flip.passes else ''}".strip()
 
 
@@ -137,7 +138,7 @@ def smallest_edit(model: Model, text: str, pair: str | None = None, target: Targ
 def edit_sentence(flip: Flip) -> str:
     """Return the result of a search for the smallest edit as a sentence."""
     if flip.edits:
-        words, p = flip.words[0].upper() + flip.words[1:], percent(flip.probability)
+        words, p = flip.words[0].upper() + flip.words[1:], probability(flip.probability)
         if flip.goal.against:
             return f"{words}, {flip.goal.says()} would have {p}.{_singles(flip)}"
         return f"{words} it would be {flip.label} ({p}).{_singles(flip)}"
@@ -165,7 +166,7 @@ def _reaches(goal: Target) -> str:
 
 
 def headline(trace: Trace) -> str:
-    """Return the prediction with its reason, for example "Negative, 94%. Without “not bad” it would be positive (97%)."."""
+    """Return the prediction with its reason, for example "Negative, 94 %. Without “not bad” it would be positive (97 %)."."""
     return f"{answer(trace)} {reason(trace)}".strip()
 
 
@@ -202,20 +203,20 @@ def _without(model: Model, trace: Trace, unit: Word) -> tuple[float, ...]:
 
 
 def _outcome(trace: Trace, fall: float) -> str:
-    """Return what the prediction would be without a unit with this fall: " it would be negative (97%)"."""
+    """Return what the prediction would be without a unit with this fall: " it would be negative (97 %)"."""
     assert trace.evidence is not None
     left, best = trace.without(fall), int(trace.probabilities.argmax())
     shares = trace.evidence.without or (left, 1 - left)[:: 1 if best == 0 else -1]
-    if len(shares) == 2 and percent(left) == "50%":
-        return " it would be undecided (50%)"
+    if len(shares) == 2 and probability(left) == percent(0.5, 0):
+        return f" it would be undecided ({probability(left)})"
     label = int(np.argmax(shares))
-    return f" it would {'still ' * (label == best)}be {trace.labels[label]} ({percent(shares[label])})"
+    return f" it would {'still ' * (label == best)}be {trace.labels[label]} ({probability(shares[label])})"
 
 
 def _share(trace: Trace, fall: float) -> str:
-    """Return the probability of the target without a unit with this fall: ", “positive” against “neutral” would have 40%, not 85%"."""
+    """Return the probability of the target without a unit with this fall: ", “positive” against “neutral” would have 40 %, not 85 %"."""
     assert trace.evidence is not None
     k, against = trace.target_places
     after = trace.evidence.without
     left = trace.without(fall) if not after else after[k] if against is None else after[k] / (after[k] + after[against])
-    return f", {trace.target.says()} would have {percent(left)}, not {percent(float(trace.share_of(trace.logits)))}"
+    return f", {trace.target.says()} would have {probability(left)}, not {probability(float(trace.share_of(trace.logits)))}"

@@ -30,6 +30,7 @@ from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_cha
 from sentviz.analysis.explain.foreign_scores import Fitted, fit, read_scores
 from sentviz.errors import InputError
 from sentviz.io.lazy import stats
+from sentviz.io.numbers import number, percent
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
@@ -134,16 +135,14 @@ class Judgement:
         parts = [
             f"they {'find' if agreed.first else 'miss'} the strongest of {n}, “{strongest}”",
             "have no sign, so that they are compared with the size of the values" if not self.signed else "",
-            "" if np.isnan(agreed.signs) else signs if not scored.all() else f"give {agreed.signs:.0%} of them the right sign",
-            f"the rank correlation is {agreed.ranks:.2f}, which {self.tail:.1%} of random orders of the scores reach"
+            "" if np.isnan(agreed.signs) else signs if not scored.all() else f"give {percent(agreed.signs, 0)} of them the right sign",
+            f"the rank correlation is {number(agreed.ranks)}, which {percent(self.tail)} of random orders of the scores reach"
             if not np.isnan(agreed.ranks)
             else "",
         ]
-        order = (
-            f" Their order is {self.reached:.0%} of the way from the worst order of these {self.exact.by} to the best, by the mean fall."
-        )
-        scale = "" if np.isnan(self.reached) else order
-        return f"Beside the exact Shapley values of the {self.exact.by}: {', '.join(filter(None, parts))}.{scale}".replace("-", "−")
+        way = f"the way from the worst order of these {self.exact.by} to the best, by the mean fall"
+        scale = "" if np.isnan(self.reached) else f" Their order is {percent(self.reached, 0)} of {way}."
+        return f"Beside the exact Shapley values of the {self.exact.by}: {', '.join(filter(None, parts))}.{scale}"
 
 
 def judge(

@@ -7,6 +7,7 @@ import unicodedata
 from sentviz.data.examples import EXAMPLES
 from sentviz.data.tags import TAGGER, Tagger, count_known
 from sentviz.data.texts import unread_note
+from sentviz.io.numbers import percent
 from sentviz.runs.catalog import language
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -76,7 +77,7 @@ def calibration_note(trace: Trace) -> str:
     if trace.calibration == 1:
         return ""
     raw = trace.calibrated(1.0).probabilities
-    shares = ", ".join(f"{label} {share:.1%}" for label, share in zip(trace.labels, raw.tolist(), strict=True))
+    shares = ", ".join(f"{label} {percent(share)}" for label, share in zip(trace.labels, raw.tolist(), strict=True))
     return f"Calibrated on validation rows (logits / {trace.calibration:.2f}); before calibration: {shares}."
 
 

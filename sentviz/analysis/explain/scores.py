@@ -23,6 +23,7 @@ from sentviz.analysis.explain.shap_lime import is_installed, kernel_shap, lime
 from sentviz.analysis.explain.value_function import Cut, part_removal, parts
 from sentviz.analysis.explain.word_groups import MAX_WORDS, find_units
 from sentviz.errors import InputError, nearest
+from sentviz.io.numbers import signed
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -398,10 +399,8 @@ def completeness(trace: Trace, name: str) -> str:
     total, rise = _sum(trace, name), trace.rises[name]
     gap = total - rise
     if result is not None and not result.complete:
-        message = f"The scores sum to {total:+.2f} and should sum to {rise:+.2f}: they are off by {abs(gap):.2f} in all."
-    else:
-        message = f"The scores sum to {total:+.2f}, as they should (gap {abs(gap):.4f})."
-    return message.replace("-", "−")
+        return f"The scores sum to {signed(total)} and should sum to {signed(rise)}: they are off by {abs(gap):.2f} in all."
+    return f"The scores sum to {signed(total)}, as they should (gap {abs(gap):.4f})."
 
 
 def _sum(trace: Trace, name: str) -> float:
@@ -420,7 +419,7 @@ def uncertainty(trace: Trace, name: str) -> str:
         return "All subsets of the words were predicted: no sampling error."
     widest = float(margins(trace, name).max(initial=0))
     return (
-        f"From {draws} draws: with 95% confidence, a word's value is off by at most {widest:.2f} (Student's t with"
+        f"From {draws} draws: with 95 % confidence, a word's value is off by at most {widest:.2f} (Student's t with"
         f" {draws - 1} degree{'s' * (draws != 2)} of freedom)."
     )
 
@@ -433,8 +432,3 @@ def margins(trace: Trace, name: str) -> Floats:
         _, first, of = np.unique(trace.units[name][words], return_index=True, return_inverse=True)
         margin[words] = interval_of_draws(trace.errors[name][words][first].astype(np.float64), draws)[of]
     return margin
-
-
-def percent(p: float) -> str:
-    """Return a probability as a percentage that never claims certainty: 0.9996 gives ">99%"."""
-    return ">99%" if p > 0.995 else "<1%" if p < 0.005 else f"{p:.0%}"

@@ -26,6 +26,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats, torch
+from sentviz.io.numbers import signed
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.trace import Trace
 
@@ -330,7 +331,7 @@ def verdict(frame: pd.DataFrame) -> list[str]:
         mean = rows[rows["layer"] < 0].iloc[0]
         lines.append(
             f"The gates of {name} are lower than those of {against} in {less} of {layers} layers and higher in {more} (Holm, p < {ALPHA});"
-            f" mean over layers {mean['value']:+.3f} [{mean['low']:+.3f}, {mean['high']:+.3f}]."
+            f" mean over layers {signed(mean['value'], 3, ends=(mean['low'], mean['high']))}."
         )
     below, above = (
         int((_of(frame, kind, name)[column] * sign < bound * sign).sum())
@@ -345,7 +346,7 @@ def verdict(frame: pd.DataFrame) -> list[str]:
         ends = (words.head(5), words.tail(5)[::-1])
         low, high = (", ".join(f"“{word}” {value:.2f}" for word, value in zip(end["name"], end["value"], strict=True)) for end in ends)
         lines.append(f"{len(words)} frequent words, mean over layers. Lowest gates: {low}. Highest gates: {high}.")
-    return [line.replace("-0.", "−0.") for line in lines]
+    return lines
 
 
 def _of(frame: pd.DataFrame, kind: str, name: str) -> pd.DataFrame:

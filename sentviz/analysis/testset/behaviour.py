@@ -29,6 +29,7 @@ from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.io.spreadsheet import store_csv
 from sentviz.runs.calibration import softmax
 from sentviz.runs.catalog import language, reads_pairs
@@ -343,7 +344,8 @@ def _main() -> None:
             table = pd.read_csv(path, dtype=str) if path.is_file() else pd.DataFrame(columns=COLUMNS)
             table = pd.concat([table[table["run"] != card.name], card.stored()])
             store_csv(path, table.sort_values("run", kind="stable"))
-            click.echo(f"{card.name}: " + ", ".join(f"{row.capability} {row.rate:.0%}" for row in card.frame().itertuples()))
+            rates = card.frame()[["capability", "rate"]].to_numpy()
+            click.echo(f"{card.name}: " + ", ".join(f"{name} {percent(rate, 0)}" for name, rate in rates))
 
 
 def _baselines() -> Iterator[Card]:

@@ -12,6 +12,7 @@ from sentviz.analysis.testset.behaviour import Card, answers_one_side
 from sentviz.data.behaviour import DIRECTION, FUNCTIONALITY, INVARIANCE, LANGUAGES, digest
 from sentviz.errors import InputError, nearest
 from sentviz.io.documents import read_toml
+from sentviz.io.numbers import percent
 
 COUNTS = {"rate": "the rate", "low": "the lower limit of the 95 % interval"}
 SOURCE = "Kinds of tests: Ribeiro et al. 2020 (CheckList). Intervals: Wilson, 95 %, over cases."
@@ -109,9 +110,11 @@ def as_markdown(card: Card, baselines: Sequence[Card] = ()) -> str:
     head = ["capability", "passed", "of", "rate, %", "random edit, %", *(f"{each.name}, %" for each in baselines)]
     lines = []
     for row in card.frame().to_dict("records"):
-        by_chance = "" if row["kind"] == FUNCTIONALITY else percent(row["random"], row["random_low"], row["random_high"])
-        rates_of_baselines = [percent(*each.loc[row["capability"], ["rate", "low", "high"]]) for each in frames]
-        rate = percent(row["rate"], row["low"], row["high"])
+        by_chance = "" if row["kind"] == FUNCTIONALITY else percent(row["random"], 0, (row["random_low"], row["random_high"]))
+        rates_of_baselines = [
+            percent(rate, 0, ends) for rate, *ends in (each.loc[row["capability"], ["rate", "low", "high"]] for each in frames)
+        ]
+        rate = percent(row["rate"], 0, (row["low"], row["high"]))
         lines.append([row["capability"], str(row["passed"]), str(row["n"]), rate, by_chance, *rates_of_baselines])
     table = "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *lines))
     of: dict[str, list[str]] = {}
@@ -132,8 +135,3 @@ def as_markdown(card: Card, baselines: Sequence[Card] = ()) -> str:
         )
         + "\n"
     )
-
-
-def percent(rate: float, low: float, high: float) -> str:
-    """Return a rate with its interval in percent, as in 83 [76, 89]."""
-    return f"{100 * rate:.0f} [{100 * low:.0f}, {100 * high:.0f}]"

@@ -24,6 +24,7 @@ from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.data.labels import LabelsError, Reading, check_complete
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import in_points, number
 from sentviz.runs.catalog import same_configuration
 
 MOST = 6  # candidates
@@ -172,14 +173,15 @@ class Comparison:
         if not level:
             over = rest[0].name if len(rest) == 1 else f"each of the other {len(rest)}"
             lead = "by" if len(rest) == 1 else f"its smallest lead, over {rest[0].name}, is"
-            return f"{best.name} is better than {over}{':' if len(rest) > 1 else ''} {lead} {in_points(*nearest, sign='')}."
+            points = in_points(nearest[0], nearest[1:], write=number)
+            return f"{best.name} is better than {over}{':' if len(rest) > 1 else ''} {lead} {points}."
         gaps = [self.pair(best, second).seen_from(best.name) for second in level]
         if not any(any(gap) for gap in gaps) and not beaten:
             return f"{_listed([best, *level])} are right on the same rows."
         most = max(max(abs(low), abs(high)) for _, low, high in gaps)
         if len(rest) == 1:
             return (
-                f"It cannot be told which is better: {best.name} minus {rest[0].name} is {in_points(*gaps[0])}."
+                f"It cannot be told which is better: {best.name} minus {rest[0].name} is {in_points(gaps[0][0], gaps[0][1:])}."
                 f" A difference of more than {100 * most:.2f} points is unlikely."
             )
         better = f" It is better than {_listed(beaten)}." if beaten else ""
@@ -207,7 +209,7 @@ class Comparison:
             )
         of = f" of {self.total:,}" if self.total > self.n else ""
         rows = f"All predict the same {self.n:,}{of} rows ({rows_in_words(self.first)})."
-        corrected = f" All {pairs} pairs hold together at 95% (Bonferroni)." if pairs > 1 else ""
+        corrected = f" All {pairs} pairs hold together at 95 % (Bonferroni)." if pairs > 1 else ""
         return f"{rows} {how}{corrected}"
 
     @property
@@ -441,12 +443,6 @@ def _cost(rows: Rows) -> dict[str, Any]:
         "minutes": run.config["seconds"] / 60 if run.config["seconds"] else np.nan,
         "hardware": run.config["hardware"],
     }
-
-
-def in_points(difference: float, low: float, high: float, sign: str = "+") -> str:
-    """Return a difference of shares (0 to 1) with its interval in percentage points, for example "+2.10 points [+0.81, +3.40]"."""
-    value, *ends = (f"{100 * share:{sign}.2f}" for share in (difference, low, high))
-    return f"{value} points [{', '.join(ends)}]".replace("-", "−")
 
 
 def _listed(parts: Iterable[Candidate | Rows]) -> str:

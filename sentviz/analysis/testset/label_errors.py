@@ -23,6 +23,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import percent
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -80,8 +81,8 @@ def label_errors(rows: Rows, vectors: npt.ArrayLike | None = None, places: Seque
     right = int((shares.argmax(axis=1) == labels).sum())
     if float(wilson(right, len(labels))[1]) < 1 / len(rows.classes):
         raise InputError(
-            f"{source.name} predicts another class than the label for {1 - right / len(labels):.1%} of the rows, more often than guesses"
-            " would: the labels are probably swapped or in another order, so single errors cannot be told."
+            f"{source.name} predicts another class than the label for {percent(1 - right / len(labels))} of the rows, more often than"
+            " guesses would: the labels are probably swapped or in another order, so single errors cannot be told."
         )
     flagged, likely = issues(labels, shares), shares.argmax(axis=1)
     near = np.full(len(rows), np.nan)
@@ -110,7 +111,7 @@ def _near(labels: Ints, likely: Ints, vectors: Floats, places: Ints) -> Floats:
 
 
 def _reason(classes: tuple[str, ...], label: int, likely: int, own: float, best: float, near: float) -> str:
-    text = f"Labelled {classes[label]}, which gets {own:.1%}; {classes[likely]} gets {best:.1%}."
+    text = f"Labelled {classes[label]}, which gets {percent(own)}; {classes[likely]} gets {percent(best)}."
     return text if np.isnan(near) else f"{text} {near:.0f} of the {NEAREST} nearest rows are labelled {classes[likely]}."
 
 
@@ -136,7 +137,7 @@ def describe(judged: Rows) -> str:
     if not bad:
         return f"None of the {n:,} labels looks wrong."
     low, high = map(float, wilson(bad, n))
-    text = f"{bad:,} of {n:,} labels look wrong: {bad / n:.1%} [{low:.1%}, {high:.1%}]."
+    text = f"{bad:,} of {n:,} labels look wrong: {percent(bad / n, ends=(low, high))}."
     first = suspected_pairs(judged).to_dict("records")[0]
     names = judged.classes[first["label"]], judged.classes[first["likely"]]
     return f"{text} Most often the label is {names[0]} and the model says {names[1]} ({first['n']:,} rows)."
@@ -225,9 +226,9 @@ def describe_check(table: pd.DataFrame) -> str:
     """Say what `check` measured."""
     by = {row["method"]: row for row in table.to_dict("records")}
     row, chance = by["cleanlab"], by["chance"]["value"]
-    low, high = f"{row['low']:.0%}", f"{row['high']:.0%}"
+    caught = percent(row["value"], 0, (row["low"], row["high"]))
     return (
-        f"Checked on these rows with {row['flipped']:,.0f} labels flipped on purpose ({row['seeds']:.0f} seeds): {row['value']:.0%}"
-        f" [{low}, {high}] of the first {row['first']:,.0f} rows of the list are flipped ones, against {chance:.0%} by chance, and"
-        f" {row['found']:.0%} of the flipped ones are flagged."
+        f"Checked on these rows with {row['flipped']:,.0f} labels flipped on purpose ({row['seeds']:.0f} seeds): {caught}"
+        f" of the first {row['first']:,.0f} rows of the list are flipped ones, against {percent(chance, 0)} by chance, and"
+        f" {percent(row['found'], 0)} of the flipped ones are flagged."
     )

@@ -23,6 +23,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import parts, split_words
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, sparse
+from sentviz.io.numbers import percent
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -265,7 +266,7 @@ def repeated(rows: Rows, step: Step = _nothing) -> Rows:
     extra["other_text"] = rows.texts.to_numpy(object)[frame["partner"].to_numpy()]
     reasons = []
     for place, kind, partner, overlap, differ in frame[["place", "kind", "partner", "overlap", "differ"]].itertuples(index=False):
-        text = f"{_capital(KINDS[kind])} as row {ids[partner]}" + (f" ({overlap:.0%} of the word pairs)" if kind == "near" else "")
+        text = f"{_capital(KINDS[kind])} as row {ids[partner]}" + (f" ({percent(overlap, 0)} of the word pairs)" if kind == "near" else "")
         different = f", which is labelled {rows.classes[labels[partner]]}" if differ and 0 <= labels[partner] != labels[place] else ""
         reasons.append(f"{text}{different}." if different or not differ else f"{text}; other rows of the group have another label.")
     return replace(rows, frame=part.assign(**extra, reason=reasons))
@@ -288,7 +289,7 @@ def leaked(rows: Rows, train: pd.DataFrame, step: Step = _nothing) -> Rows:
     for kind, at, overlap, own in zip(frame["kind"], partner, frame["overlap"], part["label"], strict=True):
         beginnings = {
             "exact": "The same words as",
-            "near": f"Nearly the same words ({overlap:.0%} of the word pairs) as",
+            "near": f"Nearly the same words ({percent(overlap, 0)} of the word pairs) as",
             "inside": "Stands inside",
         }
         label = labels[at]
@@ -336,15 +337,13 @@ def describe_leaks(leaked_rows: Rows, rows: Rows, train: int) -> str:
     parts = [part for part in (known[among], known[~among]) if len(part)]
     if len(parts) < 2:
         return f"{text}."
-    first, second = (
-        f"{part['right'].mean():.1%} [{', '.join(f'{float(end):.1%}' for end in wilson(part['right'].sum(), len(part)))}]" for part in parts
-    )
+    first, second = (percent(part["right"].mean(), ends=wilson(part["right"].sum(), len(part))) for part in parts)
     return f"{text}. {rows.source.name} is right on {first} of them and on {second} of the other rows."
 
 
 def _share(part: int, n: int) -> str:
     low, high = map(float, wilson(part, n))
-    return f"{part:,} of {n:,} rows ({part / n:.1%} [{low:.1%}, {high:.1%}])"
+    return f"{part:,} of {n:,} rows ({percent(part / n, ends=(low, high))})"
 
 
 def _require_texts(rows: Rows, what: str) -> None:

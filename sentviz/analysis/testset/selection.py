@@ -13,6 +13,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -75,9 +76,7 @@ def describe_errors(rows: Rows, chosen: npt.ArrayLike) -> str:
     by_side = frame.set_index("side")
     if SIDES[1] not in by_side.index:
         return f"{text} None of them has a label."
-    parts = [
-        f"{by_side.loc[side, 'value']:.1%} [{by_side.loc[side, 'low']:.1%}, {by_side.loc[side, 'high']:.1%}]" for side in by_side.index
-    ]
+    parts = [percent(by_side.loc[side, "value"], ends=(by_side.loc[side, "low"], by_side.loc[side, "high"])) for side in by_side.index]
     text += f" {rows.source.name} is right on {parts[0]}" + (f", and on {parts[1]} of the other rows." if len(parts) > 1 else ".")
     bad = rows.frame[mask & (rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool)]
     if bad.empty:

@@ -31,6 +31,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import IN_WORDS, separated
 from sentviz.errors import InputError
 from sentviz.io.lazy import pa, pc, pd
+from sentviz.io.numbers import percent
 
 Bools = npt.NDArray[np.bool_]
 KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has", "cluster")
@@ -200,7 +201,7 @@ class Slice:
                 return f"with the word “{self.word}”{inside}"
             case "p":
                 k, low, high = self.band
-                return f"{low:.0%} to {high:.0%} {name(k)}"
+                return f"{percent(low, 0)} to {percent(high, 0)} {name(k)}"
             case "agree":
                 only = {"first": f"only {runs[0]} is right", "second": f"only {runs[1]} is right"}
                 return {"both": "both runs are right", "neither": "both runs are wrong"}.get(self.value) or only[self.value]

@@ -35,6 +35,7 @@ from sentviz.analysis.testset.subset import Subset, masks
 from sentviz.analysis.testset.word_counts import frequent_words
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, sparse, stats
+from sentviz.io.numbers import in_points, percent
 from sentviz.runs.store import find
 
 Floats = npt.NDArray[np.float64]
@@ -86,7 +87,7 @@ class WeakSlices:
         """Return what was found, a line per slice."""
         n = sum(self.halves)
         tested = f"{len(self.frame)} of {self.candidates:,} candidates tested on {self.halves[1]:,} held-out rows"
-        head = f"{self.name}: {self.accuracy:.1%} of {n:,} rows are right; {tested}"
+        head = f"{self.name}: {percent(self.accuracy)} of {n:,} rows are right; {tested}"
         if self.weaker.empty:
             return f"{head}. No slice is significantly weaker than the other rows."
         return "\n".join((head, *(f"  {line(row)}" for row in self.weaker.to_dict("records"))))
@@ -99,9 +100,9 @@ def line(row: dict[Any, Any]) -> str:
 
 def numbers(row: dict[Any, Any]) -> str:
     """Return the numbers of a row of the frame of `WeakSlices` in words."""
-    points, low, high = (f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("difference", "low", "high"))
+    points = in_points(row["difference"], (row["low"], row["high"]), 1)
     return (
-        f"{row['accuracy']:.0%} of {row['n']:,} held-out rows right, {points} points [{low}, {high}] compared with the"
+        f"{percent(row['accuracy'], 0)} of {row['n']:,} held-out rows right, {points} compared with the"
         f" others; {row['mistakes']:,} mistakes in {row['rows']:,} rows"
     )
 

@@ -3,7 +3,7 @@
 import { live } from "../kit/canvas.js"
 import { theme } from "../kit/colour.js"
 import { html, labelled, parts } from "../kit/dom.js"
-import { weight } from "../kit/format.js"
+import { percent, weight } from "../kit/format.js"
 import { pressed } from "../kit/hands.js"
 import { clamp } from "../kit/maths.js"
 import { answers, heads, light, ranking, words } from "./nodes.js"
@@ -129,7 +129,7 @@ function drawLargeMap(view, { pick }) {
   parts.bar.style.background = `linear-gradient(90deg, ${(signed ? view.look.signed : view.look.sequential).join(", ")})`
   parts["map-note"].textContent = [
     "Each row shows which words that word attends to.",
-    scene.side < scene.tokens.length + scene.more ? `The map shows the ${scene.side} of ${scene.tokens.length + scene.more} tokens that receive most attention; ${(100 * scene.maps.hidden).toFixed(0)}% of the attention is on the others.` : "",
+    scene.side < scene.tokens.length + scene.more ? `The map shows the ${scene.side} of ${scene.tokens.length + scene.more} tokens that receive most attention; ${percent(scene.maps.hidden)} of the attention is on the others.` : "",
     signed ? "Purple is negative." : "",
   ].filter(Boolean).join(" ")
   labelled(parts.map, `${mapName(scene, pick)}. ${ofHead(scene, pick)} Arrow keys move over its cells, Enter pins a row, Escape releases it.`)

@@ -2,7 +2,7 @@
 
 import { css, dark } from "../kit/colour.js"
 import { html, labelled } from "../kit/dom.js"
-import { isRightToLeft, weight } from "../kit/format.js"
+import { isRightToLeft, percent, weight } from "../kit/format.js"
 import { pressed } from "../kit/hands.js"
 import { clamp } from "../kit/maths.js"
 import { toned } from "./paint.js"
@@ -49,12 +49,11 @@ export function answers({ scene, parts }) {
     Object.assign(fill.style, { width: `${100 * p}%`, background: `var(--class-${k})` })
     old.hidden = !before
     if (before) old.style.width = `${100 * before[k]}%`
-    said.textContent = before ? `${tenth(p)}, was ${tenth(before[k])}` : tenth(p)
+    said.textContent = before ? `${percent(p, 1)}, was ${percent(before[k], 1)}` : percent(p, 1)
     said.dataset.said = said.textContent
   }
 }
 
-const tenth = p => `${(100 * p).toFixed(1)}%`
 
 // ---- words
 
@@ -174,7 +173,7 @@ export function light({ scene, parts, pick: own, pinned, look, tables, cell }, {
     part.hidden = !here
     if (here) Object.assign(part.style, { left: `${100 * Math.min(p, left)}%`, width: `${100 * Math.abs(p - left)}%` })
     part.className = left !== null && left > p ? "part gain" : "part"
-    said.textContent = here ? `${tenth(p)}, without it ${share(left)}` : said.dataset.said
+    said.textContent = here ? `${percent(p, 1)}, without it ${share(left)}` : said.dataset.said
   }
   if (!scene.maps) return
   const shares = lit.length ? given(scene, lit) : null, top = shares ? Math.max(...shares.flat()) || 1 : 1

@@ -1,10 +1,10 @@
 // Texts about a sentence: share, mapName, ofWord, ofHead, ofCell, filled (a step of the tour).
 
-import { fixed, weight } from "../kit/format.js"
+import { fixed, percent, weight } from "../kit/format.js"
 import { column, fallen, largest, leading, map, row, together, without } from "./scene.js"
 
-/** Write a probability without claiming certainty: 0.9996 is ">99%". */
-export const share = p => (p > 0.995 ? ">99%" : p < 0.005 ? "<1%" : `${(100 * p).toFixed(0)}%`)
+/** Write a probability without claiming certainty: 0.9996 is ">99 %". */
+export const share = p => (p > 0.995 ? `>${percent(0.99)}` : p < 0.005 ? `<${percent(0.01)}` : percent(p))
 
 const quoted = text => `“${text}”`
 const pieces = (scene, tokens) => quoted(tokens.map(i => scene.tokens[i] ?? "").join(" "))
@@ -16,7 +16,7 @@ export function mapName(scene, pick) {
   return `${what}, ${headName(scene, pick)}`
 }
 
-/** Return class and probability without a unit: "Without it: positive 22%". */
+/** Return class and probability without a unit: "Without it: positive 22 %". */
 function left(scene, i) {
   const p = without(scene, i)
   return p === null ? "" : `Without it: ${scene.aim.name} ${share(p)}.`

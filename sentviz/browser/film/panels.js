@@ -2,7 +2,7 @@
 
 import { allowed, sized } from "../kit/canvas.js"
 import { dark, gradient } from "../kit/colour.js"
-import { fixed, shorten, ticks } from "../kit/format.js"
+import { fixed, percent, shorten, ticks } from "../kit/format.js"
 import { clamp, mix } from "../kit/maths.js"
 import { disc, ink, path, say } from "../kit/pen.js"
 import { held, placesAt, right } from "./scene.js"
@@ -129,7 +129,7 @@ export function paintCounts(view) {
       if (k > 8) continue
       const colour = dark(hex) ? "#ffffff" : "#000000", [x, y] = [left + (j + 0.5) * wide, top + (i + 0.5) * high]
       say(pen, counts[i][j].toLocaleString("en"), x, k < 5 ? y - 8 : y, { colour, font: `600 ${k < 5 ? 16 : 12}px ${look.family}`, align: "center" })
-      if (k < 5) say(pen, `${Math.round(100 * share(counts, i, j))}%`, x, y + 12, { colour, font: `12px ${look.family}`, align: "center" })
+      if (k < 5) say(pen, percent(share(counts, i, j)), x, y + 12, { colour, font: `12px ${look.family}`, align: "center" })
     }
   }
 }

@@ -180,7 +180,7 @@ function answer({ film, look, parts, time }) {
     const [name, bar, said] = [0, 1, 2].map(c => parts.answer.children[3 * k + c])
     name.textContent = film.classes[k]
     Object.assign(bar.firstChild.style, { width: `${100 * share}%`, background: look.classes[k] })
-    said.textContent = `${(100 * share).toFixed(1)}%`
+    said.textContent = percent(share, 1)
   }
 }
 

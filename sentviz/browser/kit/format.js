@@ -12,8 +12,8 @@ export function weight(value) {
   return (value < 0 ? "−" : "") + text
 }
 
-/** @type {(part: number) => string} */
-export const percent = part => `${(100 * part).toFixed(0)}%`
+/** Write a share in per cent; a space that does not break is before the sign. @type {(part: number, digits?: number) => string} */
+export const percent = (part, digits = 0) => `${fixed(100 * part, digits)}\u00a0%`
 
 const RIGHT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
 

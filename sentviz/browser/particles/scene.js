@@ -82,5 +82,5 @@ export function meanProbability(view) {
   return 1 / (1 + Math.exp(-mix(logit(probabilities[from]), logit(probabilities[to]), part)))
 }
 
-/** Return the prediction at a probability as text, for example "positive 93%". */
+/** Return the prediction at a probability as text, for example "positive 93 %". */
 export const verdict = ({ labels }, p) => `${labels[p >= 0.5 ? 1 : 0]} ${percent(Math.max(p, 1 - p))}`

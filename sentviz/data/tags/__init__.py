@@ -28,6 +28,7 @@ from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.texts import LONGEST
 from sentviz.errors import RunError
 from sentviz.io.files import read_regular
+from sentviz.io.numbers import percent
 
 if TYPE_CHECKING:
     from sentviz.data.texts import Tokenized
@@ -201,7 +202,9 @@ def describe_tagger(version: str) -> str:
     if version not in STATED:
         return f"Tags are predicted by the run's tagger ({version}), which is for English."
     share, words = STATED[version]
-    return f"Tags are predicted by the tagger {version}. It is for English and tags {share:.1%} of {words:,} words of web text correctly."
+    return (
+        f"Tags are predicted by the tagger {version}. It is for English and tags {percent(share)} of {words:,} words of web text correctly."
+    )
 
 
 def pieces(text: str) -> list[tuple[list[str], list[int]]]:

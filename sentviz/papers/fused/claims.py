@@ -13,6 +13,7 @@ from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.heads import FILE
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import p_value, percent, signed
 from sentviz.papers.fused import formula_claims as formulas
 from sentviz.papers.fused import printed_claims as printed
 from sentviz.papers.fused import study as fused
@@ -29,7 +30,7 @@ from sentviz.papers.fused.study import (
     configurations,
 )
 from sentviz.papers.studies import compare_configurations
-from sentviz.papers.studies.compare_configurations import compared, in_points, minus, mixed, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import compared, in_points, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
@@ -59,7 +60,7 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     rows = frame[frame["model"].isin(INJECTED)]
     if rows.empty:
         return MISSING
-    numbers = "; ".join(f"{SETTINGS[row['model']]} {in_points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
+    numbers = "; ".join(f"{SETTINGS[row['model']]} {in_points(row)}, {p_value(row['adjusted'])}" for row in rows.to_dict("records"))
     seeds = "intervals cover other seeds" if (rows["test"] == "over seeds").all() else "one seed each"
     evidence = f"in points over {baseline}, p after Holm: {numbers}; {seeds}, n = {int(rows['n'].max()):,}"
     words, missing = set(rows["verdict"]), len(INJECTED) - len(rows)
@@ -130,7 +131,7 @@ def _judge_spread(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     signs = [(1 if wider[model] else -1) * (p <= LEVEL) for model, p in adjusted.items()]
     verdict = decide(min(signs) > 0 and len(signs) == len(INJECTED) - 1, min(signs) < 0)
     p = max(adjusted.values()) if verdict == "holds" else min(adjusted.values())
-    return Finding(verdict, f"{numbers}; smallest p after Holm {min(adjusted.values()):.2g} (F tests of equal spread)", p=p)
+    return Finding(verdict, f"{numbers}; {p_value(min(adjusted.values()), 'smallest p after Holm')} (F tests of equal spread)", p=p)
 
 
 def judge_tasks(_: str, runs: Sequence[Run]) -> Finding:
@@ -142,11 +143,11 @@ def _judge_tasks_of(runs: Sequence[Run], encoder: str) -> Finding:
     frame = fused.out_of_domain(runs, encoder)
     if frame.empty:
         return MISSING
-    numbers = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
+    numbers = "; ".join(f"{row['task']} {in_points(row)}, {p_value(row['adjusted'])}" for row in frame.to_dict("records"))
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     verdict = decide(2 * better > len(frame), 2 * worse >= len(frame))
-    evidence = f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {numbers}"
+    evidence = f"{better} of {len(frame)} gain, {worse} lose, p after Holm: {numbers}"
     decisive = frame.loc[frame["verdict"] == ("better" if verdict == "holds" else "worse"), "adjusted"]
     finding = Finding(seeded(verdict, frame["test"]), evidence, p=None if decisive.empty else float(decisive.max()))
     for dataset in frame["dataset"].unique():
@@ -176,7 +177,7 @@ def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure
     if not len(base) or not len(injected):
         return not_testable("the heads of these runs are not measured")
     relative = injected.mean(axis=0) / base.mean(axis=0) - 1
-    numbers = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
+    numbers = "change by layer " + ", ".join(percent(value, 0, write=signed) for value in relative)
     seeds = f"{len(base)} against {len(injected)} seeds"
     if min(len(base), len(injected)) < 2:
         return not_testable(f"{numbers}; {seeds}, so the effect of the seed is unknown")
@@ -187,7 +188,7 @@ def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure
     most = int(np.abs(relative).argmax())
     low, high = (100 * float(side) for side in spans[:, most])
     effect = Effect(100 * float(relative[most]), low, high, "%", of=f"largest change, in layer {most + 1}")
-    evidence = f"{numbers}; smallest p after Holm over {len(adjusted)} layers {min(adjusted.values()):.2g}; {seeds}"
+    evidence = f"{numbers}; over {len(adjusted)} layers {p_value(min(adjusted.values()), 'smallest p after Holm')}; {seeds}"
     ends = [(float(change), float(low), float(high)) for change, low, high in zip(relative, *spans, strict=True)]
     same = all(equivalent(low, high, SAME) for _, low, high in ends)
     levels = [p_of_margin(change, low, high, SAME) for change, low, high in ends]
@@ -214,7 +215,7 @@ def _judge_cause_of(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     if not rows or shift.verdict == "unjudged":
         return not_testable(shift.evidence if rows else MISSING.evidence)
     (gain,) = rows
-    evidence = f"gain {in_points(gain)} points, p after Holm {gain['adjusted']:.2g}; attention of [CLS]: {shift.evidence}"
+    evidence = f"gain {in_points(gain)}, {p_value(gain['adjusted'], 'p after Holm')}; attention of [CLS]: {shift.evidence}"
     shifts, stays = shift.verdict == "holds", shift.verdict == "fails"
     better, worse = gain["verdict"] == "better", gain["verdict"] == "worse"
     verdict = decide(shifts and better, (stays and better) or (shifts and worse))

@@ -37,7 +37,7 @@ TITLES = {
     "korean_hate_speech": "Hate speech",
     "question_pair": "Question pairs",
     "sst2": "SST-2",
-    "imdb": "IMDB",
+    "imdb": "IMDb",
     "twitter_financial": "Twitter Financial News",
 }
 LEXICON_TITLES = {

@@ -99,7 +99,7 @@ def _cls(of: Study) -> Figure:
         )
     dashed = [name for name in frames if name.startswith(SETTINGS[BASE])]
     drawn = layer_lines(frames, CLS_MEASURES, dashed=dashed, title=DATASETS[of.name])
-    bands = "bands: least and largest over seeds" if min(fewest) > 1 else "bands: 95% intervals of one run's mean over texts"
+    bands = "bands: least and largest over seeds" if min(fewest) > 1 else "bands: 95 % intervals of one run's mean over texts"
     words = f"{DATASETS[of.name]}, mean over heads and test texts, {' and '.join(texts)}; dashed: baseline; {bands}"
     remarks = "".join(f" {why[0].upper()}{why[1:]}." for why in means)
     return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {', '.join(counts)}.{remarks}"), *runs)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.claim import Finding, not_testable, settled, strictest_finding
+from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage, tables
 from sentviz.runs.store import Run
 
@@ -84,9 +85,9 @@ def judge_negative_product(*_: object) -> Finding:
     scores, product, added = raised()
     below = scores < 0
     evidence = (
-        f"under the product, a larger similarity lowers the weight of {(product[below] < 0).mean():.0%} of {below.sum()} random pairs"
-        f" with a negative score, and of {(product[~below] < 0).mean():.0%} with a positive one; under the sum, it lowers that of"
-        f" {(added < 0).mean():.0%} of all"
+        f"under the product, a larger similarity lowers the weight of {percent((product[below] < 0).mean(), 0)} of {below.sum()} random"
+        f" pairs with a negative score, and of {percent((product[~below] < 0).mean(), 0)} with a positive one; under the sum, it lowers"
+        f" that of {percent((added < 0).mean(), 0)} of all"
     )
     return settled(bool((product[below] < 0).all() and (added > 0).all()), evidence)
 
@@ -122,7 +123,8 @@ def judge_negative_scores(dataset: str, runs: Sequence[Run]) -> Finding:
     parts = {
         str(run): settled(
             bool(row["negative_alike"] >= COMMON),
-            f"{row['negative_alike']:.0%} of the scores between alike words, {row['negative']:.0%} of all; {row['texts']:.0f} test texts",
+            f"{percent(row['negative_alike'], 0)} of the scores between alike words, {percent(row['negative'], 0)} of all;"
+            f" {row['texts']:.0f} test texts",
         )
         for run, row in means.iterrows()
     }
@@ -142,9 +144,11 @@ def judge_neutral_share(*_: object) -> Finding:
     ours = [name for name in ("e5", coverage.RECIPES["nsmc"]) if name in rows]
     if not ours:
         return not_testable("coverage was not measured")
-    shares = ", ".join(f"{rows[name]['neutral']:.1%} of {rows[name]['tokens']:,} tokens with {coverage.TOKENIZERS[name]}" for name in ours)
+    shares = ", ".join(
+        f"{percent(rows[name]['neutral'])} of {rows[name]['tokens']:,} tokens with {coverage.TOKENIZERS[name]}" for name in ours
+    )
     by_lexicon = {row["lexicon"]: row["neutral"] for row in stored[stored["dataset"] == "nsmc"].to_dict("records")}
-    also = ", ".join(f"{coverage.LEXICON_TITLES[name]} {share:.1%}" for name, share in by_lexicon.items() if name != "lexicon_ko_knu")
+    also = ", ".join(f"{coverage.LEXICON_TITLES[name]} {percent(share)}" for name, share in by_lexicon.items() if name != "lexicon_ko_knu")
     return not_testable(f"{OF_FIGURE_4} {shares}{f'; by other lexicons, with the tokenizer of NSMC: {also}' if also else ''}")
 
 
@@ -162,7 +166,7 @@ def _spans(by: str, titles: Mapping[str, str], named: Mapping[str, str]) -> Find
         ordered = part.sort_values("neutral").to_dict("records")
         least, most = ordered[0], ordered[-1]
         spans.append(
-            f"{titles[str(name)]} {least['neutral']:.1%} ({named[least[column]]}) to {most['neutral']:.1%} ({named[most[column]]})"
+            f"{titles[str(name)]} {percent(least['neutral'])} ({named[least[column]]}) to {percent(most['neutral'])} ({named[most[column]]})"
         )
     return not_testable(f"{OF_FIGURE_4} {'; '.join(spans)}")
 

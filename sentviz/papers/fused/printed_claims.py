@@ -9,6 +9,7 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, decide, not_testable, settled
 from sentviz.analysis.evaluation import holm
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import p_value, percent, signed
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import CHOSEN, INJECTED, SETTINGS, XIA
 
@@ -43,7 +44,7 @@ def judge_printed_xia(*_: object) -> Finding:
 def judge_printed_loss_of_xia(*_: object) -> Finding:
     """Test whether Xia et al.'s product does not gain with every encoder, as the settings do; name those with which it gains."""
     xia = dict(zip(fused.ENCODERS, _printed_gains().loc[XIA], strict=True))
-    gained = [f"{name} gains {value:+.2f}" for name, value in xia.items() if value >= 0]
+    gained = [f"{name} gains {signed(value)}" for name, value in xia.items() if value >= 0]
     return settled(len(gained) < len(xia), "; ".join([f"it loses with {len(xia) - len(gained)} of {len(xia)} encoders", *gained]))
 
 
@@ -51,7 +52,8 @@ def judge_printed_electras(*_: object) -> Finding:
     """Test whether the three ELECTRA encoders gain more than 0.5 points in each setting."""
     gains = _printed_gains().loc[list(INJECTED), ["ko-electra", "kr-electra", "kc-electra"]].to_numpy()
     return settled(
-        bool((gains > 0.5).all()), f"{(gains > 0.5).sum()} of {gains.size} gains are above 0.5; the smallest gain is {gains.min():+.2f}"
+        bool((gains > 0.5).all()),
+        f"{(gains > 0.5).sum()} of {gains.size} gains are above 0.5; the smallest gain is {signed(gains.min())}",
     )
 
 
@@ -96,7 +98,7 @@ def judge_printed_best(*_: object) -> Finding:
     def judge(reading: fused.Reading) -> Finding:
         frame = fused.printed_accuracies(reading)
         best = frame.iloc[int(frame["value"].to_numpy().argmax())]
-        return settled(best["model"] == "cls-last", f"{best['value']:.2%} ({best['encoder']}) is in “{SETTINGS[best['model']]}”")
+        return settled(best["model"] == "cls-last", f"{percent(best['value'], 2)} ({best['encoder']}) is in “{SETTINGS[best['model']]}”")
 
     return _by_readings(judge)
 
@@ -137,7 +139,7 @@ def judge_printed_stability(*_: object) -> Finding:
             model: stats.pearsonr(rival + own, rival - own) for model, rival in rivals.items()
         }  # positive: the rival spreads wider
         adjusted = holm({model: float(correlation.pvalue) for model, correlation in correlations.items()})
-        numbers = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
+        numbers = ", ".join(f"{SETTINGS[model]} {p_value(p)}" for model, p in adjusted.items())
         signs = [int(np.sign(correlation.statistic)) * (adjusted[model] <= LEVEL) for model, correlation in correlations.items()]
         verdict = decide(min(signs) > 0, min(signs) < 0)
         p = max(adjusted.values()) if verdict == "holds" else min(adjusted.values())
@@ -181,7 +183,7 @@ def judge_effective_out_of_domain(*_: object) -> Finding:
     test = stats.binomtest(rise, rise + fall)
     interval = test.proportion_ci()
     effect = Effect.from_share(rise / (rise + fall), interval.low, interval.high, 0.5, "share of the changed cases that rise")
-    evidence = f"{rise} of {rise + fall} reported cases that change rise, {fall} fall; sign test p = {test.pvalue:.2g}; one run each"
+    evidence = f"{rise} of {rise + fall} reported cases that change rise, {fall} fall; sign test {p_value(test.pvalue)}; one run each"
     clear = test.pvalue <= LEVEL
     return Finding(decide(clear and rise > fall, clear and fall > rise), evidence, effect=effect, p=float(test.pvalue))
 
@@ -213,7 +215,7 @@ def judge_best_published(*_: object) -> Finding:
         return not_testable("no published accuracies are stored")
     best, rival = fused.printed_accuracies()["value"].max(), published.iloc[-1]
     evidence = (
-        f"{best:.2%}; the best of {len(published)} accuracies in the lists of KcELECTRA, KR-ELECTRA and KR-BERT is {rival['value']:.2%}"
-        f" ({rival['model']}); models that are not in these lists are not compared"
+        f"{percent(best, 2)}; the best of {len(published)} accuracies in the lists of KcELECTRA, KR-ELECTRA and KR-BERT is"
+        f" {percent(rival['value'], 2)} ({rival['model']}); models that are not in these lists are not compared"
     )
     return settled(bool(best > rival["value"]), evidence)

@@ -18,6 +18,7 @@ import numpy as np
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.heads import FILE
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
@@ -333,7 +334,7 @@ class Answer:
         for row in self.rows.to_dict("records"):
             several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each"
             gains.append(f"{SETTINGS[row['model']]} {in_points(row)}, {several}")
-        sentence = f"Baseline {self.baseline:.2%}; gains in points: {'; '.join(gains)}. n = {int(self.rows['n'].max()):,}."
+        sentence = f"Baseline {percent(self.baseline, 2)}; gains: {'; '.join(gains)}. n = {int(self.rows['n'].max()):,}."
         return " ".join(filter(None, (sentence, self.beside_print)))
 
     @property
@@ -345,9 +346,8 @@ class Answer:
         wanted = means[self.rows["model"]].to_numpy(float)
         below = int((100 * self.rows["high"].to_numpy(float) < wanted).sum())
         how = "all" if below == len(self.rows) else f"{below} of {len(self.rows)}"
-        return (
-            f"The paper's mean gains, {means.min():+.2f} to {means.max():+.2f} for pretrained encoders, are above {how} of these intervals."
-        )
+        gains = f"{signed(means.min())} to {signed(means.max())} points for pretrained encoders"
+        return f"The paper's mean gains, {gains}, are above {how} of these intervals."
 
     @property
     def sentence(self) -> str:

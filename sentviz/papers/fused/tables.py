@@ -41,7 +41,7 @@ def accuracies(runs: Sequence[Run]) -> Table:
         frame = frame.join(part[list(names)].rename(columns=names).astype(float))
     words = (
         f"Accuracy that the paper reports for five pretrained encoders on NSMC, and our accuracy: {_our_encoders(based)}, on NSMC"
-        " with KNU and on SST-2 with VADER, 95% intervals over test rows and, with several seeds, over seeds. The labels of the paper's"
+        " with KNU and on SST-2 with VADER, 95 % intervals over test rows and, with several seeds, over seeds. The labels of the paper's"
         " rows are damaged in our copy. “setting” names the rows by the reported means of table 2; “by the labels” names the paper's"
         " numbers by what is left of the labels, which section 5.1 agrees with. ★ is the best of a column."
     )
@@ -166,7 +166,7 @@ def tasks(runs: Sequence[Run]) -> Table:
     encoder_names = ["encoder"] if len(ours) > 1 else []
     results = {ENCODER_TITLES[encoder]: fused.out_of_domain(runs, encoder).drop(columns=["dataset", "split"]) for encoder in ours}
     words = (
-        "Reported gains of the last head ÷ √d over the baseline, and our gains on the same test rows with 95% intervals and p after Holm"
+        "Reported gains of the last head ÷ √d over the baseline, and our gains on the same test rows with 95 % intervals and p after Holm"
         " over the tasks. Our runs for KorNLI are trained on KLUE-NLI, which has other pairs; we have no training pairs of PAWS."
         " `sentviz study fused-ood --dataset korean_hate_speech` trains the pair of runs of one task."
     )

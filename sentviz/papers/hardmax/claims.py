@@ -26,10 +26,11 @@ from sentviz.analysis.testset.leaders import NEAR
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import p_value, percent
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax import study
 from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, WANTED, by_setting, counted, row_name, row_of
-from sentviz.papers.studies.compare_configurations import corrected, in_percent, in_points, mixed, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import corrected, in_points, mixed, p_of_all, seeded
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.stats import seed_noise
@@ -91,8 +92,8 @@ def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
         last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
         enough = bool(last["q05"] >= WANTED)
         verdicts.append(decide(enough, not enough))
-        shares.append(f"{row_of(run)}: {last['mean']:.1%} ({last['q05']:.1%} or more in 19 of 20 reviews)")
-    near = f"within {NEAR:.0%} of the largest norm of a leader"
+        shares.append(f"{row_of(run)}: {percent(last['mean'])} ({percent(last['q05'])} or more in 19 of 20 reviews)")
+    near = f"within {percent(NEAR, 0)} of the largest norm of a leader"
     words = f"share of a review's words that are {near} after {int(last['layer'])} layers: {'; '.join(shares)}"
     return Finding(_agreed(verdicts), f"{words}{_at_other_distances(available)}; {_trainings(available)}; n = {int(last['n']):,}")
 
@@ -104,8 +105,8 @@ def _at_other_distances(runs: Sequence[Run]) -> str:
     enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= WANTED].index
     if rows.empty:
         return ""
-    least = f"within {min(enough):.2%} of the norm" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
-    return f"; for {WANTED:.0%} of the words in 19 of 20 reviews this is true {least}"
+    least = f"within {percent(min(enough), 2)} of the norm" if len(enough) else f"not even within {percent(rows['nearness'].max(), 0)}"
+    return f"; for {percent(WANTED, 0)} of the words in 19 of 20 reviews this is true {least}"
 
 
 def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
@@ -202,13 +203,11 @@ def judge_embedding(_: str, runs: Sequence[Run]) -> Finding:
         for run, gap in zip(available, gaps, strict=True)
     )
     effect = Effect.from_share_difference(*min(gaps), of="smallest difference of a training")
-    return Finding(
-        verdict, f"share with a polarity, leading minus other words, in points: {numbers}; {_trainings(available)}", effect=effect
-    )
+    return Finding(verdict, f"share with a polarity, leading minus other words: {numbers}; {_trainings(available)}", effect=effect)
 
 
 def more_polar(words: pd.DataFrame, polar: Collection[str]) -> tuple[float, float, float]:
-    """Return how much larger the share of polar words is among leading words than among others, with its 95% interval, as shares.
+    """Return how much larger the share of polar words is among leading words than among others, with its 95 % interval, as shares.
 
     Words are compared in tenths of the vocabulary, which is in the order of frequency; a tenth counts by the harmonic mean of both numbers.
     """
@@ -245,7 +244,9 @@ def _judge_words(model: str, leaders: pd.DataFrame, least: float, polarities: Ma
     A leader without a polarity conveys none. The claim holds only if there are leaders of both classes.
     """
     if leaders.empty:
-        return not_testable(f"no leader of a correct review with a confidence of {CONFIDENCE:.0%} is {least:.2g} or more from the line")
+        return not_testable(
+            f"no leader of a correct review with a confidence of {percent(CONFIDENCE, 0)} is {least:.2g} or more from the line"
+        )
     counts, right = [], 0
     for label, words in leaders.groupby("label"):
         sign = 1 if label == "positive" else -1
@@ -257,7 +258,7 @@ def _judge_words(model: str, leaders: pd.DataFrame, least: float, polarities: Ma
     test = stats.binomtest(right, n)
     low, high = map(float, test.proportion_ci())
     share = Effect.from_share(right / n, low, high, 0.5, f"{model}, the smallest share of a training")
-    evidence = f"{in_percent(right / n, low, high)}, {right} of {n}, exact binomial p against one half {test.pvalue:.2g}; "
+    evidence = f"{percent(right / n, ends=(low, high))}, {right} of {n}, exact binomial {p_value(test.pvalue, 'p against one half')}; "
     verdict = "open" if test.pvalue > LEVEL else decide(right > n / 2 and len(counts) == 2, right < n / 2)
     return Finding(verdict, f"{evidence}{least:.2g} or more from the line, {', '.join(counts)}", effect=share, p=float(test.pvalue))
 
@@ -277,7 +278,7 @@ def _growth(by_d: Mapping[int, Sequence[Run]], runs: Sequence[Run]) -> Finding:
     results = corrected(comparisons)
     words = {word for _, word in results.values()}
     numbers = "; ".join(
-        f"{step}: {each.points}, {each.compared}, p after Holm {results[step][0]:.2g}" for step, each in comparisons.items()
+        f"{step}: {each.points}, {each.compared}, {p_value(results[step][0], 'p after Holm')}" for step, each in comparisons.items()
     )
     verdict = decide(words == {"better"} and set(PUBLIC) <= set(by_d), "worse" in words)
     n = max(comparison.n for comparison in comparisons.values())
@@ -304,8 +305,8 @@ def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
     }
     parts = {row_name(d): _reached(d, of_public.get(d, []), beside[d]) for d in PUBLIC}
     return strictest_finding(parts).noting(
-        "the public numbers are the best test accuracies of 101 epochs; the public code starts its word vectors wide and learns from 70% of"
-        " the reviews, ours from 40%"
+        "the public numbers are the best test accuracies of 101 epochs; the public code starts its word vectors wide and learns from 70 %"
+        " of the reviews, ours from 40 %"
     )
 
 
@@ -322,7 +323,7 @@ def _reached(d: int, seeds: Sequence[Run], elsewhere: Mapping[str, Sequence[Run]
     measured, public = means(seeds)["accuracy"], PUBLIC[d]
     value, low, high = (float(measured[name]) for name in ("value", "low", "high"))
     effect = Effect.from_share(value, low, high, public, f"{row_name(d)}, compared with the public code")
-    numbers = f"{_accuracy(seeds)} (public code {public:.2%})"
+    numbers = f"{_accuracy(seeds)} (public code {percent(public, 2)})"
     if len(seeds) == 1:
         return not_testable(f"{numbers}, so the effect of the seed is unknown{beside}", effect)
     below = high < public and len(PUBLIC) * p_of_interval(value, low, high, public) <= LEVEL
@@ -332,7 +333,7 @@ def _reached(d: int, seeds: Sequence[Run], elsewhere: Mapping[str, Sequence[Run]
 def _accuracy(seeds: Sequence[Run]) -> str:
     """Return the mean accuracy of some seeds with its interval, in words."""
     measured = means(seeds)["accuracy"]
-    return f"{in_percent(measured['value'], measured['low'], measured['high'])}, {_seeds(len(seeds))}"
+    return f"{percent(measured['value'], ends=(measured['low'], measured['high']))}, {_seeds(len(seeds))}"
 
 
 RUNS: Reference = "runs here"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
 from sentviz.papers.studies.compare_configurations import Comparison, compared, mixed
 from sentviz.papers.studies.stats import seed_noise
@@ -50,14 +51,15 @@ class Answer:
     def numbers(self) -> str:
         """Numbers behind the short answer: model, accuracies, differences in points, seeds and number of rows."""
         against = [
-            f"{BASES[base]} ({each.accuracies[1]:.2%}) {each.points}{'' if each.seeds == self.seeds else f', {each.compared}'}"
+            f"{BASES[base]} ({percent(each.accuracies[1], 2)}) {each.points}{'' if each.seeds == self.seeds else f', {each.compared}'}"
             for base, each in self.comparisons.items()
         ]
         if not against:
-            return f"{self.model}, {self.accuracy:.2%}; no baseline is installed to compare with."
+            return f"{self.model}, {percent(self.accuracy, 2)}; no baseline is installed to compare with."
         each = next(iter(self.comparisons.values()))
         few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are installed."
-        return f"{self.model}, {self.accuracy:.2%}, compared with {'; '.join(against)}. {each.compared.capitalize()}, n = {each.n:,}.{few}"
+        how = f"{each.compared.capitalize()}, n = {each.n:,}.{few}"
+        return f"{self.model}, {percent(self.accuracy, 2)}, compared with {'; '.join(against)}. {how}"
 
     @property
     def sentence(self) -> str:

@@ -16,9 +16,9 @@ from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decid
 from sentviz.analysis.evaluation import Floats
 from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctness
 from sentviz.io.lazy import stats
+from sentviz.io.numbers import in_points, p_value
 from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import best_ndt, configurations
-from sentviz.papers.studies.compare_configurations import minus
 from sentviz.papers.studies.means import predictions
 from sentviz.papers.studies.rates import with_rates
 from sentviz.runs.store import Run
@@ -70,9 +70,9 @@ def _judge_on(best: Sequence[Run], dt: Sequence[Run], split: str, higher: str) -
     pair = compare_correctness(rows[:, : len(dt)], rows[:, len(dt) :])
     name = best[0].configuration
     effect = Effect.from_share_difference(pair.difference, pair.low, pair.high, f"hundredths of AUC, DT minus {name}")
-    numbers = minus(f"{100 * pair.difference:+.2f} [{100 * pair.low:+.2f}, {100 * pair.high:+.2f}]")
+    numbers = in_points(pair.difference, (pair.low, pair.high))
     areas = " against ".join(f"{np.mean(of_model):.4f}" for of_model in (pair.accuracies_a, pair.accuracies_b))
-    evidence = f"AUC of DT − AUC of {name}, the best NDT by validation: {numbers} points (hundredths), p = {pair.p:.2g}; {areas},"
+    evidence = f"AUC of DT − AUC of {name}, the best NDT by validation: {numbers} (hundredths), {p_value(pair.p)}; {areas},"
     evidence += f" {len(dt)} against {len(best)} seeds, n = {pair.n:,}"
     as_said = pair.difference > 0 if higher == DT else pair.difference < 0
     return Finding(decide(pair.p <= LEVEL and as_said, pair.p <= LEVEL and not as_said), evidence, effect=effect, p=pair.p)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import signed
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import CONTROL, printed_name
-from sentviz.papers.studies.compare_configurations import minus
 
 COLUMNS = {"precision": "Precision", "f1": "F1"}
 AVERAGES = ("weighted", "macro", "positive")
@@ -51,15 +51,16 @@ def describe_averages(frame: pd.DataFrame) -> str:
     sentences = []
     for column, rows in frame.groupby("column", sort=False):
         good = list(rows[rows["fits"]]["average"])
-        gaps = ", ".join(f"{row['average']} {100 * row['measured_gap']:+.2f}" for row in rows.to_dict("records"))
+        gaps = ", ".join(f"{row['average']} {signed(100 * row['measured_gap'])}" for row in rows.to_dict("records"))
         nearest = rows["average"].iloc[int((rows["measured_gap"] - rows["printed_gap"]).abs().to_numpy().argmin())]
         result = f"fits {' and '.join(good)}" if good else f"fits no average; {nearest} is nearest"
         alike = "; the classes have nearly equal sizes, so these averages cannot be distinguished" if len(good) > 1 else ""
         printed_gap = 100 * float(rows["printed_gap"].iloc[0])
         sentences.append(
-            f"Reported {COLUMNS[str(column)]} {result}: its mean difference from accuracy is {printed_gap:+.2f} points, ours {gaps}{alike}."
+            f"Reported {COLUMNS[str(column)]} {result}: its mean difference from accuracy is {signed(printed_gap)} points, ours"
+            f" {gaps}{alike}."
         )
-    return minus(" ".join(sentences))
+    return " ".join(sentences)
 
 
 def _error(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

@@ -54,7 +54,7 @@ def accuracies(runs: Sequence[Run]) -> Table:
     frame = frame.assign(setting=frame["model"].map(TITLES)).astype(dict.fromkeys(numbers, float))
     words = (
         "Ours, not the paper's: MiniLM with an adapter on SST-2, without and with a second component that starts as a copy of the first."
-        " Accuracies are means over seeds with 95% intervals; differences are to the plain adapter on the same test rows."
+        " Accuracies are means over seeds with 95 % intervals; differences are to the plain adapter on the same test rows."
         f" {SEEDS_IN_WORDS}"
     )
     columns = (

@@ -11,10 +11,11 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, equivalent, not_testable, p_of_margin, strictest_finding
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import p_value, signed
 from sentviz.papers.ndt import auc, our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, best_on_validation, configurations, controlled_lambdas, tested
-from sentviz.papers.studies.compare_configurations import corrected, minus, mixed, p_of_all, seeded
+from sentviz.papers.studies.compare_configurations import corrected, mixed, p_of_all, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.stats import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
@@ -46,7 +47,7 @@ def judge_better(dataset: str, runs: Sequence[Run], *, models: tuple[str, ...], 
         noise = seed_noise(by_model.values(), split)
         comparisons = {model: mixed(by_model[model], by_model[baseline], split, noise) for model in available if model in by_model}
         best = comparisons[name]
-        evidence = f"{name} − {baseline}: {best.numbers}, {'McNemar p' if best.test == 'McNemar' else 'p'} = {best.p:.2g}"
+        evidence = f"{name} − {baseline}: {best.numbers}, {p_value(best.p, 'McNemar p' if best.test == 'McNemar' else 'p')}"
         if len(models) > 1:
             better = [model for model, (_, word) in corrected(comparisons).items() if word == "better"]
             evidence += f"; {name} has the highest validation accuracy of the {len(available)} installed NDT configurations"
@@ -135,7 +136,7 @@ def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
     count = sum(change > 0 for change in changes)
     test = stats.binomtest(count, len(changes))
     p, most = float(test.pvalue), 2 * count > len(changes)
-    evidence = f"on average over its lambdas, {event} in {count} of {len(changes)} runs, sign test p = {p:.2g}" + f"; {remark}" * bool(
+    evidence = f"on average over its lambdas, {event} in {count} of {len(changes)} runs, sign test {p_value(p)}" + f"; {remark}" * bool(
         remark
     )
     low, high = test.proportion_ci()
@@ -181,7 +182,7 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
     if len(pairs) < 5:
         return not_testable(f"{len(pairs)} configurations are installed, too few for a rank correlation")
     rho, p = stats.spearmanr(np.array(pairs))
-    evidence = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
+    evidence = f"rank correlation {signed(rho)} over {len(pairs)} configurations, {p_value(p)}"
     verdict = printed_claims.verdict_on_ranks([(float(rho), float(p))])
     return Finding(verdict, evidence, effect=Effect(float(rho), unit="", of="rank correlation"), p=float(p))
 

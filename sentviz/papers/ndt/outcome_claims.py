@@ -9,9 +9,9 @@ import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, decide, settled
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import DATASETS, printed_name
-from sentviz.papers.studies.compare_configurations import minus
 from sentviz.runs.store import Run
 
 BINARY, FINE_GRAINED = ("imdb", "sst2"), "yelp_full"  # the data sets that section IV-H2 compares; it does not name Twitter
@@ -60,17 +60,17 @@ def judge_most_on_binary(*_: object) -> Finding:
         leads = _leads(DATASETS, baseline)
         two, yelp = [leads[dataset] for dataset in BINARY], leads[FINE_GRAINED]
         larger.append(float(np.mean(two)) > yelp)
-        named = ", ".join(f"{DATASETS[dataset]} {leads[dataset]:+.2f}" for dataset in (*BINARY, FINE_GRAINED))
-        parts.append(f"over {name}: {named} points (binary on average {np.mean(two):+.2f})")
-        parts[-1] += f"; ours, not the paper's: {DATASETS['twitter_financial']} {leads['twitter_financial']:+.2f}"
-    return settled(all(larger), minus("; ".join(parts)))
+        named = ", ".join(f"{DATASETS[dataset]} {signed(leads[dataset])}" for dataset in (*BINARY, FINE_GRAINED))
+        parts.append(f"over {name}: {named} points (binary on average {signed(float(np.mean(two)))})")
+        parts[-1] += f"; ours, not the paper's: {DATASETS['twitter_financial']} {signed(leads['twitter_financial'])}"
+    return settled(all(larger), "; ".join(parts))
 
 
 def judge_minimal_confusion(dataset: str, _: Sequence[Run]) -> Finding:
     """Test whether the paper's best NDT puts fewer rows than `MOST_CONFUSED` percent into a wrong class."""
     best = _best(dataset)
     wrong = 100 - float(_accuracies(dataset)[best])
-    return settled(wrong < MOST_CONFUSED, f"{best} puts {wrong:.2f}% of the rows into a wrong class")
+    return settled(wrong < MOST_CONFUSED, f"{best} puts {percent(wrong / 100, 2)} of the rows into a wrong class")
 
 
 def judge_compact_clusters(dataset: str, _: Sequence[Run]) -> Finding:
@@ -83,7 +83,7 @@ def judge_compact_clusters(dataset: str, _: Sequence[Run]) -> Finding:
 def judge_higher(dataset: str, _: Sequence[Run], *, model: str, baseline: str) -> Finding:
     """Test whether a printed configuration is above another one."""
     accuracies = _accuracies(dataset)
-    evidence = ", ".join(f"{name} {accuracies[name]:.2f}%" for name in (model, baseline))
+    evidence = ", ".join(f"{name} {percent(accuracies[name] / 100, 2)}" for name in (model, baseline))
     return settled(bool(accuracies[model] > accuracies[baseline]), evidence)
 
 
@@ -158,7 +158,7 @@ def _values_by_components(dataset: str) -> list[float]:
 
 
 TABLES: Reference = "its own tables"
-CONFUSED = f"a best NDT with fewer than {MOST_CONFUSED:.0f}% of the rows in a wrong class counts as minimal confusion; the limit is ours"
+CONFUSED = f"a best NDT with fewer than {MOST_CONFUSED:.0f} % of the rows in a wrong class counts as minimal confusion; the limit is ours"
 CLUSTERED = f"a silhouette above {WEAK} counts as clusters: up to {WEAK} Kaufman and Rousseeuw (1990) see no substantial structure"
 
 
@@ -169,7 +169,7 @@ def _everywhere(*ids: str, place: str) -> dict[str, tuple[str, str]]:
 ROWS = (
     Row("Every NDT is above vanilla and DT", "Every NDT variant is above vanilla and DT on {}", TABLES, "printed", judge_always_above,
         _everywhere("4b7e10", "a90c3d", "e2d561", "17f8b4", place="section V"), "results", "accuracy-beside-print"),
-    Row("NDT's lead is largest on binary tasks", "The best NDT leads by more on IMDB and SST-2 than on Yelp", TABLES, "printed",
+    Row("NDT's lead is largest on binary tasks", "The best NDT leads by more on IMDb and SST-2 than on Yelp", TABLES, "printed",
         judge_most_on_binary, {"": ("60d2ce", "section IV-H2")}, "results", "accuracy-beside-print"),
     Row("The best NDT confuses few rows", "The best NDT confuses classes minimally on {}", TABLES, "printed", judge_minimal_confusion,
         _everywhere("c5a3f2", "08be77", "f4196d", "93e0ab", place="section IV-G1"), "confusion", "confusion-panels", CONFUSED),
@@ -186,7 +186,7 @@ ROWS = (
     Row("The three best have four components", "The three best NDTs on {} have four components", TABLES, "printed",
         judge_first_three_have_four,
         {"twitter_financial": ("1d6ea5", "section IV-E1")}, "results", "accuracy-grid"),
-    Row("[0,1] is best on binary tasks", "The best NDT has lambdas in [0,1] on IMDB and SST-2", TABLES, "printed", judge_unit_is_best,
+    Row("[0,1] is best on binary tasks", "The best NDT has lambdas in [0,1] on IMDb and SST-2", TABLES, "printed", judge_unit_is_best,
         {"": ("f0837b", "section IV-H2")}, "results", "accuracy-grid"),
     Row("Silhouettes: SST-2 highest, Yelp lowest", "Silhouettes are highest on SST-2 and lowest on Yelp", TABLES, "printed",
         judge_order_of_silhouettes, {"": ("45ec18", "section IV-F")}, "results", "accuracy-beside-print"),

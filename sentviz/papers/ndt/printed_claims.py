@@ -9,9 +9,9 @@ import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, Verdict, decide, settled
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import number, p_value, percent, signed
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import printed_name
-from sentviz.papers.studies.compare_configurations import minus
 from sentviz.runs.store import Run
 
 LEVEL = 0.05  # significance level
@@ -36,7 +36,7 @@ def judge_lead(dataset: str, _: Sequence[Run], *, model: str, vanilla: float, di
     best = str(accuracies[accuracies.index.str.startswith("ndt-")].idxmax())
     over_vanilla, over_diff = accuracies[best] - accuracies["vanilla"], accuracies[best] - accuracies["diff"]
     equal = best == model and abs(over_vanilla - vanilla) < 0.005 and abs(over_diff - diff) < 0.005
-    return settled(equal, f"the best is {best}: {over_vanilla:+.2f} over vanilla, {over_diff:+.2f} over DT")
+    return settled(equal, f"the best is {best}: {signed(over_vanilla)} over vanilla, {signed(over_diff)} over DT, in points")
 
 
 def judge_count_above_dt(dataset: str, _: Sequence[Run], *, count: int) -> Finding:
@@ -47,9 +47,9 @@ def judge_count_above_dt(dataset: str, _: Sequence[Run], *, count: int) -> Findi
 
 
 def judge_narrower_spread(*_: object) -> Finding:
-    """Test whether NDT's printed accuracies are closer together on Twitter than on IMDB."""
+    """Test whether NDT's printed accuracies are closer together on Twitter than on IMDb."""
     twitter, imdb = (max(ndt) - min(ndt) for ndt in (_accuracies("twitter_financial")[1], _accuracies("imdb")[1]))
-    return settled(twitter < imdb, f"NDT's spread is {twitter:.2f} on Twitter and {imdb:.2f} on IMDB")
+    return settled(twitter < imdb, f"NDT's spread is {twitter:.2f} on Twitter and {imdb:.2f} on IMDb")
 
 
 def judge_printed_range(dataset: str, _: Sequence[Run], *, points: float) -> Finding:
@@ -96,7 +96,7 @@ def judge_negative_range(dataset: str, _: Sequence[Run], *, low: float, high: fl
     frame = _rows("lambdas", dataset)
     values = frame[frame["constraint"] == "[-1,1]"]["lambda"]
     least, most = values.min(), values.max()
-    return settled((least, most) == (low, high), minus(f"the table has {least:.4f} to {most:.4f}"))
+    return settled((least, most) == (low, high), f"the table has {number(least, 4)} to {number(most, 4)}")
 
 
 def judge_negative(dataset: str, _: Sequence[Run]) -> Finding:
@@ -112,12 +112,12 @@ def judge_largest_lambda(dataset: str, _: Sequence[Run]) -> Finding:
     largest = lambdas.iloc[int(lambdas["lambda"].to_numpy().argmax())]
     accuracies = _rows("classification", dataset).set_index("model")["accuracy_pct"]
     best = str(accuracies.astype(float).idxmax())
-    owner = f"{largest['model']} has {largest['lambda']:.4f} ({accuracies[largest['model']]:.2f}%)"
-    return settled(largest["model"] == best, f"{owner}, the best is {best} ({accuracies[best]:.2f}%)")
+    owner = f"{largest['model']} has {number(largest['lambda'], 4)} ({percent(accuracies[largest['model']] / 100, 2)})"
+    return settled(largest["model"] == best, f"{owner}, the best is {best} ({percent(accuracies[best] / 100, 2)})")
 
 
 def judge_auc(*_: object) -> Finding:
-    """Test whether DT has the higher AUC on IMDB and SST-2, and the most accurate NDT on Yelp and Twitter."""
+    """Test whether DT has the higher AUC on IMDb and SST-2, and the most accurate NDT on Yelp and Twitter."""
     pairs, as_stated = [], []
     for dataset, higher in (("imdb", "diff"), ("sst2", "diff"), ("yelp", "ndt"), ("twitter_financial", "ndt")):
         rows = _rows("classification", dataset)
@@ -139,8 +139,8 @@ def judge_silhouettes(*_: object) -> Finding:
     """Test the rank correlation of printed silhouettes and accuracies on the two binary tasks."""
     silhouettes, accuracies = (printed_tables.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification"))
     both = silhouettes[["silhouette"]].join(accuracies[["accuracy_pct"]].astype(float), how="inner")
-    results = {name: stats.spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
-    numbers = "; ".join(minus(f"{name} {result.statistic:+.2f}, p = {result.pvalue:.2g}") for name, result in results.items())
+    results = {name: stats.spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDb", "imdb"), ("SST-2", "sst2"))}
+    numbers = "; ".join(f"{name} {signed(result.statistic)}, {p_value(result.pvalue)}" for name, result in results.items())
     verdict = verdict_on_ranks([(float(result.statistic), float(result.pvalue)) for result in results.values()])
     p = max(float(result.pvalue) for result in results.values())
     return Finding(verdict, f"rank correlations over {len(both.loc['sst2'])} configurations: {numbers}", p=p)
@@ -214,7 +214,7 @@ ROWS = (
     _above("imdb", "12fc11", "section IV-B1", 11),
     _above("sst2", "4e24bb", "section IV-C1", 6),
     _above("twitter_financial", "d7d52d", "section IV-E1", 8),
-    Row("NDT's spread is narrower than on IMDB", "NDT's spread on {} is narrower than on IMDB", TABLES, "printed", judge_narrower_spread,
+    Row("NDT's spread is narrower than on IMDb", "NDT's spread on {} is narrower than on IMDb", TABLES, "printed", judge_narrower_spread,
         {"twitter_financial": ("64ab26", "section IV-E1")}, "results", "accuracy-grid"),
     Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", TABLES, "printed",
         partial(judge_printed_range, points=0.6), {"yelp_full": ("d24f79", "section IV-D1")}, "results", "accuracy-grid"),
@@ -234,7 +234,7 @@ ROWS = (
     _range("twitter_financial", "fe2c24", "section IV-E2", -0.2053, -0.0593),
     Row("The largest λ of layer 1 is the best model's", "On {} the largest layer-1 lambda is the best configuration's", TABLES, "printed",
         judge_largest_lambda, {"twitter_financial": ("ed34cc", "section IV-E2")}, "lambda", "lambda-grid"),
-    Row("DT or NDT has the higher AUC, as in the text", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
+    Row("DT or NDT has the higher AUC, as in the text", "DT has the higher AUC on IMDb and SST-2, the best NDT on Yelp and Twitter",
         TABLES, "printed", judge_auc, {"": ("ceba3d", "section IV-G2")}, "roc", "roc-panels"),
     Row("Silhouette and accuracy are correlated", "Silhouette and accuracy are correlated on the binary tasks", TABLES, "tested",
         judge_silhouettes, {"": ("4ca948", "section IV-F")}, "results", "accuracy-beside-print",

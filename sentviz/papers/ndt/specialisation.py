@@ -19,6 +19,7 @@ from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decid
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head, layers_apart
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats
+from sentviz.io.numbers import p_value, span
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.studies.items import Column, Table
 from sentviz.runs.store import Run
@@ -130,7 +131,7 @@ def judge_specialises(dataset: str, runs: Sequence[Run], *, kind: str) -> Findin
     low, high = test.proportion_ci()
     effect = Effect.from_share(count / total, low, high, 0.5, f"runs that {KINDS[kind]} and whose components specialise")
     verdict = decide(p <= LEVEL and 2 * count > total, False)
-    return Finding(verdict, f"{evidence}, sign test p = {p:.2g}; {_limits(frame)}", effect=effect, p=p)
+    return Finding(verdict, f"{evidence}, sign test {p_value(p)}; {_limits(frame)}", effect=effect, p=p)
 
 
 def judge_subtraction_specialises_more(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -151,7 +152,7 @@ def judge_subtraction_specialises_more(dataset: str, runs: Sequence[Run]) -> Fin
     difference, p, least = _permuted(frame["habits"].to_numpy(float), (frame["kind"] == "subtracts").to_numpy())
     parts = {kind: frame[frame["kind"] == kind] for kind in KINDS}
     numbers = ", ".join(
-        f"{_span(part['habits'])} of {part['of'].iloc[0]} if they {KINDS[kind]} ({len(part)} run{'s' * (len(part) > 1)})"
+        f"{span(part['habits'])} of {part['of'].iloc[0]} if they {KINDS[kind]} ({len(part)} run{'s' * (len(part) > 1)})"
         for kind, part in parts.items()
     )
     evidence = f"habits that differ beyond every baseline: {numbers}"
@@ -161,7 +162,7 @@ def judge_subtraction_specialises_more(dataset: str, runs: Sequence[Run]) -> Fin
     same, matched, p_matched = _matched(frame)
     p_both = max(p, p_matched)
     verdict = decide(p_both <= LEVEL and min(difference, same) > 0, p_both <= LEVEL and max(difference, same) < 0)
-    return Finding(verdict, f"{evidence}; permutation p = {p:.2g}; {matched}; {_limits(frame)}", effect=effect, p=p_both)
+    return Finding(verdict, f"{evidence}; permutation {p_value(p)}; {matched}; {_limits(frame)}", effect=effect, p=p_both)
 
 
 def _matched(frame: pd.DataFrame) -> tuple[float, str, float]:
@@ -179,7 +180,7 @@ def _matched(frame: pd.DataFrame) -> tuple[float, str, float]:
     difference, p, least = _permuted(common["habits"].to_numpy(float), (common["kind"] == "subtracts").to_numpy())
     counts = common["kind"].value_counts()
     words += f"; {counts['adds']} and {counts['subtracts']} runs have a |λ| in both ranges: {difference:+.1f} habits"
-    return (difference, f"{words}, too few for a test", 1.0) if least > LEVEL else (difference, f"{words}, p = {p:.2g}", p)
+    return (difference, f"{words}, too few for a test", 1.0) if least > LEVEL else (difference, f"{words}, {p_value(p)}", p)
 
 
 def _on_each(judge: Callable[[str], Finding]) -> Finding:
@@ -206,14 +207,9 @@ def _counts(frame: pd.DataFrame) -> str:
     allowed = int(frame["needed"].max()) - 1
     count = int((frame["habits"] >= frame["needed"]).sum())
     return (
-        f"the components differ beyond every baseline in {_span(frame['habits'])} of {frame['of'].iloc[0]} habits; in {count} of"
+        f"the components differ beyond every baseline in {span(frame['habits'])} of {frame['of'].iloc[0]} habits; in {count} of"
         f" {len(frame)} run{'s' * (len(frame) > 1)} in more than the {allowed} that chance allows"
     )
-
-
-def _span(counts: pd.Series[int]) -> str:
-    low, high = int(counts.min()), int(counts.max())
-    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _limits(frame: pd.DataFrame) -> str:
@@ -229,7 +225,7 @@ def _limits(frame: pd.DataFrame) -> str:
             cosines.append(f"{part['alike'].mean():.2f} if they {does}")
             apart.append(f"{part['apart'].sum()} of {part['layers'].sum()} layers if they {does}")
     return (
-        f"{len(seeds)} configuration{'s' * (len(seeds) > 1)} with {_span(seeds)} seed{'s' * (int(seeds.max()) > 1)} each; the heads of a"
+        f"{len(seeds)} configuration{'s' * (len(seeds) > 1)} with {span(seeds)} seed{'s' * (int(seeds.max()) > 1)} each; the heads of a"
         f" layer can be dealt to the components in {split}; habits are means over heads, so a difference in single heads is not seen;"
         f" head by head, the cosine of two components is {', '.join(cosines)}, that of two heads of one component"
         f" {frame['heads_alike'].mean():.2f}; all components are less alike than two heads of one component, with intervals that do not"
@@ -240,7 +236,7 @@ def _limits(frame: pd.DataFrame) -> str:
 RUNS: Reference = "runs here"
 SIGNS = (
     "the exact sign test over runs: a run specialises if its components differ beyond shuffled labels, shuffled heads and untrained models"
-    " in more habits than chance allows at 5% per habit; a habit is entropy or attention to a class of words, in one layer, averaged over"
+    " in more habits than chance allows at 5 % per habit; a habit is entropy or attention to a class of words, in one layer, averaged over"
     " heads; runs that do not specialise leave the claim open"
 )
 PERMUTED = (

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.studies import compare_configurations
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
 from sentviz.runs.store import Run
 
-DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
+DATASETS = {"imdb": "IMDb", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
 # data sets with several kinds of test rows: data set -> split -> name of the rows in a sentence
@@ -181,13 +182,12 @@ def describe_controls(frame: pd.DataFrame) -> list[str]:
     lines = []
     for (model, seed, variant), part in frame.groupby(["model", "seed", "variant"], sort=False):
         start = "its own starts" if not variant else VARIANTS[str(variant)]
-        accuracy = f"{part['accuracy'].iloc[0]:.2%} [{part['low'].iloc[0]:.2%}, {part['high'].iloc[0]:.2%}]"
+        accuracy = percent(part["accuracy"].iloc[0], 2, ends=(part["low"].iloc[0], part["high"].iloc[0]))
         same = int((part["start"] * part["end"] > 0).sum())
         most = max(part["change"], key=abs)
-        moved = f"largest change {most:+.3f} from starts of {part['start'].abs().mean():.3f} in size; {same} of {len(part)} keep their sign"
+        moved = f"largest change {signed(most, 3)} from starts of {part['start'].abs().mean():.3f} in size"
+        moved += f"; {same} of {len(part)} keep their sign"
         apart = float((part["end"] - part["printed"]).abs().mean())
         printed = f"; on average {apart:.3f} from the paper's λ" if isfinite(apart) else ""
-        lines.append(
-            f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}{printed}; accuracy {accuracy}.".replace("-0.", "−0.")
-        )
+        lines.append(f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}{printed}; accuracy {accuracy}.")
     return lines

@@ -9,13 +9,14 @@ import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.ndt import latency, printed_tables, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.panels import lambda_frames
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
-from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, minus
+from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.papers.studies.items import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
@@ -55,10 +56,10 @@ def direction_in_words(frame: pd.DataFrame, title: str) -> str:
     same = int((np.sign(rows["change"]) == np.sign(rows["printed"] - rows["start"])).sum())
     ours, theirs = float(free["change"].mean()), float((free["printed"] - free["start"]).mean())
     against = "opposite directions" if ours * theirs < 0 else "the same direction"
-    return minus(
-        f"Direction on {title}: under [0,∞) and (−∞,∞) training changes λ in layer {DEEP} by {ours:+.2f} on average here, and the paper's"
-        f" end values are {theirs:+.2f} from our start values: {against}. Of all {len(rows)} λ of NDTs in layer {DEEP}, {same} move to the"
-        " paper's side of the start."
+    return (
+        f"Direction on {title}: under [0,∞) and (−∞,∞) training changes λ in layer {DEEP} by {signed(ours)} on average here, and the"
+        f" paper's end values are {signed(theirs)} from our start values: {against}. Of all {len(rows)} λ of NDTs in layer {DEEP}, {same}"
+        " move to the paper's side of the start."
     )
 
 
@@ -86,7 +87,7 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
         frame = frame.join(compared[list(names)].rename(columns=names))
     assert frame is not None
     words = [
-        f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds"
+        f"{DATASETS[dataset]}, {split}: measured with 95 % intervals over test rows and, with several seeds, over seeds"
         + (", next to the reported values." if split == "test" else "; the paper reports no values for these rows."),
         other_sample(runs, dataset),
         describe_averages(fits(means, dataset)) if split == "test" else "",
@@ -172,7 +173,7 @@ def silhouettes(runs: Sequence[Run]) -> Table:
                 Column(f"{dataset}_printed", f"{title}, paper"),
             ]
     words = (
-        "Silhouette (euclidean) of the pooled vectors of up to 2,000 test rows, sample seed 0, with 95% intervals over rows and, with"
+        "Silhouette (euclidean) of the pooled vectors of up to 2,000 test rows, sample seed 0, with 95 % intervals over rows and, with"
         " several seeds, over seeds. The paper states neither rows nor distance."
     )
     return Table("silhouettes", "Silhouette scores", frame.reset_index(), words, columns)
@@ -250,7 +251,7 @@ def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
     )
     words = (
         f"Milliseconds (processor time of one thread) per test batch of {batch} and ratios within one process, median over rounds"
-        f" with 95% intervals, on {hardware}, torch {torch}{'; ' + note if note else ''}. The paper's times look like whole seconds over"
+        f" with 95 % intervals, on {hardware}, torch {torch}{'; ' + note if note else ''}. The paper's times look like whole seconds over"
         " the number of batches. Its intervals are what rounding to whole seconds allows. For Twitter the paper reports 0."
     )
     columns = [
@@ -295,7 +296,7 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
     frame = against(runs, dataset, base, split)
     words = (
         f"Every configuration on {DATASETS[dataset]}, {split}, against {BASES[base]}: difference of mean accuracy on the same rows with a"
-        f" 95% interval, and p after Holm's correction over the {len(frame)} comparisons. {SEEDS_IN_WORDS}"
+        f" 95 % interval, and p after Holm's correction over the {len(frame)} comparisons. {SEEDS_IN_WORDS}"
     )
     columns = (
         Column("model"),
@@ -328,12 +329,12 @@ def leaked() -> Table:
     frame = LEAK.require()
     shares = []
     for length, rows in frame[(frame["rows"] == "the re-split") & (frame["stands"] == "inside")].groupby("length", sort=True):
-        inside = f"{rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,})"
+        inside = f"{percent(rows['share'].iloc[0], 0)} ({int(rows['n'].iloc[0]):,})"
         what = "Of the re-split's test phrases" if length == "any" else f"of the phrases of {length},"
         shares.append(f"{what} {inside} are inside")
     words = (
         "The re-split shuffles phrases of one sentence between training and test. A test phrase is inside if it occurs, word by word, in a"
-        " training phrase. Official test sentences are from other reviews. Accuracies in percent are means over seeds, with 95% intervals"
+        " training phrase. Official test sentences are from other reviews. Accuracies in percent are means over seeds, with 95 % intervals"
         f" for other rows and seeds. {'; '.join(shares[::-1])}."
     )
     columns = (

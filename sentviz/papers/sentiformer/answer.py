@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sentviz.analysis.claim import Answer, Verdict
 from sentviz.analysis.evaluation import not_learned_sentence
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
@@ -95,9 +96,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     dataset, frame = next(iter(frames.items()))
     word = {"worse": "matters", "better": "harms", "cannot be told": "cannot be told"}
     short = f"{DATASETS[dataset]}, " + ", ".join(f"{row['title']}: {word[row['verdict']]}" for row in frame.to_dict("records"))
-    numbers = "; ".join(
-        f"{row['title']} {in_points(row)} (reported {100 * row['printed']:+.1f})".replace("-", "−") for row in frame.to_dict("records")
-    )
+    numbers = "; ".join(f"{row['title']} {in_points(row)} (reported {signed(100 * row['printed'], 1)})" for row in frame.to_dict("records"))
     seeds = "one seed each; other seeds are unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
     verdicts = set(frame["verdict"])
     verdict: Verdict = "holds" if verdicts == {"worse"} else "fails" if "better" in verdicts else "open"
@@ -108,7 +107,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
         question,
         verdict,
         short,
-        f"Difference from the complete model in points: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.{f' {failed}' if failed else ''}",
+        f"Difference from the complete model: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.{f' {failed}' if failed else ''}",
         "parts",
     )
 
@@ -127,7 +126,7 @@ def _gates(runs: Sequence[Run]) -> Answer:
         verdicts.add(shut if own["seeds"] > 1 else "unjudged")
         lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "not significantly different from"
         short.append(f"{DATASETS[dataset]}: {own['value']:.2f} on average, {lean} words of sentiment")
-        span = f"{against['value']:+.3f} [{against['low']:+.3f}, {against['high']:+.3f}]".replace("-", "−")
+        span = signed(against["value"], 3, ends=(against["low"], against["high"]))
         seeds = f"{int(own['seeds'])} seeds" if own["seeds"] > 1 else "one seed; other seeds are unknown"
         numbers.append(f"{DATASETS[dataset]}: {span} compared with words of sentiment, {seeds}, n = {int(own['n']):,}")
     verdict = verdicts.pop() if len(verdicts) == 1 else "open"
@@ -162,7 +161,7 @@ def _theory() -> Answer:
     inside = {name: each[each["length"] <= each["longest"]] for name, each in rows.items()}
     shares = {name: each["right"].sum() / each["n"].sum() for name, each in inside.items()}
     verdict: Verdict = "fails" if shares["GRU"] > SOLVED else "open"
-    accuracies = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    accuracies = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
     n, seeds = int(inside["GRU"]["n"].sum()), int(frame["seed"].nunique())
     short = "Yes for Markov models; no for RNNs: a GRU can decide it, too" if verdict == "fails" else "It cannot be told"
     return Answer(

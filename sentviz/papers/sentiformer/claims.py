@@ -11,6 +11,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, p_value, percent, signed
 from sentviz.papers.sentiformer import measured, printed_tables, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES
@@ -79,7 +80,7 @@ def judge_clearest_win(*_: object) -> Finding:
     own, bert = _printed("SentiFormer"), _printed(BERT)
     gains = {column: round(own[column] - bert[column], 1) for column in own}
     rest = [value for column, value in gains.items() if column != "twitter"]
-    numbers = ", ".join(f"{column} {value:+.1f}" for column, value in gains.items()).replace("-", "−")
+    numbers = ", ".join(f"{column} {signed(value, 1)}" for column, value in gains.items())
     verdict = decide(gains["twitter"] > max(rest), gains["twitter"] < max(rest))
     return Finding(verdict, f"reported gains over BERT-base in points, with one decimal: {numbers}")
 
@@ -97,7 +98,7 @@ def judge_printed_window(*_: object) -> Finding:
     printed = _printed_ablations()
     full, windowed = printed["sentiformer-full"], printed[WHOLE]
     gain = round(full - windowed, 1)
-    return settled(gain > 0, f"table II: {full} without the window and {windowed} with the window, {gain:+.1f}".replace("-", "−"))
+    return settled(gain > 0, f"table II: {full} without the window and {windowed} with the window, {signed(gain, 1)} points")
 
 
 def judge_fifth(*_: object) -> Finding:
@@ -164,9 +165,11 @@ def judge_proposition(
         return _missing("a measurement of Proposition 2")
     share, (low, high) = right / n, map(float, wilson(right, n))
     verdict: Verdict = if_learned if low > SOLVED else if_chance if high < CHANCE else "open"
-    evidence = f"{subject} {share:.1%} [{low:.1%}, {high:.1%}] of {n:,} sequences right; {int(rows['seed'].nunique())} seeds"
+    evidence = f"{subject} {percent(share, ends=(low, high))} of {n:,} sequences right; {int(rows['seed'].nunique())} seeds"
     limit = SOLVED if share > (SOLVED + CHANCE) / 2 else CHANCE
-    return Finding(verdict, evidence, effect=Effect.from_share(share, low, high, limit, f"sequences right, compared with {limit:.0%}"))
+    return Finding(
+        verdict, evidence, effect=Effect.from_share(share, low, high, limit, f"sequences right, compared with {percent(limit, 0)}")
+    )
 
 
 def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
@@ -177,7 +180,7 @@ def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
         return _missing("a measurement of speed")
     (row,) = rows.to_dict("records")
     printed = throughput.printed_times()[model]
-    speed = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts per second, reported {printed:.1f}"
+    speed = f"{number(row['times'], 1, ends=(row['low'], row['high']))} times as many texts per second, reported {printed:.1f}"
     effect = Effect(row["times"], row["low"], row["high"], "×", printed, f"texts per second relative to {model}, compared with the paper")
     return not_testable(f"{speed}; {row['tokens']} tokens, {row['batch']} at a time, {ON_CPU}", effect)
 
@@ -188,7 +191,7 @@ def judge_training_time(*_: object) -> Finding:
     rows = frame[frame["threads"] == 1].sort_values("tokens")
     if rows.empty:
         return _missing("a measurement of training")
-    times = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
+    times = "; ".join(f"{number(row['times'], ends=(row['low'], row['high']))} at {row['tokens']}" for row in rows.to_dict("records"))
     batch, most = rows["batch"].iloc[0], rows.sort_values("times").iloc[-1].to_dict()
     effect = Effect(most["times"], most["low"], most["high"], "×", 3, f"the slowest training step, {most['tokens']} tokens")
     return not_testable(
@@ -221,7 +224,11 @@ def judge_classes(_: str, runs: Sequence[Run]) -> Finding:
         return _missing("a model trained on both versions of the labels")
     first, nearer = results[0], [result.nearer for result in results]
     numbers = "; ".join(result.numbers for result in results)
-    high = f"the reported number is above {MOST:.0%}, which no published model reaches for five classes; " if first.printed > MOST else ""
+    high = (
+        f"the reported number is above {percent(MOST, 0)}, which no published model reaches for five classes; "
+        if first.printed > MOST
+        else ""
+    )
     effect = Effect.from_share(*first.five, first.printed, f"{first.model} with five classes, compared with the paper")
     seen = f"of {len(nearer)} models, {nearer.count('two')} are nearer to ours of two classes and {nearer.count('five')} to ours of five; "
     return not_testable(f"the claim is about the paper's own trainings; {high}{seen}{numbers}", effect).noting(
@@ -250,13 +257,13 @@ def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
     frame = ablations(runs, dataset).set_index("model")
     if variant not in frame.index:
         return _missing(f"a pair of runs of {DATASETS[dataset]}")
-    row = frame.loc[variant]
+    row: dict[Any, Any] = frame.loc[variant].to_dict()
     verdict = seeded(decide(str(row["verdict"]) == "worse", str(row["verdict"]) == "better"), [str(row["test"])])
     seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each; other seeds are unknown"
-    printed = f"reported {100 * row['printed']:+.1f}".replace("-", "−")
-    evidence = f"{in_points(row.to_dict())} points {MODELS[variant]} ({printed}), p after Holm {row['adjusted']:.2g}"
-    effect = Effect.from_comparison(row.to_dict(), f"{MODELS[variant]}, minus the complete model")
-    finding = Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect, p=float(row.to_dict()["adjusted"]))
+    printed = f"reported {signed(100 * row['printed'], 1)}"
+    evidence = f"{in_points(row)} {MODELS[variant]} ({printed}), {p_value(row['adjusted'], 'p after Holm')}"
+    effect = Effect.from_comparison(row, f"{MODELS[variant]}, minus the complete model")
+    finding = Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect, p=float(row["adjusted"]))
     return with_rates(finding, runs, dataset, [_whole(dataset, runs)], [str(row["preset"])], _model)
 
 
@@ -267,11 +274,11 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     """
     frame = ablations(runs, dataset).set_index("model")
     share = measured.REACH.read().set_index("dataset")["beyond"].get(dataset)
-    remark = "" if share is None else f"only {share:.1%} of the test sentences are longer than the window"
+    remark = "" if share is None else f"only {percent(share)} of the test sentences are longer than the window"
     if "sentiformer-full" not in frame.index:
         return not_testable("; ".join(filter(None, ("a pair of runs is not installed", remark))))
     row: dict[Any, Any] = frame.loc["sentiformer-full"].to_dict()
-    evidence = "; ".join(filter(None, (f"{in_points(row)} points without it, the margin is {100 * LITTLE:g}", remark)))
+    evidence = "; ".join(filter(None, (f"{in_points(row)} without it, the margin is {100 * LITTLE:g}", remark)))
     effect = Effect.from_comparison(row, "without the window, minus with it")
     if row["test"] != "over seeds":
         return not_testable(evidence, effect)
@@ -307,15 +314,15 @@ def judge_gates_of_function_words(dataset: str, runs: Sequence[Run]) -> Finding:
         return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
     (row,) = rows.to_dict("records")
     effect = Effect(row["value"], row["low"], row["high"], "", of="mean gate of function words minus that of polar words")
-    evidence = f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_training(rows, measured_runs)}"
+    evidence = f"mean gate of function words minus that of polar words {_mean(row, signed)}; {_training(rows, measured_runs)}"
     if row["seeds"] <= 1:
         return not_testable(evidence, effect)
     return Finding(decide(row["high"] < 0, row["low"] > 0), evidence, effect=effect)
 
 
-def _mean(row: Mapping[Any, Any], sign: str = "") -> str:
-    """Return a mean with its interval; `sign` is "+" for a difference."""
-    return f"{row['value']:{sign}.2f} [{row['low']:{sign}.2f}, {row['high']:{sign}.2f}]".replace("-", "−")
+def _mean(row: Mapping[Any, Any], write: Callable[..., str] = number) -> str:
+    """Return a mean with its interval; `write` is `signed` for a difference."""
+    return write(row["value"], ends=(row["low"], row["high"]))
 
 
 def _training(rows: pd.DataFrame, runs: Iterable[Run]) -> str:
@@ -333,7 +340,7 @@ TABLES: Reference = "its own tables"
 SIMULATED: Reference = "simulated runs"
 RUNS: Reference = "runs here"
 OVER_SEEDS = f"a t test for other rows and other seeds, with {SPREAD_IN_WORDS}; p after Holm"
-GATES = "means over a test split, with 95% intervals for other texts and other seeds"
+GATES = "means over a test split, with 95 % intervals for other texts and other seeds"
 TIMED = "measured in turn on one thread of a CPU"
 LEARNED = "trained again on random sequences; Wilson interval of the share of right predictions"
 

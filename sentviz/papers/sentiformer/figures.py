@@ -118,8 +118,8 @@ def _smaller(of: Study) -> Figure:
 
     frame = measured.sizes()
     note = (
-        "Quantised to 8, 4 and 3 bits, pruned by 30, 50, 70 and 90%; the largest size is the unchanged model. Nothing is trained again. The"
-        " size of a pruned model leaves out zeros, and the room for the places of the other weights."
+        "Quantised to 8, 4 and 3 bits, pruned by 30, 50, 70 and 90 %; the largest size is the unchanged model. Nothing is trained again."
+        " The size of a pruned model leaves out zeros, and the room for the places of the other weights."
     )
     titles = {"quantised": "quantised", "pruned": "pruned"}
     drawn = learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note)

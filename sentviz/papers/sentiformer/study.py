@@ -10,6 +10,7 @@ from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.gates import FILE
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import compare_configurations
@@ -189,8 +190,8 @@ class SST5Result:
     def numbers(self) -> str:
         """Printed and measured accuracies in words."""
         spans = {"five": self.five, "two": self.two}
-        parts = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in spans.items()]
-        return f"{self.model}: reported {self.printed:.1%}, measured {' and '.join(parts)}"
+        parts = [f"{percent(value, ends=(low, high))} of {name} classes" for name, (value, low, high) in spans.items()]
+        return f"{self.model}: reported {percent(self.printed)}, measured {' and '.join(parts)}"
 
 
 def readings(runs: Iterable[Run]) -> list[SST5Result]:

@@ -39,7 +39,7 @@ def accuracy(runs: Sequence[Run]) -> Table:
     """Return table I: data, model, printed, value, low, high (shares), n, seeds."""
     frame = pd.concat([main(beside(runs, dataset), dataset).assign(data=title) for dataset, title in DATASETS.items()], ignore_index=True)
     words = (
-        "Test accuracy, measured and reported, with 95% intervals over test rows and, with several seeds, over seeds. The paper has one"
+        "Test accuracy, measured and reported, with 95 % intervals over test rows and, with several seeds, over seeds. The paper has one"
         " column SST5; our binary column has two of its five classes. The paper does not name its Twitter set: TweetEval is our choice. We"
         " do not have DistilBERT and BERT-base. An adapter on"
         " MiniLM, a pretrained encoder of 6 layers, was trained on 30,000 rows, equally many of each class (IMDb and Yelp: 10,000 rows of"
@@ -121,7 +121,7 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
         else "other texts (there is only one seed, so another training can differ)"
     )
     model = MODELS[measured_runs[0].configuration]
-    words = f"{model}: mean over layers, with 95% intervals for {over}. n: texts that have such a token."
+    words = f"{model}: mean over layers, with 95 % intervals for {over}. n: texts that have such a token."
     columns = (
         Column("name", "group"),
         Column("against", "minus"),
@@ -137,7 +137,7 @@ def places() -> Table:
     frame = measured.PLACES.require()
     words = (
         "The share of sentiment words (VADER) that agree with the label of their text, by tenth of the text, and at both ends minus in the"
-        " middle, with 95% intervals for other texts. Test texts with a neutral label are left out."
+        " middle, with 95 % intervals for other texts. Test texts with a neutral label are left out."
     )
     columns = (Column("place", "tenth of the text"), Column("value", "words that agree, %", "{:.1f}", ("low", "high"), percent=True))
     frame = frame.assign(dataset=frame["dataset"].map(DATASETS))
@@ -147,7 +147,7 @@ def places() -> Table:
 def speech() -> Table:
     """Return the parts of speech of sentiment words, the frequent ones."""
     frame = measured.SPEECH.require()
-    words = "The share of sentiment words (VADER) in test texts that have each part of speech, with 95% intervals for other texts."
+    words = "The share of sentiment words (VADER) in test texts that have each part of speech, with 95 % intervals for other texts."
     columns = (Column("tag", "part of speech"), Column("value", "share, %", "{:.1f}", ("low", "high"), percent=True))
     frequent = frame[frame["value"] > FREQUENT]["tag"].unique()
     frame = frame[frame["tag"].isin(frequent)].assign(dataset=frame["dataset"].map(DATASETS))
@@ -171,10 +171,10 @@ def leads(runs: Sequence[Run]) -> Table:
     titles = {name: DATASETS[name] + f" ({STILL})" * bool(not_trained(runs, name)) for name in table["dataset"].unique()}
     table = table.assign(dataset=table["dataset"].map(titles), baseline=[COMPARED[without_training(name)] for name in table["baseline"]])
     words = (
-        "Accuracy of SentiFormer minus that of the baseline on each quarter of the test texts, shortest texts first, with 95% intervals for"
-        " other texts and other seeds; the last row is the longest quarter minus the shortest. Learning rates were chosen by validation."
-        " “Still learned”: when the training ended, the validation loss of one model still fell, faster than that of its rival, so the lead"
-        " says nothing about finished trainings."
+        "Accuracy of SentiFormer minus that of the baseline on each quarter of the test texts, shortest texts first, with 95 % intervals"
+        " for other texts and other seeds; the last row is the longest quarter minus the shortest. Learning rates were chosen by"
+        " validation. “Still learned”: when the training ended, the validation loss of one model still fell, faster than that of its"
+        " rival, so the lead says nothing about finished trainings."
     )
     columns = (
         Column("baseline"),
@@ -202,7 +202,7 @@ def guided() -> Table:
     titles = {"lexicon_en_vader": "VADER", "lexicon_en_opinion": "Opinion Lexicon", "lexicon_en_sentiwordnet": "SentiWordNet"}
     words = (
         f"{frame['run'].iloc[0]}, trained without a lexicon, on {int(frame['n'].iloc[0]):,} test texts. The gates of all tokens that an"
-        " entry of the lexicon contains are open (1) in every layer; the others stay as learned. 95% intervals for other texts; one seed."
+        " entry of the lexicon contains are open (1) in every layer; the others stay as learned. 95 % intervals for other texts; one seed."
     )
     columns = (
         Column("lexicon"),

@@ -10,9 +10,10 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, p_of_interval, settled
 from sentviz.analysis.evaluation import Floats, wilson
 from sentviz.io.lazy import torch
+from sentviz.io.numbers import percent
 from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
-from sentviz.papers.studies.compare_configurations import in_percent, in_points
+from sentviz.papers.studies.compare_configurations import in_points
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
@@ -28,7 +29,7 @@ def _missing(what: str) -> Finding:
 
 
 def _share(row: Mapping[Any, Any]) -> str:
-    return in_percent(row["value"], row["low"], row["high"])
+    return percent(row["value"], ends=(row["low"], row["high"]))
 
 
 def _difference(row: Mapping[Any, Any]) -> str:
@@ -46,7 +47,7 @@ def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
         return not_testable(measured.PLACES.missing)
     (row,) = rows
     evidence = (
-        f"sentiment words in the first and the last tenth of a text agree with its label {_difference(row)} points more often than those"
+        f"sentiment words in the first and the last tenth of a text agree with its label {_difference(row)} more often than those"
         f" between them; {row['words']:,.0f} words of {row['n']:,} test texts"
     )
     effect = Effect.from_share_difference(row["value"], row["low"], row["high"], "agreement with the label, ends minus middle")
@@ -141,7 +142,7 @@ def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
         return _missing(f"a SentiFormer of {DATASETS[dataset]}")
     row = combined([part for part, _ in parts])
     rows = parts[0][1]
-    evidence = f"{_share(row)} of the errors are on neutral texts, which are {rows:.1%} of all texts"
+    evidence = f"{_share(row)} of the errors are on neutral texts, which are {percent(rows)} of all texts"
     effect = Effect.from_share(row["value"], row["low"], row["high"], HALF, "errors on neutral texts")
     number = f"{len(parts)} seeds" if len(parts) > 1 else "one seed; other seeds are unknown"
     return not_testable(f"the sentence is about the errors that the paper's own model has left. In ours {evidence}; {number}", effect)
@@ -171,7 +172,7 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     if rows.empty:
         return not_testable(measured.LEADS.missing)
     leads = {name: (combined(measured.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
-    numbers = "; ".join(f"{COMPARED[without_training(str(name))]} {_difference(row)} points" for name, (row, _) in leads.items())
+    numbers = "; ".join(f"{COMPARED[without_training(str(name))]} {_difference(row)}" for name, (row, _) in leads.items())
     ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([measured.QUARTERS[0], measured.QUARTERS[-1]])]
     short, long = ends.groupby("part")["longest"].max().iloc[0], ends.groupby("part")["shortest"].min().iloc[-1]
     evidence = f"lead on the quarter of texts of {long} words and more, minus that on the quarter of up to {short} words: {numbers}"
@@ -205,8 +206,8 @@ def judge_example_heads(_: str, runs: Sequence[Run]) -> Finding:
     linked = float(second[places["broken"], places["again"]]) if min(places["broken"], places["again"]) >= 0 else float("nan")
     return not_testable(
         f"{models[0].name}, layer 1: in head 1 [CLS] gives {' and '.join(ranks)} of {len(tokens)} tokens; in head 2 “broken” gives “again”"
-        f" {linked:.1%}, equal weights would give {1 / len(tokens):.1%}; one seed, the paper names no layer, and the number of a head is"
-        " arbitrary in another training"
+        f" {percent(linked)}, equal weights would give {percent(1 / len(tokens))}; one seed, the paper names no layer, and the number of a"
+        " head is arbitrary in another training"
     )
 
 
@@ -230,7 +231,7 @@ ROWS = (
         "tested",
         judge_ends, {"sst5_trees": ("b1d2a6", _REVIEWS), "imdb": ("c40f71", _REVIEWS), "yelp_polarity": ("5e7d03", _REVIEWS),
         "tweeteval_sentiment": ("8f21c9", _REVIEWS)}, "carriers",
-        how="agreement of lexicon words with the label, by place in the text; 95% intervals for other texts"),
+        how="agreement of lexicon words with the label, by place in the text; 95 % intervals for other texts"),
     Row("Adjectives and adverbs carry polarity", "On {} adjectives and adverbs are the primary carriers of polarity", COUNTED, "tested",
         judge_speech, {"sst5_trees": ("27e4b8", _REVIEWS), "imdb": ("d9035c", _REVIEWS), "yelp_polarity": ("64a1ef", _REVIEWS),
         "tweeteval_sentiment": ("0bc852", _REVIEWS)}, "carriers",

@@ -89,7 +89,7 @@ def speeds_table() -> Table:
     names = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
     words = (
         f"Texts of {stored['tokens'].iloc[0]} tokens per second, in batches of {stored['batch'].iloc[0]}, with random weights, and the"
-        " speed of SentiFormer divided by that of the model: median over rounds within one process with a 95% interval,"
+        " speed of SentiFormer divided by that of the model: median over rounds within one process with a 95 % interval,"
         f" {_machine(stored)}. Tokenizing and tagging are not included."
         if len(stored)
         else SPEEDS.missing
@@ -113,7 +113,7 @@ def growth_table() -> Table:
     at_long = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")
     ratios = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the complete model'}" for of, value in at_long["times"].items()]
     words = (
-        "Milliseconds for one text, and full divided by sparse: median over rounds within one process with a 95%"
+        "Milliseconds for one text, and full divided by sparse: median over rounds within one process with a 95 %"
         f" interval, {_machine(frame)}."
         + (
             f" At {LONG:,} tokens: {' and '.join(ratios)}; n / (k + s) gives {promised():.0f} ×, and"
@@ -140,7 +140,7 @@ def steps_table() -> Table:
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
     words = (
         f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of this length, and full"
-        f" divided by sparse: median over rounds within one process with a 95% interval, {_machine(frame)}. Our models read at most"
+        f" divided by sparse: median over rounds within one process with a 95 % interval, {_machine(frame)}. Our models read at most"
         f" {TRAINED[0]} tokens of SST-5's texts. The paper's model reads {TRAINED[-1]}; the paper does not say how far it pads. It says"
         " that full attention “roughly triples” the time of training on a V100."
     )

@@ -23,13 +23,14 @@ from sentviz.analysis.claim import (
 )
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
 from sentviz.papers.studies import compare_configurations
-from sentviz.papers.studies.compare_configurations import Comparison, corrected, in_percent, in_points, mixed, seeded
+from sentviz.papers.studies.compare_configurations import Comparison, corrected, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
@@ -100,7 +101,7 @@ def judge_figure_5(*_: object) -> Finding:
     negative, positive = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
     accuracy, precision = (negative + positive) / 2, positive / (positive + 1 - negative)
     row = printed_tables.table("results").set_index("model").loc[BEST]
-    rates_ = f"the rates of {positive:.1%} and {negative:.1%}"
+    rates_ = f"the rates of {percent(positive)} and {percent(negative)}"
     implied = f"{rates_} give an accuracy of {accuracy:.4f} and a precision of {precision:.4f} on a balanced test"
     printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
     return settled(abs(accuracy - row["accuracy"]) < 0.005, f"{implied}; {printed}")
@@ -209,7 +210,7 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
     noise = seed_noise(by_size + list(configurations(runs).values()))
     sides = {"updates": (by_size[0], by_size[-1])} | ({"epochs": pair} if (pair := of_equal_epochs(runs, VERSIONS[0])) else {})
     comparisons = {equal: mixed(every, few, noise=noise) for equal, (few, every) in sides.items()}
-    points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
+    points = ", ".join(f"{row['rows']:,.0f}: {percent(row['value'])}" for row in rows.to_dict("records"))
     gains = "; ".join(
         f"at equal {equal} ({' and '.join(f'{epochs(side[0]):.1f}' for side in sides[equal])} epochs) {comparison.numbers}"
         for equal, comparison in comparisons.items()
@@ -272,7 +273,7 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
     beyond = [len(levels) * p for p, little in zip(levels, inside, strict=True) if little is False]  # Bonferroni
     verdict = decide(holds=len(inside) == len(comparisons) and all(inside), fails=bool(beyond) and min(beyond) <= LEVEL)
     numbers = "; ".join(f"{name} {pair.points}, {pair.compared}" for name, pair in comparisons.items())
-    evidence = f"points: {numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
+    evidence = f"{numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
     p = min(1.0, min(beyond)) if beyond else max(levels, default=None)
     finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name), p=p)
@@ -293,13 +294,13 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
         verdicts.add(decide(holds=high[1] > low[2], fails=high[2] < low[1]))
         gap, half = high[0] - low[0], math.hypot(high[2] - high[1], low[2] - low[1]) / 2
         gaps.append({"difference": gap, "low": gap - half, "high": gap + half})
-        shares.append(f"{in_percent(*high)} of positive and {in_percent(*low)} of negative tweets right")
+        shares.append(f"{percent(high[0], ends=high[1:])} of positive and {percent(low[0], ends=low[1:])} of negative tweets right")
     selected = "The weights were selected by F1 of the positive class, which favours that class"
     evidence = f"{printed_tables.title(name)}: {'; '.join(shares)}. {selected}"
     if len(shares) < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown")
     least = min(gaps, key=lambda gap: abs(gap["difference"]))
-    evidence += f"; {len(shares)} seeds, the smallest difference is {in_points(least)} points"
+    evidence += f"; {len(shares)} seeds, the smallest difference is {in_points(least)}"
     effect = Effect.from_comparison(least, "share of positive minus negative tweets right, the smallest of the seeds")
     return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, effect=effect)
 
@@ -310,8 +311,8 @@ def judge_neutral_tweets(*_: object) -> Finding:
     if frame.empty:
         return not_testable(measured.NEUTRAL.missing)
     rows = {row["of"]: row for row in frame.to_dict("records")}
-    neutral, polar = (in_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (rows["neutral"], rows["polar"]))
-    answered = f"get a prediction with a probability of {measured.SURE:.0%} or more"
+    neutral, polar = (percent(row["sure"], ends=(row["sure_low"], row["sure_high"])) for row in (rows["neutral"], rows["polar"]))
+    answered = f"get a prediction with a probability of {percent(measured.SURE, 0)} or more"
     evidence = f"{neutral} of {rows['neutral']['n']:,} neutral tweets of TweetEval {answered}, {polar} of polar ones,"
     return not_testable(f"{evidence} and the number of neutral tweets in Sentiment140 is unknown")
 
@@ -323,8 +324,8 @@ def judge_padding(*_: object) -> Finding:
         return not_testable(measured.PADDING.missing)
     row = frame[frame["of"] == "all"].iloc[0]
     share = row["changed"], row["changed_low"], row["changed_high"]
-    evidence = f"{row['run']} was trained masked. If it reads padding, {in_percent(*share)} of its predictions change,"
-    evidence += f" and its accuracy changes by {in_points(row.to_dict())} points, n = {row['n']:,.0f}; {NOT_PUBLISHED}"
+    evidence = f"{row['run']} was trained masked. If it reads padding, {percent(share[0], ends=share[1:])} of its predictions change,"
+    evidence += f" and its accuracy changes by {in_points(row.to_dict())}, n = {row['n']:,.0f}; {NOT_PUBLISHED}"
     verdict = decide(holds=row["changed_low"] > CHANGED, fails=row["changed_high"] < CHANGED)
     return Finding(verdict, evidence, effect=Effect.from_share(*share, CHANGED, "predictions that change"))
 
@@ -339,7 +340,7 @@ def judge_training_with_padding(_: str, runs: Sequence[Run]) -> Finding:
     inside = equivalent(pair.low, pair.high, LITTLE)
     verdict = seeded(decide(inside is True, inside is False and pair.word() != "cannot be told"), [pair.test])
     shares = [run.metrics()["test"]["accuracy"]["value"] for run in by_model[read]]
-    evidence = f"V1 that reads padding in training and test: {', '.join(f'{share:.1%}' for share in shares)}; against V1 trained masked"
+    evidence = f"V1 that reads padding in training and test: {', '.join(percent(share) for share in shares)}; against V1 trained masked"
     evidence += f" {pair.numbers}. “As good” means a difference of less than {100 * LITTLE:.0f} point"
     p = p_of_margin(pair.difference, pair.low, pair.high, LITTLE)
     finding = Finding(verdict, evidence, effect=pair.effect("V1 with padding read"), p=p)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.evaluation import Floats
+from sentviz.io.numbers import percent, signed
 from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
@@ -25,7 +26,7 @@ def _printed(column: str = "accuracy") -> dict[str, float]:
 
 
 def _points(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {100 * value:+.2f}" for name, value in values.items()).replace("-", "−")
+    return ", ".join(f"{name} {signed(100 * value)}" for name, value in values.items())
 
 
 # ---- the paper's own tables
@@ -36,7 +37,7 @@ def judge_ceiling(*_: object) -> Finding:
     accuracies = _printed()
     below = [printed_tables.title(name) for name, value in accuracies.items() if value < CEILING]
     every = all(value >= CEILING for name, value in accuracies.items() if not name.startswith("7ess-v5"))
-    evidence = f"{len(accuracies) - len(below)} of {len(accuracies)} accuracies are {CEILING:.0%} or more"
+    evidence = f"{len(accuracies) - len(below)} of {len(accuracies)} accuracies are {percent(CEILING, 0)} or more"
     return settled(every, f"{evidence}, all but {' and '.join(below) or 'none'}; one run each, no intervals")
 
 
@@ -113,7 +114,7 @@ def judge_ceiling_here(_: str, runs: Sequence[Run]) -> Finding:
     best = {name: sum(run.metrics()["test"]["accuracy"]["value"] for run in seeds) / len(seeds) for name, seeds in by_model.items()}
     name = max(best, key=best.__getitem__)
     return not_testable(
-        f"the largest accuracy here is {best[name]:.1%} ({printed_tables.title(name)}), from a twelfth of the paper's tweets; its data"
+        f"the largest accuracy here is {percent(best[name])} ({printed_tables.title(name)}), from a twelfth of the paper's tweets; its data"
         " is not available"
     )
 
@@ -236,13 +237,13 @@ def _clouds_of(*cells: str) -> Callable[..., Finding]:
 
 BY_RANK = "ranks by frequency in a cell of the matrix"
 ROWS = (
-    _row("From scratch it passes 80%", judge_ceiling, TABLES, "printed", "c7a1e0", "section I, table II", "results"),
+    _row("From scratch it passes 80 %", judge_ceiling, TABLES, "printed", "c7a1e0", "section I, table II", "results"),
     _row("V4 is the most robust light version", judge_robust, TABLES, "printed", "5b90f4", "section III-C4, table II", "results"),
     _row("V2 and V7 gain a little over V1", judge_modest_gains, TABLES, "printed", "e13d68", "section IV-A, table II", "results"),
     _row("V3 is behind V1 and then recovers", judge_wider, TABLES, "printed", "08f6ab", "section IV-A, table II", "results"),
     _row("V7 to V10 add little to V6", judge_beyond, TABLES, "printed", "d46c21", "section IV-A, table II", "results"),
     _row("The second phase hardly changes V5", judge_few_rope, TABLES, "printed", "9a25be", "section IV-C1, table II", "phases"),
-    _row("From scratch it passes 80%", judge_ceiling_here, RUNS, "counted", "2f81d7", "section I", "results"),
+    _row("From scratch it passes 80 %", judge_ceiling_here, RUNS, "counted", "2f81d7", "section I", "results"),
     _row("The second phase adds no parameters", judge_parameters, RUNS, "counted", "b603c5", "abstract", "phases"),
     _row("V3 has the higher validation loss", judge_loss_of_wider, RUNS, "counted", "74ed19", "section IV-C, figure 3", "training"),
     _row("After epoch 12 V6 overfits", judge_overfitting, RUNS, "counted", "a0c352", "section IV-C, figures 3, 4", "training"),

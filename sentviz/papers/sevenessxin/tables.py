@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
@@ -33,7 +34,7 @@ def budget() -> str:
     recipe = Recipe.read(f"sevenessxin_{printed_tables.DATASET}")
     return (
         f"Each of our versions has {recipe.updates:,} updates, whatever its batch size: V3 sees half as many tweets as V1, V4 twice as"
-        " many. Our versions learn from 110,944 tweets, V5 from 100,000 of them (90%); the paper's V5 has a sixteenth. The paper's V1 has"
+        " many. Our versions learn from 110,944 tweets, V5 from 100,000 of them (90 %); the paper's V5 has a sixteenth. The paper's V1 has"
         " 200,000 updates on 1,280,000 tweets. We do not have its complete data: levels differ, and only comparisons are judged."
         " The paper also has dropout on attention weights and inside the feed-forward part, and ours does not."
     )
@@ -59,8 +60,8 @@ def results(runs: Sequence[Run]) -> Table:
     metrics = printed_tables.METRICS | {"validation_f1": "validation F1"}
     frame = pd.concat([beside(runs, name).assign(metric=title) for name, title in metrics.items()], ignore_index=True)
     words = (
-        "Test accuracy, and precision, recall and F1 of the positive class, with 95% intervals over test rows and, with several seeds, over"
-        " seeds. Validation F1 selected the stored weights, so it is a little high; most reported values are those of the last epoch."
+        "Test accuracy, and precision, recall and F1 of the positive class, with 95 % intervals over test rows and, with several seeds,"
+        " over seeds. Validation F1 selected the stored weights, so it is a little high; most reported values are those of the last epoch."
         f" {budget()}"
     )
     columns = (
@@ -93,7 +94,7 @@ def phases(runs: Sequence[Run]) -> Table:
 def more_updates(runs: Sequence[Run]) -> Table:
     """What more updates are worth: as `sentviz.papers.sevenessxin.study.longer`."""
     words = (
-        "Accuracy on the test half with 95% intervals. All other runs of this page have the smaller number of updates, so that versions"
+        "Accuracy on the test half with 95 % intervals. All other runs of this page have the smaller number of updates, so that versions"
         " have equal conditions; epochs are passes over the tweets here. The paper's V1 has 10 epochs of 1,280,000 tweets, 200,000 updates."
     )
     frame = longer(runs)
@@ -118,7 +119,7 @@ def equal_epochs(runs: Sequence[Run]) -> Table:
         raise InputError(f"No run of equal epochs is installed: `{printed_tables.train('sevenessxin-versions-epochs')}` trains them.")
     recipe = Recipe.read(f"sevenessxin_{printed_tables.DATASET}")
     words = (
-        f"Test accuracy after {recipe.epochs} epochs of our tweets, with 95% intervals over test rows and, with several seeds, over seeds."
+        f"Test accuracy after {recipe.epochs} epochs of our tweets, with 95 % intervals over test rows and, with several seeds, over seeds."
         " Versions with smaller batches make more updates. V2 is V6 here, since no tweet is longer than the shorter limit. The next column"
         f" is the mean accuracy after {recipe.updates:,} updates. In both, the state with the best validation F1 is tested."
     )
@@ -138,7 +139,7 @@ def padding() -> Table:
     """Return what changes if padding is read instead of masked, as `experiments.sevenessxin.padding` returns it."""
     frame = measured.PADDING.require()
     words = (
-        f"{frame['run'].iloc[0]}, trained masked, on its test split: the share of predictions that change (95% intervals over rows),"
+        f"{frame['run'].iloc[0]}, trained masked, on its test split: the share of predictions that change (95 % intervals over rows),"
         " accuracy with padding read minus masked (points), and how far the pooled vector moves, as a share of its length (median)."
         " This is not the setting of the published code, which trains without a mask, too."
     )
@@ -157,13 +158,13 @@ def neutral() -> Table:
     frame = measured.NEUTRAL.require()
     words = (
         "Predictions of a run with two classes for these tweets: the share called positive, and the share with a probability of"
-        f" {measured.SURE:.0%} or more. 95% intervals over rows."
+        f" {percent(measured.SURE, 0)} or more. 95 % intervals over rows."
     )
     columns = (
         Column("of", "tweets"),
         Column("n"),
         Column("positive", "predicted positive", interval=("positive_low", "positive_high")),
-        Column("sure", f"probability of {measured.SURE:.0%} or more", interval=("sure_low", "sure_high")),
+        Column("sure", f"probability of {percent(measured.SURE, 0)} or more", interval=("sure_low", "sure_high")),
     )
     return Table("neutral", "Neutral and polar tweets of TweetEval", frame, words, columns)
 
@@ -172,7 +173,7 @@ def leak_costs() -> Table:
     """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `experiments.sevenessxin.leak` returns it."""
     titles = {measured.WEEKS: "classes of other weeks", printed_tables.DATASET: "all weeks"}
     words = (
-        "Accuracy (shares, 95% Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, on equally"
+        "Accuracy (shares, 95 % Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, on equally"
         " many rows each. The leak is how much better a probe is on its own weeks than on all weeks. Its cost is what the probe loses on"
         " all weeks against the other probe."
     )
@@ -231,7 +232,7 @@ def repeated_letters() -> Table:
     words = (
         "Test tweets with three or more equal letters in a row, with a word of three or more capitals, and with neither;"
         f" {frame['run'].iloc[0]}, one seed. Changed: predictions that change if each run of equal letters becomes one letter. The"
-        " difference is accuracy after minus before, with a 95% interval over rows. The cleaning puts all letters in lower case, so"
+        " difference is accuracy after minus before, with a 95 % interval over rows. The cleaning puts all letters in lower case, so"
         " capitals never reach the model."
     )
     columns = (

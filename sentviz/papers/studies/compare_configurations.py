@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm, not_learned
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
+from sentviz.io import numbers
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.stats import compare_over_seeds, paired, seed_noise
@@ -108,7 +108,7 @@ class Comparison:
     @property
     def points(self) -> str:
         """Difference in percentage points with its interval."""
-        return minus(f"{100 * self.difference:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}]")
+        return numbers.in_points(self.difference, (self.low, self.high))
 
     @property
     def compared(self) -> str:
@@ -121,7 +121,7 @@ class Comparison:
     @property
     def numbers(self) -> str:
         """Difference in points with its interval, the seeds and the number of rows, in words."""
-        return f"{self.points} points, {self.compared}, n = {self.n:,}"
+        return f"{self.points}, {self.compared}, n = {self.n:,}"
 
     def explained(self, adjusted: float) -> str:
         """Return `numbers` of one of several comparisons; if the interval excludes 0 and the verdict is still open, add the reason."""
@@ -132,7 +132,7 @@ class Comparison:
         if self.unequal:
             return f"{self.numbers} (the spread over seeds differs between configurations, so one seed tells nothing of others)"
         why = (
-            f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction"
+            f"{numbers.p_value(self.p)}, {numbers.p_value(adjusted)} after Holm's correction"
             if self.test == "over seeds"
             else "compares two runs, not two models"
         )
@@ -204,15 +204,5 @@ def seeded(verdict: Verdict, tests: Iterable[str]) -> Verdict:
 
 
 def in_points(row: Mapping[Any, Any]) -> str:
-    """Return a comparison's difference in percentage points with its interval, for example "+0.12 [−0.05, +0.29]"."""
-    return minus(f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]")
-
-
-def in_percent(value: float, low: float, high: float) -> str:
-    """Return a share with its interval in percent, for example "24.5% [22.0%, 27.0%]"."""
-    return f"{value:.1%} [{low:.1%}, {high:.1%}]"
-
-
-def minus(text: str) -> str:
-    """Replace the hyphens before numbers by minus signs; hyphens of names ("SST-2") and of exponents stay."""
-    return re.sub(r"(?<![\w-])-(?=[\d.])", "−", text)
+    """Return a comparison's difference with its interval, for example "+0.12 points [−0.05, +0.29]"."""
+    return numbers.in_points(row["difference"], (row["low"], row["high"]))

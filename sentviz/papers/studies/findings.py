@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentviz.analysis.claim import LEVEL, VERDICT_WORDS, Claim, Effect, Finding, decided_in_words, level_in_words, over_board
-from sentviz.charts.figure import number
-from sentviz.charts.verdicts import effect_in_words
+from sentviz.charts.verdicts import effect_in_words, unit_in_words
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
 from sentviz.io.spreadsheet import read_csv
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import FILE, stored_findings
@@ -172,7 +172,7 @@ def _decided_by(effect: Effect, low: float, high: float) -> str:
 
 
 def _amount(value: float, effect: Effect) -> str:
-    return f"{number(value, 2)}{effect.unit if effect.unit in ('', '%') else f' {effect.unit}'}"
+    return number(value, unit=unit_in_words(effect))
 
 
 # ---- numbers of the article

@@ -16,13 +16,13 @@ from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.subjects import Study, sourced
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import written
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.compare_configurations import configurations, points, summary
 from sentviz.runs.items import STATE_WORDS, Added, Item
 from sentviz.runs.registry import Paper, printed
 from sentviz.runs.store import Run
 
-MINUS = str.maketrans("-", "−")
 VERDICTS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 LIST, CLAIMS = "items", "claims"  # made for every paper: the list of its items, and the verdicts on its claims
 
@@ -58,7 +58,7 @@ class Column:
     def texts(self, frame: pd.DataFrame) -> list[str]:
         """Return each value as it is written, "–" for a missing one."""
         values = self.numbers(frame)
-        form = self.form or ("{:,.0f}" if pd.api.types.is_integer_dtype(values) else "{:.3f}")
+        form = self.form or (",.0f" if pd.api.types.is_integer_dtype(values) else ".3f")
         factor = 100 if self.percent else 1
         texts = [self._written(value, form) for value in values]
         if self.interval is None:
@@ -71,7 +71,7 @@ class Column:
     def _written(value: Any, form: str) -> str:
         if pd.isna(value):
             return "–"
-        return form.format(value).translate(MINUS) if pd.api.types.is_number(value) else str(value)
+        return written(value, form.strip("{:}")) if pd.api.types.is_number(value) else str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +262,7 @@ def _beside(paper: Paper, dataset: str) -> Maker:
             return []
         title = f"Accuracy on {dataset}"
         words = (
-            "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, next to the reported values."
+            "Test accuracy, measured with 95 % intervals over test rows and, with several seeds, over seeds, next to the reported values."
         )
         figure = measured_beside_printed(frame, points(by_model, "accuracy"), title=title, percent=True)
         sources = [run for seeds in by_model.values() for run in seeds]

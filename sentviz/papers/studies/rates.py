@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sentviz.analysis.claim import Finding, Verdict
 from sentviz.analysis.evaluation import not_learned
+from sentviz.io.numbers import percent
 from sentviz.papers.studies.compare_configurations import configurations
 from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, papers_of, without_training
 from sentviz.runs.registry import find_paper
@@ -89,8 +90,8 @@ def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: s
     if own < LEAST_FALL or own <= of_rival:
         waits = stopped_early(by_preset[preset])
         return f"{epochs}, and the paper waits until {waits} epochs bring no smaller validation loss" if waits else ""
-    against = "" if math.isnan(of_rival) else f", that of {title(without_training(rival))} by {max(0.0, of_rival):.1%}"
-    return f"{epochs}, and its validation loss still fell by {own:.1%} in the last evaluation interval{against}"
+    against = "" if math.isnan(of_rival) else f", that of {title(without_training(rival))} by {percent(max(0.0, of_rival))}"
+    return f"{epochs}, and its validation loss still fell by {percent(own)} in the last evaluation interval{against}"
 
 
 def epochs_in_words(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:

@@ -23,6 +23,7 @@ from sentviz.browser.page import page
 from sentviz.charts.colours import class_colours
 from sentviz.errors import InputError
 from sentviz.io.files import replacing
+from sentviz.io.numbers import percent
 from sentviz.serving.corpus.output import Scored
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _row(points: Points, scored: Scored, place: int) -> dict[str, object]:
     point = points[place]
     row = scored.part(int(point["part"]), ["file", "row", "predicted", *scored.classes]).slice(int(point["row"]), 1).to_pylist()[0]
     share = row[scored.classes[scored.labels.index(row["predicted"])]]
-    return {"text": f"{row['file']}, row {row['row']}: {row['predicted']} {share:.0%}"}
+    return {"text": f"{row['file']}, row {row['row']}: {row['predicted']} {percent(share, 0)}"}
 
 
 def _page(points: Points, scored: Scored) -> str:
