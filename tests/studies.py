@@ -16,15 +16,15 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import Evaluation, metrics
+from sentviz.io.numbers import PERCENT, written
 from sentviz.io.spreadsheet import store_csv
-from sentviz.papers.studies.compare_configurations import minus
 from sentviz.runs.configs import CONFIGS, stored_config
 from sentviz.runs.presets import VARIANT_SETTINGS, find_preset, preset
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, write
 
 N = 200
-PRINTED_AS = (("+.2f", ""), (".2f", ""), (".1f", ""), (".1f", "%"))
+PRINTED_AS = (("+.2f", " points"), ("+.2f", ""), (".2f", ""), (".1f", ""), (".1f", PERCENT))
 WRITTEN = {"steps": 20, "seconds": 1, "hardware": "none", "version": {"sentviz": "0", "torch": "0"}, "created": "2026-01-01"}
 
 
@@ -118,8 +118,8 @@ def as_said(finding: Finding) -> Finding:
         if (effect := stated.effect) is None or effect.low is None or effect.high is None:
             continue
         assert effect.low <= effect.value <= effect.high
-        spans = [tuple(f"{end:{digits}}{sign}" for end in (effect.value, effect.low, effect.high)) for digits, sign in PRINTED_AS]
-        intervals = [minus(f"{value} [{low}, {high}]") for value, low, high in spans]
+        low, high = effect.low, effect.high
+        intervals = [f"{written(effect.value, form)}{unit} [{written(low, form)}, {written(high, form)}]" for form, unit in PRINTED_AS]
         assert any(each in stated.evidence for each in intervals) or not re.search(r"\[[+−\d]", stated.evidence), (effect, stated.evidence)
     return finding
 

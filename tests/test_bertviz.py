@@ -18,6 +18,7 @@ from sentviz.browser import bertviz as bertviz_view
 from sentviz.browser.bertviz import LINES, WEIGHTS, View, bertviz_height, bertviz_html
 from sentviz.browser.page import inert_json
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.numbers import percent
 from sentviz.runs.trace import Trace
 from tests.fakes import fake_trace
 
@@ -107,7 +108,7 @@ def test_negative_weights_are_left_out_and_their_mass_is_said() -> None:
     page = bertviz_html(trace)
     np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], trace.attention.clip(0), atol=5.1e-5)
     share = -trace.attention[trace.attention < 0].sum() / np.abs(trace.attention).sum()
-    assert f"Negative weights, {share:.1%}" in note(page)
+    assert f"Negative weights, {percent(share)}" in note(page)
     assert "Negative" not in note(bertviz_html(trace, component=1))
 
 

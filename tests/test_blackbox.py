@@ -68,7 +68,7 @@ def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing(
         assert str(error.value).endswith(".")
     flip = smallest_flip(model, trace)
     assert flip.edits and counting([flip.text])[0][0] > 0.5
-    assert headline(supported(model, trace, chance_in(model))).startswith("Positive, 99%.")
+    assert headline(supported(model, trace, chance_in(model))).startswith("Positive, 99\u00a0%.")
     values = removal(model, model.trace("what a warm and truly clever tale of two cities"))
     assert against_chance(model, model.trace("what a warm and truly clever tale of two cities"), values).better
     table = over_split(model, ["the warm and clever garden", "a dull and cold evening"], sample=2)
@@ -205,7 +205,9 @@ def test_the_command_explains_with_code_of_ones_own(tmp_path: Path, monkeypatch:
     (tmp_path / "broken_for_test.py").write_text("1 / 0\n", encoding="utf-8")
     command = ["explain", "--model", "mine_for_test:predict", "--classes", "negative,positive"]
     done = CliRunner().invoke(main, [*command, "a dull song"])
-    assert done.exit_code == 0 and "predict: Negative, 90%. Without “dull” it would be positive (80%)." in done.output, done.output
+    assert done.exit_code == 0 and "predict: Negative, 90\u00a0%. Without “dull” it would be positive (80\u00a0%)." in done.output, (
+        done.output
+    )
     for wrong, sentence in (
         ("mine_for_test:nothing", "cannot be imported"),
         ("broken_for_test:x", "ZeroDivisionError"),

@@ -15,6 +15,7 @@ from huggingface_hub import ModelCard
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import RunError
+from sentviz.io.numbers import percent
 from sentviz.papers.cards import card, filename
 from sentviz.papers.studies.cross_domain import stored_accuracies
 from sentviz.runs.store import Run, find
@@ -68,10 +69,10 @@ def test_limits_are_what_was_measured_of_its_digest() -> None:
     limits = card(run).partition("## Limits")[2].partition("## Files")[0]
     kinds = rows.loc["demo"].drop("all")
     for name, row in kinds.iterrows():
-        assert f"| {name} | {row['accuracy']:.1%} | {row['n']} | {row['low']:.1%} to {row['high']:.1%} |" in limits
-    weak = re.search(r"accuracy below 75%: (.*)\.", limits)
+        assert f"| {name} | {percent(row['accuracy'])} | {row['n']} | {percent(row['low'])} to {percent(row['high'])} |" in limits
+    weak = re.search(r"accuracy below 75\u00a0%: (.*)\.", limits)
     assert weak and set(weak[1].split(", ")) == {name for name in kinds.index if kinds.loc[name, "accuracy"] < 0.75}
-    assert "| IMDb *(at home)* |" in limits and f"| {rows.loc[('imdb', 'all'), 'accuracy']:.1%} |" in limits
+    assert "| IMDb *(at home)* |" in limits and f"| {percent(rows.loc[('imdb', 'all'), 'accuracy'])} |" in limits
     # a mixture names the licences of what it is made of
     assert card(run).count("Licence: ") > 3
 

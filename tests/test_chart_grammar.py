@@ -100,5 +100,5 @@ def test_words_of_rows_are_those_of_pythons_format() -> None:
     """Numbers have a true minus sign, texts are escaped and shortened."""
     frame = pd.DataFrame({"n": [1234, -5], "share": [0.25, -0.5], "name": ["<b>", "a" * 200]})
     first, second = row_texts("{name}: {n:,} is {share:.0%}", frame)
-    assert first == "&lt;b&gt;: 1,234 is 25%" and second.endswith(": −5 is −50%") and len(second) < 120
+    assert first == "&lt;b&gt;: 1,234 is 25\u00a0%" and second.endswith(": −5 is −50\u00a0%") and len(second) < 120
     assert row_texts("as it is", frame) == ["as it is"] * 2 and row_texts("", frame) == [""] * 2

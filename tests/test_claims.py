@@ -15,7 +15,6 @@ import pytest
 
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
-from sentviz.papers.studies.compare_configurations import minus
 from sentviz.papers.studies.verdicts import FILE, digest_of_sources, store_verdicts, verdicts
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
@@ -47,7 +46,7 @@ def evidence(statement: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("dataset", "printed_count", "statement"),
     [
-        ("imdb", 11, "11 of 12 NDT variants are above DT on IMDB"),
+        ("imdb", 11, "11 of 12 NDT variants are above DT on IMDb"),
         ("sst2", 6, "6 of 12 NDT variants are above DT on SST-2"),
         ("twitter_financial", 8, "8 of 12 NDT variants are above DT on Twitter"),
     ],
@@ -64,7 +63,7 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, printed_count: int, sta
 
 @pytest.mark.parametrize(
     ("dataset", "title", "low", "high"),
-    [("imdb", "IMDB", -0.2001, -0.0575), ("yelp", "Yelp", -0.2003, -0.0468), ("twitter_financial", "Twitter", -0.2053, -0.0593)],
+    [("imdb", "IMDb", -0.2001, -0.0575), ("yelp", "Yelp", -0.2003, -0.0468), ("twitter_financial", "Twitter", -0.2053, -0.0593)],
 )
 @pytest.mark.exhaustive
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
@@ -79,14 +78,14 @@ def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float
 
 @pytest.mark.exhaustive
 def test_growing_lambdas_from_the_raw_file() -> None:
-    """Layer 2 above layer 1, pair by pair: the unbounded ones of IMDB, and all of every data set."""
+    """Layer 2 above layer 1, pair by pair: the unbounded ones of IMDb, and all of every data set."""
     values = {
         tuple(row[k] for k in ("dataset", "constraint", "components", "component", "layer")): float(row["lambda"])
         for row in rows("lambdas")
     }
     grown = {key[:4]: values[(*key[:4], "2")] > value for key, value in values.items() if key[4] == "1"}
     unbounded = [up for key, up in grown.items() if key[0] == "imdb" and "inf" in key[1]]
-    verdict, words = evidence("On IMDB unbounded lambdas grow from layer 1 to layer 2")
+    verdict, words = evidence("On IMDb unbounded lambdas grow from layer 1 to layer 2")
     assert f"imdb {sum(unbounded)} of {len(unbounded)}" in words and (verdict == "holds") == all(unbounded)
     verdict, words = evidence("Lambdas grow from layer 1 to layer 2 on every data set")
     twitter = [up for key, up in grown.items() if key[0] == "twitter_financial"]
@@ -201,6 +200,5 @@ def test_verdicts_are_judged_again_after_a_table_of_their_paper_has_changed(kind
 
 @pytest.mark.exhaustive
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:
-    assert minus("SST-2 -0.5, ndt-unit-2: -.25 [-1, +2], p = 1e-05, 3-5") == "SST-2 −0.5, ndt-unit-2: −.25 [−1, +2], p = 1e-05, 3-5"
     silhouette_evidence = judged([]).set_index("claim").loc["Silhouette and accuracy are correlated on the binary tasks", "evidence"]
     assert "SST-2 " in silhouette_evidence

@@ -22,7 +22,9 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.charts.confusion import agreement_matrix, class_scores, confusion_matrix
 from sentviz.charts.look import Look, Style
 from sentviz.charts.operating import one_vs_rest, reliability_diagram, threshold_lines
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError
+from sentviz.errors import RunError
+from sentviz.io.numbers import percent
 from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
 from tests.shipped import often
@@ -44,7 +46,7 @@ def texts(plot: Any) -> list[str]:
 def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
     """A class without rows has counts without shares; the chosen cell at row 1, column 0 is outlined."""
     figure = confusion_matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
-    assert texts(figure.plot)[:2] == ["8  80.0% ", "2  20.0% "]
+    assert texts(figure.plot)[:2] == ["8  80.0\u00a0% ", "2  20.0\u00a0% "]
     assert texts(figure.plot)[4].startswith("1,000")
     assert texts(figure.plot).count("0") == 3
     outline = figure.plot.layout.shapes[-1]
@@ -112,7 +114,7 @@ def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     labels = np.array([0, 0, 1, 1])
     figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"])})
     notes = [text for trace in figure.plot.data for text in trace.text or ()]
-    assert notes.count("50.0%") == 1  # precision of a
+    assert notes.count("50.0\u00a0%") == 1  # precision of a
     assert notes.count("none") == 1  # precision of b
     assert {"precision, %", "recall, %", "F1, %"} <= set(texts(figure.plot)) and list(figure.plot.layout.xaxis.ticktext) == [
         "0",
@@ -180,7 +182,7 @@ def test_every_view_stands(view: str, run: str, beside: str) -> None:
     assert not app.error
     assert not app.warning, [w.value for w in app.warning]
     metrics = find(run).metrics()["test"]
-    assert f"{metrics['accuracy']['value']:.1%}" in words(app)
+    assert f"{percent(metrics['accuracy']['value'])}" in words(app)
 
 
 @pytest.mark.exhaustive
@@ -205,7 +207,7 @@ def test_the_threshold_moves_the_matrix_and_its_rows() -> None:
     rows = stored(find(RUN))
     predicted = (rows.frame["p1"] >= 0.9).astype(int)
     assert heading(app) == int(((rows.frame["label"] == 1) & (predicted == 0)).sum())
-    assert f"{(predicted == rows.frame['label']).mean():.1%}" in words(app)
+    assert f"{percent((predicted == rows.frame['label']).mean())}" in words(app)
 
 
 @pytest.mark.exhaustive
@@ -322,6 +324,6 @@ def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_most_frequent_mistake_is_named() -> None:
     rows = rows_of([0, 0, 0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9]])
-    assert matrix_part.mistake(rows) == "Most frequent mistake: negative predicted as positive, 2 rows (66.7% of negative)."
+    assert matrix_part.mistake(rows) == "Most frequent mistake: negative predicted as positive, 2 rows (66.7\u00a0% of negative)."
     assert matrix_part.mistake(replace(rows, frame=rows.frame[rows.frame["right"]])) == "All predictions are right."
     assert confusion(rows.labels, rows.predicted, 2).tolist() == [[1, 2], [1, 1]]

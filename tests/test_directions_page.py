@@ -114,7 +114,7 @@ def test_figures_hold_their_numbers() -> None:
     words = pd.DataFrame({"word": ["dull", "warm", "a"], "value": [-1.0, 1.0, 0.0], "polarity": [-2.0, np.nan, np.nan]})
     ends = word_ends(words, depth=1, sides=("n", "p"), rho=(0.5, 0.4, 0.6, 20), most=1)
     assert ends.frame.query("drawn")["word"].tolist() == ["dull", "warm"] and "+0.50 [+0.40, +0.60]" in ends.caption
-    assert "75%" in row_histogram([-1, -0.5, 0.5, 1], [0, 1, 1, 1], sides=("n", "p"), depth=0, way="w").caption
+    assert "75\u00a0%" in row_histogram([-1, -0.5, 0.5, 1], [0, 1, 1, 1], sides=("n", "p"), depth=0, way="w").caption
     steered = pd.DataFrame({"norm": [-1.0, 1.0], "n": [0.8, 0.1], "p": [0.2, 0.9]})
     assert steered_lines(steered, ["n", "p"], depth=1, apart=0.5).frame["probability"].tolist() == [0.8, 0.1, 0.2, 0.9]
     for call in (

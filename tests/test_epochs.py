@@ -18,6 +18,7 @@ from sentviz.analysis.epochs import KINDS, Measured, epoch_series, events, examp
 from sentviz.analysis.maps.heads import over_split
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
+from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
@@ -107,7 +108,7 @@ def test_the_command_measures_again(copy: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(epoch_series(run).first.ids) == 25 and run.digest != digest
     assert all(run.config["files"][f"epochs/{n}.safetensors"] == before.config["files"][f"epochs/{n}.safetensors"] for n in (2, 3, 4))
     accuracy = float((epoch_series(run).right[0]).mean())
-    assert f"    2{accuracy:>10.2%}" in done.output and "25 texts of validation" in done.output
+    assert f"    2{percent(accuracy, 2):>10}" in done.output and "25 texts of validation" in done.output
 
 
 def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:

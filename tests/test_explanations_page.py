@@ -10,6 +10,7 @@ from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.exact_comparison_table import found_first, has_referee
 from sentviz.analysis.explain.measured import flips_of
+from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, find
@@ -27,7 +28,7 @@ def test_the_page_names_methods_to_believe_and_methods_at_chance() -> None:
     assert "short texts with a negation" in page_text(app)
     assert "the search finds an edit of one word" in page_text(app) and "the search is certain" not in page_text(app)
     known = flips_of(find("english/minilm")).set_index("metric").loc["known"]
-    sentence = f"For {known['value']:.0%} [{known['low']:.0%}, {known['high']:.0%}] the search is certain whether one word is enough"
+    sentence = f"For {percent(known['value'], 0, ends=(known['low'], known['high']))} the search is certain whether one word is enough"
     assert known["value"] < 1 and sentence in page_text(opened("explanations", run="english/minilm"))
     app.session_state["settings"].values["metric"] = "signs"
     app.session_state["referee-claims"] = app.session_state["referee-models"] = True

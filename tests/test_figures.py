@@ -119,10 +119,10 @@ def test_hidden_mass_by_hand() -> None:
     trace = fake_trace(tokens=["a", "b"], layers=1, heads=1, components=1).replace(attention=attention)
     figure = heatmap(trace, 0, 0, top=2)  # keys receive 1.2, 1.4, 0.4: the third is hidden; rows 1 and 2 hide 0.2 and 0.1 of 2
     assert sorted(set(figure.frame["key"])) == [0, 1] == sorted(set(figure.frame["query"]))
-    assert "2 of 3 keys and 2 of 3 queries are shown; 15.0% of their attention is on hidden keys." in figure.caption
+    assert "2 of 3 keys and 2 of 3 queries are shown; 15.0\u00a0% of their attention is on hidden keys." in figure.caption
     specials = heatmap(trace, 0, 0, hide_specials=True)
     assert sorted(set(specials.frame["key"])) == [1, 2]
-    assert "38.9%" not in specials.caption and "35.0%" in specials.caption  # rows b, c: 0.6 + 0.1 of 2
+    assert "38.9\u00a0%" not in specials.caption and "35.0\u00a0%" in specials.caption  # rows b, c: 0.6 + 0.1 of 2
 
 
 def test_row_sums_are_of_all_keys() -> None:
@@ -290,7 +290,7 @@ def test_curves_mark_the_first_best_epoch() -> None:
 def test_probability_bars() -> None:
     figure = probability_bars(["bad", "<b>good"], [0.25, 0.75])
     assert list(figure.frame["probability"]) == [0.25, 0.75]
-    assert [note.text for note in figure.plot.layout.annotations] == ["25.0%", "75.0%"]
+    assert [note.text for note in figure.plot.layout.annotations] == ["25.0\u00a0%", "75.0\u00a0%"]
     assert figure.plot.layout.yaxis.ticktext[1] == "&lt;b&gt;good"
     with pytest.raises(InputError):
         probability_bars(["one"], [0.5, 0.5])

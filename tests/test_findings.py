@@ -118,7 +118,7 @@ def test_what_would_change_a_verdict() -> None:
     assert "1.50 points" in changed_by(_claim(), Finding("open", "", effect=Effect(0.01, -1.49, 1.51)))
     assert "correction" in changed_by(_claim(), Finding("open", "", effect=Effect(2.0, 1.0, 3.0)))
     assert "0.40 points" in changed_by(_claim(), Finding("holds", "", effect=Effect(1.0, 0.4, 1.6)))
-    assert "0.25%" in changed_by(_claim(), Finding("fails", "", effect=Effect(40.0, 30.0, 49.75, "%", null=50.0)))
+    assert "0.25\u00a0%" in changed_by(_claim(), Finding("fails", "", effect=Effect(40.0, 30.0, 49.75, "%", null=50.0)))
     assert changed_by(_claim(), Finding("open", "the run did not learn: a/b", effect=Effect(9.0, 8.0, 10.0))).startswith("Runs that learn")
     unsearched = "A (A did not have every training of B)"
     for late in (

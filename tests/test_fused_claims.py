@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding, not_testable
+from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage, formula_claims, study
 from sentviz.papers.fused.claims import CLAIMS, _by_encoder
 from sentviz.papers.fused.study import DATASETS, ENCODERS, INJECTED
@@ -269,8 +270,8 @@ def test_our_tokenizers_do_not_decide_on_figure_4(named: float, rest: float, mon
     findings = {statement: judge(statement) for statement in (COVERED, EVEN, ALIKE)}
     assert {finding.verdict for finding in findings.values()} == {"unjudged"}
     assert all(finding.evidence.startswith("figure 4 counts the paper's own lexicon") for finding in findings.values())
-    assert f"{named:.1%} of 1,000 tokens with Multilingual E5" in findings[COVERED].evidence
-    assert f"Multilingual E5 {named:.1%} (" in findings[EVEN].evidence and f"NSMC {named:.1%} (" in findings[ALIKE].evidence
+    assert f"{percent(named)} of 1,000 tokens with Multilingual E5" in findings[COVERED].evidence
+    assert f"Multilingual E5 {percent(named)} (" in findings[EVEN].evidence and f"NSMC {percent(named)} (" in findings[ALIKE].evidence
 
 
 @pytest.mark.parametrize(("statement", "data"), list(zip(NEGATIVE, DATASETS, strict=True)))
@@ -453,7 +454,7 @@ def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
 
     unlearned = judge(MOST_TASKS, shelf(90, 20))
     assert unlearned.verdict == "open" and unlearned.evidence.startswith(
-        "the runs did not learn at learning rate 0.0005: klue_nli/e5 55.0%"
+        "the runs did not learn at learning rate 0.0005: klue_nli/e5 55.0\u00a0%"
     )
     assert judge(MOST_TASKS, shelf(70, 20)).verdict == "holds"
     assert judge(MOST_TASKS, shelf(20, 70)).verdict == "fails"

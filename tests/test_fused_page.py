@@ -137,7 +137,7 @@ def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_pa
     stored = coverage.MEASURED.read().query("dataset == 'nsmc'")
     monkeypatch.setattr(coverage, "measure_coverage", lambda dataset: stored.assign(neutral=0.25))
     app.button(key="fused-again").click().run()
-    assert "KNU: **25.00%** of 755,797 tokens, shipped 49.39%" in page_text(app)
+    assert "KNU: **25.00\u00a0%** of 755,797 tokens, shipped 49.39\u00a0%" in page_text(app)
 
 
 @pytest.mark.exhaustive

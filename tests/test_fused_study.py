@@ -130,7 +130,7 @@ def test_the_best_number_stands_with_another_setting_than_the_text_says() -> Non
     table = {row["injection"]: float(row["mean_gain_points"]) for row in rows("gain_statistics")}
     assert min(table, key=lambda kind: abs(table[kind] - mean)) == "last_head_scaled"
     verdict, words = evidence("The unscaled last head has the best accuracy, 92.65")
-    assert verdict == "open" and words.count("92.65% (kc-electra)") == 2
+    assert verdict == "open" and words.count("92.65\u00a0% (kc-electra)") == 2
 
 
 @pytest.mark.exhaustive
@@ -275,7 +275,7 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
     assert (row["value"], row["low"], row["high"]) == pytest.approx((0.11, 0.1, 0.12))
     assert frames["Last head ÷ √d"].query("layer == 0 and head == -1 and measure == 'from_cls'")["low"].iloc[0] == pytest.approx(0.199)
     figure = make("cls-lines", Study.of("nsmc", [*base, first_seed]))
-    assert "Baseline 3, Last head ÷ √d 1" in figure.caption and "95% intervals of one run" in figure.caption
+    assert "Baseline 3, Last head ÷ √d 1" in figure.caption and "95 % intervals of one run" in figure.caption
     dashes = {trace.name: trace.line.dash for trace in figure.plot.data if trace.showlegend}
     assert dashes == {"Baseline": "dash", "Last head ÷ √d": "solid"}
     with pytest.raises(InputError):

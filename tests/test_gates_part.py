@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -98,7 +99,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
     assert not app.exception and not last_trace(app).change.gates_shut
     probabilities = dict(zip(last_trace(app).labels, last_trace(app).probabilities, strict=True))
     before = load(Run.open(folder / GATED, GATED)).trace(TEXT, gates_shut=[2])
-    assert promised.label.endswith(f"{probabilities[before.label]:.0%}")
+    assert promised.label.endswith(f"{percent(probabilities[before.label], 0)}")
 
 
 @pytest.mark.exhaustive
@@ -133,7 +134,7 @@ def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], se
 def test_the_look_shows_gates_tags_and_positions() -> None:
     app = opened("attention", run=GATED, look="gates", text=TEXT, gates="3:shut")
     assert "The gate multiplies a token's weight" in page_text(app) and "● 1 shut" in page_text(app)
-    assert "Learned weights: α = " in page_text(app) and "93.4% of 21,885 words" in page_text(app)
+    assert "Learned weights: α = " in page_text(app) and "93.4\u00a0% of 21,885 words" in page_text(app)
     assert "As trained **" in page_text(app)
     looks = next(item for item in app.button_group if item.key == "focus-look")
     assert "Gates and positions" in looks.options

@@ -14,6 +14,7 @@ from torch import Tensor
 from sentviz.analysis.explain import completeness, explained, gradients, log_odds, score
 from sentviz.analysis.explain.gradients import FIRST_STEPS, MAX_STEPS, Integrated, gradient_x_input, integrated_gradients
 from sentviz.errors import InputError
+from sentviz.io.numbers import signed
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from tests import slow
@@ -159,10 +160,10 @@ def test_the_gap_of_a_sum_is_stated() -> None:
     total = float(score(trace, "integrated-gradients").sum())
     assert trace.rises["integrated-gradients"] == integrated_gradients(model, trace).rise and set(trace.rises) == {"integrated-gradients"}
     rise = trace.rises["integrated-gradients"]
-    message = f"The scores sum to {total:+.2f}, as they should (gap {abs(total - rise):.4f}).".replace("-", "−")
+    message = f"The scores sum to {signed(total)}, as they should (gap {abs(total - rise):.4f})."
     assert completeness(trace, "integrated-gradients") == message and completeness(trace, "gradient") == ""
     wide = trace.replace(rises={"integrated-gradients": total - 2})
-    message = f"The scores sum to {total:+.2f} and should sum to {total - 2:+.2f}: they are off by 2.00 in all.".replace("-", "−")
+    message = f"The scores sum to {signed(total)} and should sum to {signed(total - 2)}: they are off by 2.00 in all."
     assert completeness(wide, "integrated-gradients") == message
     assert Integrated(np.array([1.0], np.float32), 1.009, 1).complete and not Integrated(np.array([1.0], np.float32), 1.012, 1).complete
     assert Integrated(np.array([10.0], np.float32), 10.09, 1).complete and not Integrated(np.array([10.0], np.float32), 10.2, 1).complete

@@ -77,7 +77,7 @@ def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
     parts = dict(judge(REACHED, shelf({2: 5})).parts)
     assert parts["d = 2, 128 words"].verdict == "holds" and parts["d = 4, 128 words"].verdict == "unjudged"
     finding = judge(REACHED, shelf(few, seeds=1))
-    assert finding.verdict == "unjudged" and "one seed (public code 85.05%)" in finding.evidence
+    assert finding.verdict == "unjudged" and "one seed (public code 85.05\u00a0%)" in finding.evidence
 
 
 @pytest.mark.slow
@@ -85,9 +85,9 @@ def test_another_number_of_words_does_not_reach_the_public_accuracies(shelf: She
     """The public code reads 128 words: runs with 512 are named beside those with 128, and decide nothing."""
     few = dict.fromkeys(PUBLIC, 5)
     wide = judge(REACHED, shelf(few, variant=WIDE))
-    assert wide.verdict == "unjudged" and "no run of d = 2, 128 words is installed; 512 words, wide start: 97.5%" in wide.evidence
+    assert wide.verdict == "unjudged" and "no run of d = 2, 128 words is installed; 512 words, wide start: 97.5\u00a0%" in wide.evidence
     assert judge(REACHED, [*shelf(dict.fromkeys(PUBLIC, 80)), *shelf(few, variant=WIDE)]).verdict == "fails"
-    assert "learns from 70% of the reviews" in wide.evidence
+    assert "learns from 70 % of the reviews" in wide.evidence
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
     tables = iter([layers(share) for share in shares])
     monkeypatch.setattr("sentviz.analysis.testset.leaders.per_layer", lambda frame: next(tables))
     finding = judge(ENOUGH, surveyed(monkeypatch, len(shares)))
-    assert finding.verdict == verdict and "within 1% of the largest norm" in finding.evidence and "n = 200" in finding.evidence
+    assert finding.verdict == verdict and "within 1\u00a0% of the largest norm" in finding.evidence and "n = 200" in finding.evidence
     trainings = "one training each of d = 2, 128 words" if len(shares) == 1 else "d = 2, 128 words (2 trainings)"
     assert finding.evidence.endswith(f"{trainings}; n = 200")
 
@@ -125,10 +125,15 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
     plant(monkeypatch, "hardmax.study.NEARNESS", tmp_path, table)
     runs = surveyed(monkeypatch, 2)
-    assert claims._at_other_distances(runs[:1]) == "; for 95% of the words in 19 of 20 reviews this is true within 1.00% of the norm"
-    assert claims._at_other_distances(runs) == "; for 95% of the words in 19 of 20 reviews this is true within 5.00% of the norm"
+    assert (
+        claims._at_other_distances(runs[:1])
+        == "; for 95\u00a0% of the words in 19 of 20 reviews this is true within 1.00\u00a0% of the norm"
+    )
+    assert (
+        claims._at_other_distances(runs) == "; for 95\u00a0% of the words in 19 of 20 reviews this is true within 5.00\u00a0% of the norm"
+    )
     plant(monkeypatch, "hardmax.study.NEARNESS", tmp_path, table.assign(q05=0.2))
-    assert claims._at_other_distances(runs).endswith("not even within 5%")
+    assert claims._at_other_distances(runs).endswith("not even within 5\u00a0%")
     assert claims._at_other_distances([]) == ""
 
 

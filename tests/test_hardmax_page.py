@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from app.components.browser import Picked, new_point, picked_token
 from app.views.hardmax.playground import DEFAULTS, MATRICES, linked, matrix_of, pasted, settings, starts
-from sentviz.analysis.explain.scores import percent
 from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
+from sentviz.io.numbers import probability
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
@@ -74,7 +74,7 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
     run = Run.open(hardmax_runs / f"toy/hardmax-d{width}")
     review = HardmaxModel.of(run).follow(SONG)
     p = review.probabilities[-1]
-    assert percent(float(p.max())) in answer(app)
+    assert probability(float(p.max())) in answer(app)
     assert run.labels[int(p.argmax())].capitalize() in answer(app)
     text = page_text(app)
     assert f"words read: {len(review.words)}." in text
@@ -106,13 +106,13 @@ def test_removed_and_pinned_words_move_the_answer(page: Any, hardmax_runs: Path)
     app.button(key="hardmax-remove").click().run()
     assert not app.exception, app.exception
     p = model.follow(SONG, without=(token,)).probabilities[-1]
-    assert percent(float(p.max())) in answer(app)
+    assert probability(float(p.max())) in answer(app)
     assert "As trained" in answer(app)
     app.button(key=f"hardmax-undo-without-{base.words[token]}").click().run()
     assert answer(app) == before
     app.button(key="hardmax-pin").click().run()
     p = model.follow(SONG, pinned=(token,)).probabilities[-1]
-    assert percent(float(p.max())) in answer(app)
+    assert probability(float(p.max())) in answer(app)
     app.button(key="hardmax-undo").click().run()
     assert answer(app) == before
 
@@ -134,7 +134,7 @@ def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path)
     model = HardmaxModel.of(Run.open(hardmax_runs / "toy/hardmax-d2"))
     app.select_slider(key="focus-heat").set_value("10").run()
     assert not app.exception, app.exception
-    assert percent(float(model.follow(SONG, 10.0).probabilities[-1].max())) in answer(app)
+    assert probability(float(model.follow(SONG, 10.0).probabilities[-1].max())) in answer(app)
 
 
 @pytest.mark.exhaustive

@@ -12,6 +12,7 @@ from sentviz.analysis.explain import explained, headline, reason, supported
 from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, chance_of, chance_over_examples
 from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.word_groups import find_units
+from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Edit, Evidence, Flip
@@ -33,21 +34,21 @@ def with_headline(model: Model, text: str) -> Trace:
 def test_the_planted_reason_is_named() -> None:
     """The headline names a planted word or pair, and says if no single word explains the answer."""
     model = planted_model(lambda there: 3 * there("tender") - 1)
-    assert headline(with_headline(model, TEXT)) == "Positive, 98%. Without “tender” it would be negative (88%)."
+    assert headline(with_headline(model, TEXT)) == "Positive, 98\u00a0%. Without “tender” it would be negative (88\u00a0%)."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
-    assert headline(with_headline(pair, TEXT)) == "Positive, >99%. Without “not” it would be negative (>99%)."  # the whole unit: 50 %
+    assert (
+        headline(with_headline(pair, TEXT)) == "Positive, >99\u00a0%. Without “not” it would be negative (>99\u00a0%)."
+    )  # the whole unit: 50 %
     either = planted_model(lambda there: 3 * (there("tender") + there("not")).clamp(max=1) - 1)
-    two = "Without “not” and “tender” it would be negative (88%). None of the 17 edits of one word changes the predicted class."
+    two = "Without “not” and “tender” it would be negative (88\u00a0%). None of the 17 edits of one word changes the predicted class."
     assert reason(with_headline(either, TEXT)) == two
     nothing = planted_model(lambda there: 1 + 0 * there("tender"))
     trace = with_headline(nothing, TEXT)
     assert trace.evidence is not None and trace.evidence.flip is not None
     passes = trace.evidence.flip.passes
     assert passes > 20
-    assert (
-        headline(trace)
-        == f"Positive, 88%. No single word explains this. None of the {passes} tested edits of up to 3 words changes the predicted class."
-    )
+    none = f"None of the {passes} tested edits of up to 3 words changes the predicted class."
+    assert headline(trace) == f"Positive, 88\u00a0%. No single word explains this. {none}"
 
 
 def scored(falls: list[float], against: dict[int, float], flip: Flip | None = None, odds: float = 2.0, cold: float = 0.0) -> Trace:
@@ -67,24 +68,26 @@ def scored(falls: list[float], against: dict[int, float], flip: Flip | None = No
 def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> None:
     """A unit is named if it passes the points of probability and the threshold of its size; if the largest fails, the next one is tried."""
     low = {1: 0.5, 2: 0.5}
-    assert reason(scored([1.5, 0.2, 0.1], low)) == f"Without “warm” it would still be positive ({1 / (1 + np.exp(-0.5)):.0%})."
-    assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup” it would be negative ({1 / (1 + np.exp(-1)):.0%})."
-    assert reason(scored([2.0, 0.2, 3.0], {1: 0.5, 2: 3.5})) == "Without “warm” it would be undecided (50%)."
+    assert reason(scored([1.5, 0.2, 0.1], low)) == f"Without “warm” it would still be positive ({percent(1 / (1 + np.exp(-0.5)), 0)})."
+    assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup” it would be negative ({percent(1 / (1 + np.exp(-1)), 0)})."
+    assert reason(scored([2.0, 0.2, 3.0], {1: 0.5, 2: 3.5})) == "Without “warm” it would be undecided (50\u00a0%)."
     assert reason(scored([2.0, 0.2, 3.0], {1: 2.5, 2: 3.5})) == "No single word explains this."
-    assert reason(scored([0.1, 0.2, 3.0], {1: 2.0, 2: 3.5}, cold=4.0)) == "Without “cold” it would be negative (88%)."  # its unit is short
-    assert reason(scored([0.1, 0.2, 3.5], {1: 2.0, 2: 2.5}, cold=2.5)) == "Without “cold soup” it would be negative (82%)."
+    assert (
+        reason(scored([0.1, 0.2, 3.0], {1: 2.0, 2: 3.5}, cold=4.0)) == "Without “cold” it would be negative (88\u00a0%)."
+    )  # its unit is short
+    assert reason(scored([0.1, 0.2, 3.5], {1: 2.0, 2: 2.5}, cold=2.5)) == "Without “cold soup” it would be negative (82\u00a0%)."
     assert reason(scored([2.0, 0.2, 3.0], {})) == "No single word explains this."
     assert reason(scored([5.0, 0.0, 0.0], low, odds=12)) == "No single word explains this."  # 99.999 % to 99.9 %
     assert MIN_FALL == 0.1 and reason(scored([0.6, 0, 0], low)) == "No single word explains this."  # 88 % to 80 %
     flip = Flip((Edit(0, "warm"), Edit(1, "song", "garden")), "garden, cold soup", None, "negative", 0.998, 40, 3, 1, 100, 30, True)
-    named = "Without “warm” and with “garden” for “song” it would be negative (>99%)."
+    named = "Without “warm” and with “garden” for “song” it would be negative (>99\u00a0%)."
     assert reason(scored([0, 0, 0], low, flip)) == f"{named} None of the 30 edits of one word changes the predicted class."
     assert reason(scored([0, 0, 0], low, replace(flip, complete=False))).endswith(
         "None of the 30 tested edits of one word changes the predicted class."
     )
-    assert reason(scored([0, 0, 0], low, replace(flip, edits=flip.edits[:1]))) == "Without “warm” it would be negative (>99%)."
+    assert reason(scored([0, 0, 0], low, replace(flip, edits=flip.edits[:1]))) == "Without “warm” it would be negative (>99\u00a0%)."
     trace = scored([9.0, 0, 0], low, flip)
-    assert reason(trace.replace(evidence=None)) == "" and headline(trace.replace(evidence=None)) == "Positive, 88%."
+    assert reason(trace.replace(evidence=None)) == "" and headline(trace.replace(evidence=None)) == "Positive, 88\u00a0%."
 
 
 def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
@@ -106,7 +109,7 @@ def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
     assert got.evidence.without == pytest.approx(shorter.probabilities, abs=1e-5)
     label = int(shorter.probabilities.argmax())
     still = "still " * (label == best)
-    assert reason(got).endswith(f"it would {still}be {trace.labels[label]} ({shorter.confidence:.0%}).")
+    assert reason(got).endswith(f"it would {still}be {trace.labels[label]} ({percent(shorter.confidence, 0)}).")
 
 
 def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
@@ -126,17 +129,17 @@ def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
 
     p = 1 / (np.exp(2) + np.exp(3) + 1)
     risen = 1 / (1 + np.exp(-2.5) * (1 - p) / p)
-    assert reason_for(Target("bad")) == f"Without “song”, “bad” would have {risen:.0%}, not {p:.0%}."
-    pair = f"Without “warm”, “good” against “middling” would have {1 / (1 + np.e):.0%}, not {1 / (1 + np.exp(-1)):.0%}."
+    assert reason_for(Target("bad")) == f"Without “song”, “bad” would have {percent(risen, 0)}, not {percent(p, 0)}."
+    pair = f"Without “warm”, “good” against “middling” would have {percent(1 / (1 + np.e), 0)}, not {percent(1 / (1 + np.exp(-1)), 0)}."
     assert reason_for(Target("good", "middling")) == pair
     assert reason_for(Target("good", "middling"), (0.5, 0.4, 0.1)).startswith(
-        "Without “warm”, “good” against “middling” would have 20%, not"
+        "Without “warm”, “good” against “middling” would have 20\u00a0%, not"
     )
-    assert reason_for(Target("bad"), least=3.0) == f"No single word explains “bad” ({p:.0%})."
+    assert reason_for(Target("bad"), least=3.0) == f"No single word explains “bad” ({percent(p, 0)})."
     flip = Flip((Edit(0, "warm", "dull"),), "", None, "bad", 0.61, 40, goal=Target("bad"))
-    assert reason_for(Target("bad"), least=3.0, flip=flip) == "With “dull” for “warm” it would be bad (61%)."
+    assert reason_for(Target("bad"), least=3.0, flip=flip) == "With “dull” for “warm” it would be bad (61\u00a0%)."
     among = replace(flip, label="middling", goal=Target("middling", "good"))
-    named = "With “dull” for “warm”, “middling” against “good” would have 61%."
+    named = "With “dull” for “warm”, “middling” against “good” would have 61\u00a0%."
     assert reason_for(Target("good", "middling"), least=9.0, flip=among) == named
     none = Flip(passes=40, goal=Target("bad"))
     assert reason_for(Target("bad"), least=3.0, flip=none).endswith("up to 3 words changes the prediction to “bad”.")

@@ -24,7 +24,10 @@ from sentviz.analysis.testset.label_errors import (
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
 from sentviz.charts import gallery
 from sentviz.charts.subjects import Answers
-from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.errors import InputError
+from sentviz.errors import RunError
+from sentviz.errors import SentvizError
+from sentviz.io.numbers import percent
 from sentviz.runs.store import find
 from tests.test_app import SHIPPED
 
@@ -51,9 +54,9 @@ def test_wrong_labels_are_flagged_and_come_first(classes: int) -> None:
     own = [marked.frame[f"p{label}"].iloc[i] for i, label in enumerate(marked.labels)]
     assert marked.frame["own"].tolist() == own and own[: len(wrong)] == sorted(own[: len(wrong)])
     first = flagged.iloc[0]
-    assert f"Labelled {NAMES[first['label']]}, which gets {first['own']:.1%}; {NAMES[first['likely']]} gets" in first["reason"]
+    assert f"Labelled {NAMES[first['label']]}, which gets {percent(first['own'])}; {NAMES[first['likely']]} gets" in first["reason"]
     assert not any(marked.frame["reason"].iloc[len(wrong) :]) and describe(marked).startswith(
-        f"{len(wrong)} of 300 labels look wrong: 4.0%"
+        f"{len(wrong)} of 300 labels look wrong: 4.0\u00a0%"
     )
 
 
@@ -116,7 +119,7 @@ def test_precision_is_that_of_a_loop() -> None:
     assert table.loc["probability", "value"] == pytest.approx(np.mean(values))
     assert table.loc["probability", "low"] == pytest.approx(np.mean(values) - spread, abs=1e-5)
     assert table.loc["chance", "value"] == 0.1 and table.loc["cleanlab", "value"] > 0.5
-    assert "against 10% by chance" in describe_check(table.reset_index())
+    assert "against 10\u00a0% by chance" in describe_check(table.reset_index())
 
 
 @SHIPPED

@@ -23,6 +23,7 @@ from sentviz.data.predictions import NO_MODEL
 from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent
 from tests.makers import BAD, GOOD
 from tests.shipped import often
 
@@ -310,7 +311,7 @@ def test_above_two_percent_left_out_the_user_must_say_so(kind: str, tmp_path: Pa
         some.to_csv(path := tmp_path / f"{kind}{count}.csv", index=False)
         right = accuracy_score(TRUTH[2][count:], ANSWER[2][count:])
         done = CliRunner().invoke(main, ["evaluate", str(path)])
-        headline = f"accuracy {right:.1%}"
+        headline = f"accuracy {percent(right)}"
         if count == 3:
             assert done.exit_code == 0 and headline in done.output and "n = 197 of 200" in done.output
             continue

@@ -60,10 +60,13 @@ def test_a_run_learned_if_its_interval_is_above_the_most_frequent_class() -> Non
         total = sum(counts[i][i] for i in range(2))
         assert (why_not_learned(run_of(test=counts)) == "") == (float(wilson(total, 100)[0]) > 0.6)
     chance, good = [[50, 0], [50, 0]], [[50, 0], [0, 50]]
-    assert why_not_learned(run_of(test=good, validation=chance)) == "a/b 50.0% [40.4%, 59.6%] on validation (most frequent class 50.0%)"
+    assert (
+        why_not_learned(run_of(test=good, validation=chance))
+        == "a/b 50.0\u00a0% [40.4, 59.6] on validation (most frequent class 50.0\u00a0%)"
+    )
     assert "on test" in why_not_learned(run_of(test=chance, validation=None))
     assert why_not_learned(run_of(test=chance, validation=good)) == "" == not_learned_in_words([run_of(test=good)])
-    assert not_learned_in_words([run_of(test=chance)]).startswith("the run did not learn at learning rate 0.001: a/b 50.0%")
+    assert not_learned_in_words([run_of(test=chance)]).startswith("the run did not learn at learning rate 0.001: a/b 50.0\u00a0%")
 
 
 @pytest.mark.exhaustive
@@ -151,9 +154,10 @@ def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
     }
     assert late_fall(falling) == pytest.approx((0.1 + 0.2) / 2) and late_fall(by_preset["ndt-free-2"]) == pytest.approx(-0.2)
     assert still_learning(by_preset, "vanilla", "diff") == (
-        "vanilla had 1 epoch, and its validation loss still fell by 15.0% in the last evaluation interval, that of diff by 12.5%"
+        "vanilla had 1 epoch, and its validation loss still fell by 15.0\u00a0% in the last evaluation interval, that of diff by"
+        " 12.5\u00a0%"
     )
-    assert "that of ndt-free-2 by 0.0%" in still_learning(by_preset, "diff", "ndt-free-2")
+    assert "that of ndt-free-2 by 0.0\u00a0%" in still_learning(by_preset, "diff", "ndt-free-2")
     assert not still_learning(by_preset, "diff", "vanilla") and not still_learning(by_preset, "ndt-unit-2", "ndt-free-2")
     assert "1 epoch and fewer than two evaluations, so it is unknown" in still_learning(by_preset, "ndt-free-3", "diff")
     assert still_learning(by_preset, "diff", "ndt-free-3").endswith("last evaluation interval")
@@ -173,7 +177,7 @@ def test_a_side_that_still_learned_cannot_lose(tmp_path: Path, wrong: tuple[int,
     ]
     finding = with_rates(Finding(decided, "numbers"), runs, "sst2", ["ndt-unit-2"], ["vanilla"])  # type: ignore[arg-type]
     assert finding.verdict == ("open" if doubted else decided)
-    assert ("had 1 epoch, and its validation loss still fell by 16.7%" in finding.evidence) == doubted
+    assert ("had 1 epoch, and its validation loss still fell by 16.7\u00a0%" in finding.evidence) == doubted
 
 
 ENDED, STOPPED = (0.6, 0.5, 0.5, 0.5, 0.5), (0.6, 0.5, 0.5, 0.5)  # three epochs without a smaller loss, the paper's rule, and two

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sentviz.io.numbers import percent
 from sentviz.runs import naming, releases
 from sentviz.runs.naming import BEST, OWN, PAPERS, grouped, plain_name
 from sentviz.runs.presets import VARIANTS, additions, injections
@@ -29,14 +30,14 @@ def test_every_shipped_run_has_its_own_name(shipped: dict[str, Run]) -> None:
 
 def test_a_name_says_language_system_size_and_accuracy(shipped: dict[str, Run]) -> None:
     """A mixture is judged on the sentences of SST-2 in its test split, other runs on the official test if the run has one."""
-    assert plain_name(shipped["imdb/vanilla"]) == "Transformer, IMDb 85%"
+    assert plain_name(shipped["imdb/vanilla"]) == "Transformer, IMDb 85\u00a0%"
     run = shipped["english/ndt-unit-2"]
     rows = run.frame("test.parquet")
     rows = rows[rows["id"].str.startswith("sst2/")]
     right = ((rows["positive"] > rows["negative"]) == rows["label"]).mean()
-    assert plain_name(run) == f"English, NDT [0,1], 2 components, 2 layers, {right:.0%} of SST-2"
+    assert plain_name(run) == f"English, NDT [0,1], 2 components, 2 layers, {percent(right, 0)} of SST-2"
     official = shipped["sst2/ndt-free-2-s1"].metrics()["official_test"]["accuracy"]["value"]
-    assert plain_name(shipped["sst2/ndt-free-2-s1"]) == f"NDT (-∞,∞), 2 components, seed 1, SST-2 {official:.0%}"
+    assert plain_name(shipped["sst2/ndt-free-2-s1"]) == f"NDT (-∞,∞), 2 components, seed 1, SST-2 {percent(official, 0)}"
     assert plain_name(shipped["nsmc/cls-xia"]).startswith("Korean, small BERT, lexicon multiplied, NSMC ")
 
 
@@ -65,13 +66,13 @@ def test_a_run_on_a_base_is_named_after_it(shipped: dict[str, Run], tmp_path: Pa
 
 
 def test_a_mixture_that_is_tested_on_one_data_set_names_it(shipped: dict[str, Run]) -> None:
-    assert plain_name(shipped["korean/e5"]) == "Korean, E5, 12 layers, 88% of NSMC"
+    assert plain_name(shipped["korean/e5"]) == "Korean, E5, 12 layers, 88\u00a0% of NSMC"
 
 
 def test_studies_on_bases_are_of_papers(shipped: dict[str, Run]) -> None:
     """Studies are named after their data set, not as runs that answer any text, and stand under the papers."""
     names = ("nsmc/e5", "sst2/minilm-epochs")
-    assert [plain_name(shipped[name]) for name in names] == ["Korean, E5, NSMC 84%", "MiniLM, with epochs, SST-2 86%"]
+    assert [plain_name(shipped[name]) for name in names] == ["Korean, E5, NSMC 84\u00a0%", "MiniLM, with epochs, SST-2 86\u00a0%"]
     assert set(names) <= set(grouped({name: shipped[name] for name in ("english/minilm", "korean/e5", *names)})[PAPERS])
 
 

@@ -18,7 +18,7 @@ from tests.studies import ndt_claim as claim
 from tests.test_app import SHIPPED
 
 AREAS = {  # statement -> data set, and the model that has the higher area
-    "DT has a higher AUC than the best NDT on IMDB": ("imdb", "diff"),
+    "DT has a higher AUC than the best NDT on IMDb": ("imdb", "diff"),
     "DT has a higher AUC than the best NDT on SST-2": ("sst2", "diff"),
     "The best NDT has a higher AUC than DT on Yelp": ("yelp_full", "ndt-unit-2"),
     "The best NDT has a higher AUC than DT on Twitter": ("twitter_financial", "ndt-unit-2"),

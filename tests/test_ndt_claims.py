@@ -27,7 +27,7 @@ from tests.test_ndt_specialisation import SPECIALISED
 
 pytestmark = pytest.mark.slow
 
-DATASETS = {"IMDB": "imdb", "SST-2": "sst2", "Yelp": "yelp_full", "Twitter": "twitter_financial"}
+DATASETS = {"IMDb": "imdb", "SST-2": "sst2", "Yelp": "yelp_full", "Twitter": "twitter_financial"}
 
 
 def test_no_claim_is_left_out() -> None:
@@ -206,7 +206,7 @@ def test_our_claims_on_lambda(statement: str, tmp_path: Path) -> None:
 
 
 PAIRS = {
-    "DT beats vanilla on IMDB": ("imdb", "diff", "vanilla"),
+    "DT beats vanilla on IMDb": ("imdb", "diff", "vanilla"),
     "DT beats vanilla on SST-2": ("sst2", "diff", "vanilla"),
     "DT beats vanilla on Twitter": ("twitter_financial", "diff", "vanilla"),
     "Vanilla beats DT on Yelp": ("yelp_full", "vanilla", "diff"),
@@ -224,7 +224,7 @@ def test_dt_against_vanilla(statement: str, shelf: Shelf) -> None:
 
 
 BEST = {
-    "On IMDB [0,1] with two maps is the best NDT": ("imdb", "ndt-unit-2"),
+    "On IMDb [0,1] with two maps is the best NDT": ("imdb", "ndt-unit-2"),
     "On Yelp [−1,1] with three maps is the best NDT": ("yelp_full", "ndt-symmetric-3"),
     "On SST-2 [0,1] with three maps is the best NDT": ("sst2", "ndt-unit-3"),
     "On Twitter (−inf,inf) with four maps is the best NDT": ("twitter_financial", "ndt-free-4"),
@@ -292,7 +292,7 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     assert "0 of 6" in judge([*down, *unrelated]).evidence  # other constraints are not asked
 
 
-@pytest.mark.parametrize(("data", "title"), [("imdb", "IMDB"), ("sst2", "SST-2")])
+@pytest.mark.parametrize(("data", "title"), [("imdb", "IMDb"), ("sst2", "SST-2")])
 def test_growth_is_compared_with_equal_starts_on_the_same_data_set(data: str, title: str, shelf: Shelf, tmp_path: Path) -> None:
     """The evidence quotes no control of another data set."""
     judge = claim(f"Training itself makes unbounded lambdas grow with depth on {title}", "runs here")
@@ -326,7 +326,7 @@ def test_signs_of_many_runs(up: int, verdict: str) -> None:
 
 
 AGREE = {
-    "Silhouette and accuracy give the configurations of IMDB the same order": "imdb",
+    "Silhouette and accuracy give the configurations of IMDb the same order": "imdb",
     "Silhouette and accuracy give the configurations of SST-2 the same order": "sst2",
 }
 

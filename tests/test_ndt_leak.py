@@ -45,4 +45,4 @@ def test_accuracies_inside_and_outside(tmp_path: Path, monkeypatch: pytest.Monke
     assert ("5 words or more", "inside") not in by.index  # none
     assert ((measured["low"] <= measured["value"]) & (measured["value"] <= measured["high"]) & measured["high"].le(1)).all()
     plant(monkeypatch, "ndt.tables.LEAK", tmp_path, measured)
-    assert "Of the re-split's test phrases 50% (100) are inside" in leaked().caption
+    assert "Of the re-split's test phrases 50\u00a0% (100) are inside" in leaked().caption

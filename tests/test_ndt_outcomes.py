@@ -11,7 +11,7 @@ from tests.test_ndt_printed_claims import DATASETS, PRINTED, Edit, both, ndt, on
 
 pytestmark = pytest.mark.slow
 
-BEST = {"IMDB": "ndt-unit-2", "SST-2": "ndt-unit-3", "Yelp": "ndt-symmetric-3", "Twitter": "ndt-free-4"}
+BEST = {"IMDb": "ndt-unit-2", "SST-2": "ndt-unit-3", "Yelp": "ndt-symmetric-3", "Twitter": "ndt-free-4"}
 Outcome = tuple[str, str, Edit, list[Edit]]
 
 
@@ -86,19 +86,19 @@ def slower(title: str) -> Outcome:
 
 OUTCOMES: list[Outcome] = [
     *(everywhere(title) for title in DATASETS),
-    ("The best NDT leads by more on IMDB and SST-2 than on Yelp", "classification", leads(3, 1, 1.5, 9),
+    ("The best NDT leads by more on IMDb and SST-2 than on Yelp", "classification", leads(3, 1, 1.5, 9),
      [leads(3, 1, 2, 0.5), leads(1, 2, 2.5, 0.5)]),
     *(unmixed(title) for title in DATASETS),
     *(clustered(title) for title in DATASETS),
     ("Vanilla is above DT on Yelp", "classification", ndt("yelp", 60, vanilla=61.0, diff=60.0), [ndt("yelp", 60, vanilla=60.0, diff=60.0)]),
     *((f"DT is above vanilla on {title}", "classification", ndt(PRINTED[title], 60, diff=61.0, vanilla=60.0),
-       [ndt(PRINTED[title], 60, diff=60.0, vanilla=61.0)]) for title in ("IMDB", "SST-2", "Twitter")),
-    ("On IMDB two components are best under each range of lambda", "classification", ndt("imdb", 82, 81, 80),
+       [ndt(PRINTED[title], 60, diff=60.0, vanilla=61.0)]) for title in ("IMDb", "SST-2", "Twitter")),
+    ("On IMDb two components are best under each range of lambda", "classification", ndt("imdb", 82, 81, 80),
      [ndt("imdb", 80, 81, 80), both(ndt("imdb", 82, 81, 80), cell("imdb", "accuracy_pct", ndt_free_4=90.0))]),
     ("The three best NDTs on Twitter have four components", "classification", ndt("twitter_financial", 80, 81, 82),
      [ndt("twitter_financial", 82, 81, 80),
       both(ndt("twitter_financial", 80, 81, 82), cell("twitter_financial", "accuracy_pct", ndt_unit_2=90.0))]),
-    ("The best NDT has lambdas in [0,1] on IMDB and SST-2", "classification", cell("imdb", "accuracy_pct", ndt_unit_4=99.0),
+    ("The best NDT has lambdas in [0,1] on IMDb and SST-2", "classification", cell("imdb", "accuracy_pct", ndt_unit_4=99.0),
      [cell("imdb", "accuracy_pct", ndt_free_4=99.0), cell("sst2", "accuracy_pct", ndt_symmetric_2=99.0)]),
     ("Silhouettes are highest on SST-2 and lowest on Yelp", "silhouette", cell("sst2", "silhouette", vanilla=0.9),
      [cell("sst2", "silhouette", vanilla=0.1), cell("yelp", "silhouette", diff=0.9)]),
@@ -108,7 +108,7 @@ OUTCOMES: list[Outcome] = [
      [cell("sst2", "auc", diff=0.999)]),
     ("Under [−1,1] only lambdas of layer 2 on SST-2 become positive", "lambdas", positive(("sst2", 2)),
      [positive(), positive(("sst2", 2), ("imdb", 1)), positive(("sst2", 1))]),
-    *(slower(title) for title in ("IMDB", "SST-2", "Yelp")),
+    *(slower(title) for title in ("IMDb", "SST-2", "Yelp")),
 ]  # fmt: skip
 
 
@@ -129,6 +129,6 @@ def test_the_print_is_counted_as_the_audit_counts_it() -> None:
     """On Yelp one variant of twelve is above vanilla and two are above DT; the leads are those of the text."""
     yelp = claim("Every NDT variant is above vanilla and DT on Yelp", "its own tables")([])
     assert yelp.verdict == "fails" and f"1 of {len(NDTS)} above vanilla" in yelp.evidence and "2 of 12 above DT" in yelp.evidence
-    leads_here = claim("The best NDT leads by more on IMDB and SST-2 than on Yelp", "its own tables")([])
-    assert leads_here.verdict == "holds" and "IMDB +1.36, SST-2 +0.32, Yelp +0.32 points (binary on average +0.84)" in leads_here.evidence
+    leads_here = claim("The best NDT leads by more on IMDb and SST-2 than on Yelp", "its own tables")([])
+    assert leads_here.verdict == "holds" and "IMDb +1.36, SST-2 +0.32, Yelp +0.32 points (binary on average +0.84)" in leads_here.evidence
     assert "ours, not the paper's: Twitter Financial News +1.00" in leads_here.evidence

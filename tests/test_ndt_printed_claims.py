@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
+from sentviz.io.numbers import MINUS
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.printed_claims import verdict_on_ranks
 from sentviz.papers.ndt.study import NDTS
-from sentviz.papers.studies.compare_configurations import minus
 from tests.studies import ndt_claim as claim
 
 pytestmark = pytest.mark.slow
 
-DATASETS = {"IMDB": "imdb", "SST-2": "sst2", "Yelp": "yelp_full", "Twitter": "twitter_financial"}
+DATASETS = {"IMDb": "imdb", "SST-2": "sst2", "Yelp": "yelp_full", "Twitter": "twitter_financial"}
 PRINTED = DATASETS | {"Yelp": "yelp"}
 Edit = Callable[[pd.DataFrame], None]
 
@@ -135,7 +135,7 @@ def above_of(title: str, count: int) -> tuple[str, str, Edit, list[Edit]]:
 def range_of(title: str, low: float, high: float) -> tuple[str, str, Edit, list[Edit]]:
     data = PRINTED[title]
     wrong = [negative(data, low - 0.001, high), negative(data, low, high + 0.001), negative(data, low, 0.1)]
-    return minus(f"Under [-1,1] lambdas on {title} go from {low} to {high}"), "lambdas", negative(data, low, high), wrong
+    return f"Under [−1,1] lambdas on {title} go from {low} to {high}".replace("-", MINUS), "lambdas", negative(data, low, high), wrong
 
 
 def negatives_of(title: str) -> tuple[str, str, Edit, list[Edit]]:
@@ -146,19 +146,19 @@ def negatives_of(title: str) -> tuple[str, str, Edit, list[Edit]]:
 
 IMDB_FREE = "dataset == 'imdb' and constraint in ('[0,inf)', '(-inf,inf)')"
 TABLES: list[tuple[str, str, Edit, list[Edit]]] = [
-    leads_of("IMDB", "ndt-unit-2", 1.57, 1.36),
+    leads_of("IMDb", "ndt-unit-2", 1.57, 1.36),
     leads_of("SST-2", "ndt-unit-3", 1.00, 0.32),
     leads_of("Yelp", "ndt-symmetric-3", 0.09, 0.32),
     leads_of("Twitter", "ndt-free-4", 1.34, 1.00),
-    above_of("IMDB", 11),
+    above_of("IMDb", 11),
     above_of("SST-2", 6),
     above_of("Twitter", 8),
-    ("NDT's spread on Twitter is narrower than on IMDB", "classification",
+    ("NDT's spread on Twitter is narrower than on IMDb", "classification",
      both(ndt("twitter_financial", 40, 42), ndt("imdb", 80, 83)),
      [both(ndt("twitter_financial", 80, 83), ndt("imdb", 80, 82)), both(ndt("twitter_financial", 80, 82), ndt("imdb", 80, 82))]),
     ("On Yelp all NDT variants lie within 0.6 points", "classification",
      ndt("yelp", 60.0, 60.59), [ndt("yelp", 60.0, 60.61), ndt("yelp", 60.0, 59.3)]),
-    ("On IMDB unbounded lambdas grow from layer 1 to layer 2", "lambdas", lambdas(falling, IMDB_FREE),
+    ("On IMDb unbounded lambdas grow from layer 1 to layer 2", "lambdas", lambdas(falling, IMDB_FREE),
      [lambdas(rising, IMDB_FREE), lambdas(lambda _layer, _component: 0.2, IMDB_FREE)]),
     ("Lambdas grow from layer 1 to layer 2 on every data set", "lambdas", lambdas(falling),
      [both(lambdas(falling), lambdas(rising, f"dataset == '{dataset}'")) for dataset in PRINTED.values()]),
@@ -166,15 +166,15 @@ TABLES: list[tuple[str, str, Edit, list[Edit]]] = [
      [both(lambdas(falling), lambdas(rising, "dataset == 'sst2' and model == 'ndt-free-3' and layer == 2"))]),
     ("On Yelp lambda falls with the component index in every configuration", "lambdas", lambdas(falling, "dataset == 'yelp'"),
      [both(lambdas(falling, "dataset == 'yelp'"), lambdas(rising, "dataset == 'yelp' and model == 'ndt-unit-4' and layer == 1"))]),
-    negatives_of("IMDB"),
-    range_of("IMDB", -0.2001, -0.0575),
+    negatives_of("IMDb"),
+    range_of("IMDb", -0.2001, -0.0575),
     negatives_of("Yelp"),
     range_of("Yelp", -0.2003, -0.0468),
     negatives_of("Twitter"),
     range_of("Twitter", -0.2053, -0.0593),
     ("On Twitter the largest layer-1 lambda is the best configuration's", "lambdas", largest("ndt-free-4"),
      [largest("ndt-unit-2"), largest("ndt-symmetric-3")]),
-    ("DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "classification", auc(0.01, 0.01, -0.01, -0.01),
+    ("DT has the higher AUC on IMDb and SST-2, the best NDT on Yelp and Twitter", "classification", auc(0.01, 0.01, -0.01, -0.01),
      [auc(-0.01, 0.01, -0.01, -0.01), auc(0.01, -0.01, -0.01, -0.01), auc(0.01, 0.01, 0.01, -0.01), auc(0.01, 0.01, -0.01, 0.01)]),
     ("Silhouette and accuracy are correlated on the binary tasks", "silhouette", silhouettes(1), [silhouettes(-1)]),
     ("NDT adds 0.16 to 0.23 M parameters to vanilla", "parameters", added(0.15, 0.24), [added(0.14, 0.23), added(0.16, 0.25)]),
@@ -202,7 +202,7 @@ def test_silhouettes_without_order_leave_it_open(monkeypatch: pytest.MonkeyPatch
     silhouettes(1, share=0.3)(frame)
     judge = claim("Silhouette and accuracy are correlated on the binary tasks", "its own tables")
     reported = judge([])
-    assert reported.verdict == "open" and "IMDB −0.09, p = 0.76" in reported.evidence  # a negative one that is not significant
+    assert reported.verdict == "open" and "IMDb −0.09, p = 0.76" in reported.evidence  # a negative one that is not significant
     monkeypatch.setattr(printed_tables, "table", lambda name: frame.copy() if name == "silhouette" else printed_tables._read(name).copy())
     assert judge([]).verdict == "open"
 

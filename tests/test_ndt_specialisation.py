@@ -30,7 +30,7 @@ ADDED = "The components of NDTs that add their maps specialise on distinct words
 SUBTRACTED = "The components of models that subtract maps specialise on distinct words, on each data set with enough runs"
 MORE = "Components that are subtracted specialise more than components that are added"
 DEALS = {2: 35, 3: 5_775, 4: 2_627_625}  # ways to deal four heads to each of C components
-NAMES = {"IMDB": "imdb", "SST-2": "sst2", "Twitter": "twitter_financial"}
+NAMES = {"IMDb": "imdb", "SST-2": "sst2", "Twitter": "twitter_financial"}
 SPECIALISED = [
     f"{ADDED}, on every data set",
     *(f"{ADDED} on {name}" for name in NAMES),
@@ -193,7 +193,7 @@ def test_the_figure_draws_each_run(theme: Any) -> None:
     assert sorted(names) == sorted(frame["run"]) and len(figure.frame) == len(frame)
     assert "Of the runs that add their maps, 1 of 4 reach more." in figure.caption and "2 of 2 reach more" in figure.caption
     assert "as a mean over heads" in figure.caption and "in 35 ways, so p is at least 0.029" in figure.caption
-    assert [note.text for note in figure.plot.layout.annotations if note.font.size == 13] == ["IMDB", "SST-2"]
+    assert [note.text for note in figure.plot.layout.annotations if note.font.size == 13] == ["IMDb", "SST-2"]
     assert [(shape.x0, shape.x1) for shape in figure.plot.layout.shapes] == [(-0.6, 2.5)] * 2  # each panel has a grey band
 
 

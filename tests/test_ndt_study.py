@@ -131,7 +131,7 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
 
 
 def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:
-    """The ratio for IMDB follows from 10 and 15 seconds over 391 batches, with their rounding."""
+    """The ratio for IMDb follows from 10 and 15 seconds over 391 batches, with their rounding."""
     frame = latency.printed_ratios("imdb").set_index("model")
     assert frame.loc["diff", "value"] == pytest.approx(38.36 / 25.58)
     assert frame.loc["diff", "low"] == pytest.approx(14.5 / 10.5, abs=2e-3)
@@ -170,7 +170,7 @@ def test_the_accuracy_grid_draws_what_is_here() -> None:
         accuracy_grid(frame, title="x")
     frame.loc[frame["model"].isin(["vanilla", "ndt-unit-3"]), ["value", "low", "high", "n", "seeds"]] = [0.9, 0.89, 0.91, 200, 1]
     figure = accuracy_grid(frame, title="x")
-    assert sum(trace.name.startswith("vanilla 90.00%") for trace in figure.plot.data if trace.hovertext is not None) == 4
+    assert sum(trace.name.startswith("vanilla 90.00\u00a0%") for trace in figure.plot.data if trace.hovertext is not None) == 4
     assert "n = 200" in figure.caption
 
 
@@ -219,5 +219,5 @@ def test_what_is_added_to_vanilla_stands_beside_the_print() -> None:
     assert frame["added"].between(0, 0.25).all()
     times = tables.milliseconds([], "all").frame
     printed = times.set_index(["dataset", "model"])["printed_milliseconds"]
-    assert printed["IMDB", "vanilla"] == 25.58 and printed["Yelp", "ndt-unit-4"] == 197.08
-    assert (printed["Twitter Financial News"].dropna() == 0).all() and np.isnan(printed["IMDB", "vanilla-matched"])
+    assert printed["IMDb", "vanilla"] == 25.58 and printed["Yelp", "ndt-unit-4"] == 197.08
+    assert (printed["Twitter Financial News"].dropna() == 0).all() and np.isnan(printed["IMDb", "vanilla-matched"])

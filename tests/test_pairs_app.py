@@ -19,6 +19,7 @@ from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
@@ -67,7 +68,7 @@ def test_both_sentences_can_be_typed_over(model: Model) -> None:
     app = opened(run=RUN, text=FIRST, pair="a warm garden")
     assert boxes(app) == [FIRST, "a warm garden"]
     expected = model.trace(FIRST, "a warm garden")
-    assert f"### {expected.label.capitalize()}, {expected.confidence:.0%}" in words(app)
+    assert f"### {expected.label.capitalize()}, {percent(expected.confidence, 0)}" in words(app)
     next(box for box in app.text_input if box.key == "sentence").set_value("a clever song").run()
     assert boxes(app) == ["a clever song", "a warm garden"]
     assert app.session_state["focus"].pair == "a warm garden"

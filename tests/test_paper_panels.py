@@ -53,7 +53,7 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
         np.testing.assert_array_equal(cells["count"], slow.ravel())
         np.testing.assert_allclose(cells["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
     figure = confusion_panels(frame, missing=panels.missing(several, best=True))
-    assert "No run is installed for: IMDB, Yelp." in figure.caption
+    assert "No run is installed for: IMDb, Yelp." in figure.caption
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum("%" in text for text in texts) == 4 + 9
     with pytest.raises(InputError):
@@ -220,7 +220,7 @@ def test_figure_3_has_the_papers_four_panels() -> None:
 
 def test_parameters_against_time_shows_measured_and_printed() -> None:
     ours, theirs = tables.costs("imdb")
-    figure = tradeoff(ours, theirs, title="IMDB")
+    figure = tradeoff(ours, theirs, title="IMDb")
     assert set(figure.frame["source"]) >= {"printed"}
     assert "whole seconds" in figure.caption
     with pytest.raises(InputError):

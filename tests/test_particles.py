@@ -368,7 +368,7 @@ def test_leaders_stay_and_pinned_tokens_too() -> None:
     words = ["lead", "follow", "<b>other</b>"]
     assert "it is a leader and does not move" in token_step(z, 0, [1, 0, 0], 1.0, words).caption
     figure = token_step(z, 1, [1, 0, 0], 1.0, words)
-    assert "50% of the way to it" in figure.caption
+    assert "50\u00a0% of the way to it" in figure.caption
     assert not any("<b>other" in note.text for note in figure.plot.layout.annotations)
     assert "is pinned" in token_step(z, 1, [1, 0, 0], 1.0, words, pinned=True).caption
 
@@ -377,7 +377,7 @@ def test_a_repeated_word_is_written_once_with_all_that_it_gets() -> None:
     z = np.array([[1.0, 0.2], [2.0, 0.0], [2.0, 0.0], [2.0, 0.01], [-1.0, 0.0]])
     figure = token_step(z, 0, [0, 0.3, 0.3, 0.3, 0.1], 1.0, ["here", "great", "great", "great", "other"])
     written = [note.text for note in figure.plot.layout.annotations if "great" in note.text]
-    assert written == ["<b>great 90%</b>"]
+    assert written == ["<b>great 90\u00a0%</b>"]
 
 
 def test_a_token_at_zero_has_no_direction() -> None:

@@ -17,6 +17,7 @@ from sentviz.analysis.causal.patching import Pair, patch
 from sentviz.charts.patching import signed_map
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent
 from sentviz.models.baselines import Convolutional
 from sentviz.models.model import Model
 from sentviz.runs.configs import ConvolutionalConfig
@@ -213,9 +214,9 @@ def test_the_strongest_head_is_said_in_one_sentence() -> None:
     pair = patch(MODELS["ndt"], A, B)
     sentence, edit = pair.strongest()
     share = np.nanmax(pair.map("head", tokens=True).share)
-    assert f"{share:.0%} of the difference comes over" in sentence and pair.joint([edit]).share == pytest.approx(share, abs=1e-5)
+    assert f"{percent(share, 0)} of the difference comes over" in sentence and pair.joint([edit]).share == pytest.approx(share, abs=1e-5)
     whole = pair.map("head").share[edit.at[0], edit.at[1]]
-    assert sentence.endswith(f"With the head's outputs at all words, {whole:.0%}.")
+    assert sentence.endswith(f"With the head's outputs at all words, {percent(whole, 0)}.")
     assert pair.first.tokens[edit.at[2]] in sentence and f"ead {edit.at[1] + 1} of layer {edit.at[0] + 1}" in sentence
 
 
@@ -317,4 +318,4 @@ def test_a_map_has_its_numbers_outlines_and_one_scale() -> None:
     assert {(trace.zmin, trace.zmax) for trace in scales} == {(-0.5, 0.5)} and [trace.showscale for trace in scales] == [True, False]
     spots = [spot for trace in plot.data if trace.type == "scatter" for spot in trace.customdata]
     assert sorted((row, column) for _, row, column in spots) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
-    assert "one, &lt;b&gt;<br>−25.0% of the difference<br>note" in [text for trace in plot.data for text in trace.hovertext or ()]
+    assert "one, &lt;b&gt;<br>−25.0\u00a0% of the difference<br>note" in [text for trace in plot.data for text in trace.hovertext or ()]

@@ -195,12 +195,12 @@ def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0%" in lines[2]
+    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0\u00a0%" in lines[2]
     assert lines[1] == "! Labels in “label”: negative, positive; 4 of 4 rows."
     assert ["positive", "1", "1"] in [line.split() for line in lines]
     assert "answered otherwise than by bert (answers.csv): 1 rows" in done.output and "only bert (answers.csv) is right on 1" in done.output
-    assert lines[-1] == "  row 3: positive, predicted negative 70%  The soup was quick and hot."
-    assert "accuracy 50.0%" in CliRunner().invoke(main, ["evaluate", f"{file}:rules"]).output
+    assert lines[-1] == "  row 3: positive, predicted negative 70\u00a0%  The soup was quick and hot."
+    assert "accuracy 50.0\u00a0%" in CliRunner().invoke(main, ["evaluate", f"{file}:rules"]).output
     refused = CliRunner().invoke(main, ["evaluate", f"{file}:nobody"])
     assert "has no predictions of 'nobody'; it has those of bert, rules" in refused.output
     assert "is not one" in CliRunner().invoke(main, ["evaluate", "toy/none", "--label", "stars"]).output

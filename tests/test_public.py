@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sentviz
-from sentviz.analysis.explain import percent
 from sentviz.analysis.explain.headline import edit_sentence, searched
 from sentviz.cli import main
+from sentviz.io.numbers import percent, probability
 from sentviz.runs.target import Target
 from tests.shipped import often
 
@@ -119,7 +119,7 @@ def test_the_catalog_lists_every_run(tiny_runs: Path, tmp_path: Path, monkeypatc
     lines = result.output.splitlines()
     metrics = sentviz.find("toy/ndt-unit-2", [tiny_runs]).metrics()["test"]
     line = next(x for x in lines if x.startswith("toy/ndt-unit-2"))
-    assert f"{metrics['accuracy']['value']:.2%}" in line and f" {metrics['n']} " in line
+    assert f"{percent(metrics['accuracy']['value'], 2)}" in line and f" {metrics['n']} " in line
     assert any(x.startswith("! odd/one") and "config.json" in x for x in lines)
 
 
@@ -129,7 +129,7 @@ def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model
     result = run("explain", tiny_run, "a warm, quixotic song", "--score", score)
     assert result.exit_code == 0, result.output
     trace = tiny_model.trace("a warm, quixotic song")
-    assert f"{trace.label.capitalize()}, {percent(trace.confidence)}." in result.output
+    assert f"{trace.label.capitalize()}, {probability(trace.confidence)}." in result.output
     assert all(f"{label:>10}" in result.output for label in trace.labels)
     for token in trace.tokens:
         assert any(line.split()[:1] == [token] for line in result.output.splitlines())
@@ -146,7 +146,7 @@ def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.
     assert flip.edits
     again = tiny_model.trace(flip.text)
     assert again.label != tiny_model.trace(text).label
-    assert sentence.startswith(f"{flip.words[0].upper()}{flip.words[1:]} it would be {again.label} ({percent(again.confidence)}).")
+    assert sentence.startswith(f"{flip.words[0].upper()}{flip.words[1:]} it would be {again.label} ({probability(again.confidence)}).")
     target = Target(again.label)
     aimed = sentviz.smallest_edit(tiny_model, text, target=target)
     assert aimed == edit_sentence(replace(flip, goal=target))

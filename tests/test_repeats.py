@@ -118,14 +118,17 @@ def test_rows_say_why_they_are_listed() -> None:
         "The same words as row r0, which is labelled bad.",
     ]
     assert listed.frame["other_text"].tolist() == ["a fine film!", "a fine film"]
-    assert lib.describe_repeats(listed, 3).startswith("2 of 3 rows (66.7% [") and lib.describe_repeats(listed, 3).endswith(
+    assert lib.describe_repeats(listed, 3).startswith("2 of 3 rows (66.7\u00a0% [") and lib.describe_repeats(listed, 3).endswith(
         "in 1 of the groups."
     )
     train = pd.DataFrame({"id": ["t1"], "text": ["we heard another story of the sea today"], "label": [0]})
     leaks = lib.leaked(rows, train)
     assert leaks.frame["reason"].tolist() == ["Stands inside training row t1, which is labelled bad."]
     answer = lib.describe_leaks(leaks, rows, 1)
-    assert "1 of 3 rows" in answer and "is right on 100.0% [20.7%, 100.0%] of them and on 50.0% [9.5%, 90.5%] of the other rows" in answer
+    assert (
+        "1 of 3 rows" in answer
+        and "is right on 100.0\u00a0% [20.7, 100.0] of them and on 50.0\u00a0% [9.5, 90.5] of the other rows" in answer
+    )
     assert lib.describe_leaks(lib.leaked(rows, train.assign(text="nothing")), rows, 1).startswith("None of the 3 rows")
 
 

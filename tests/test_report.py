@@ -21,6 +21,7 @@ from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export import report
 from sentviz.export.report import report_html
+from sentviz.io.numbers import percent
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -70,7 +71,7 @@ def test_the_report_holds_everything(run: Run, tiny_model: Model) -> None:
     assert "Integrated gradients" not in text  # the model is not run for the report
     for part in (trace.text, f"{trace.label.capitalize()}, ", run.digest, "seed 0", "Calibrated on validation", "toy", "λ of layer 2"):
         assert part in text, part
-    assert f"{run.metrics()['test']['accuracy']['value']:.2%}" in text
+    assert f"{percent(run.metrics()['test']['accuracy']['value'], 2)}" in text
     assert len({figure["id"] for figure in drawn}) == len(drawn) == page.count('class="plot"')
 
 

@@ -232,7 +232,7 @@ def test_scores_of_another_class_are_dropped(model: Model, trace: Trace) -> None
     glad = next(label for label in trace.labels if label != trace.label)
     assert not full.for_target(Target(glad)).token_scores and not full.for_target(Target(glad)).errors
     assert "as they should (gap 0.0000)" in completeness(full, "exact") and uncertainty(full, "exact") == ""
-    assert uncertainty(full, "permutation").startswith("From 12 draws: with 95% confidence, a word's value is off by at most 0.")
+    assert uncertainty(full, "permutation").startswith("From 12 draws: with 95 % confidence, a word's value is off by at most 0.")
     errors = full.errors["permutation"]
     pooled = 2.201 * np.sqrt((errors**2 + np.mean(errors[~full.specials] ** 2)) / 2)
     assert margins(full, "permutation") == pytest.approx(np.where(full.specials, 0, pooled), rel=1e-3)

@@ -14,17 +14,17 @@ def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
     """Odds 1, 10, 100 and lengths 2, 20, 200 have equal steps; the middle tick is the value half way."""
     sure = scaled([1 / 2, 10 / 11, 100 / 101], "confidence", LOOK)
     np.testing.assert_allclose(sure.places, [0, 0.5, 1], atol=1e-9)
-    assert sure.ticks == ("50%", "91%", "99%")
+    assert sure.ticks == ("50\u00a0%", "91\u00a0%", "99\u00a0%")
     long = scaled([2, 20, 200, 20], "length", LOOK)
     np.testing.assert_allclose(long.places, [0, 0.5, 1, 0.5], atol=1e-9)
     assert long.ticks == ("2", "20", "200")
 
 
 def test_what_is_surer_than_four_nines_shares_a_colour() -> None:
-    """The scale ends at 99.99% and never shows 100%."""
+    """The scale ends at 99.99 % and never shows 100 %."""
     scale = scaled([0.5, 0.99995, 1.0], "confidence", LOOK)
     assert scale.places[1] == scale.places[2] == 1
-    assert scale.ticks[2] == "99.99%"
+    assert scale.ticks[2] == "99.99\u00a0%"
 
 
 @pytest.mark.parametrize("kind", ["confidence", "length"])

@@ -50,7 +50,7 @@ def test_accuracy_is_counted_on_both_sides() -> None:
         assert frame.loc[side, "right"] == sum(bool(rows.frame["right"][i]) for i in part) and frame.loc[side, "n"] == len(part)
         assert frame.loc[side, "low"] < frame.loc[side, "value"] < frame.loc[side, "high"]
     answer = lib.describe_errors(rows, chosen)
-    assert answer.startswith("20 rows selected. reviews.csv is right on 65.0% [") and "Most frequent mistake: " in answer
+    assert answer.startswith("20 rows selected. reviews.csv is right on 65.0\u00a0% [") and "Most frequent mistake: " in answer
     unlabelled = replace(rows, frame=rows.frame.assign(label=-1))
     assert lib.describe_errors(unlabelled, chosen) == "20 rows selected. None of them has a label."
 
@@ -88,7 +88,7 @@ def test_one_point() -> None:
     rows = brought()
     assert (
         lib.describe_errors(rows, picked(rows, 1))
-        == "1 row selected. reviews.csv is right on 100.0% [20.7%, 100.0%], and on 65.8% [54.8%, 75.3%] of the other rows."
+        == "1 row selected. reviews.csv is right on 100.0\u00a0% [20.7, 100.0], and on 65.8\u00a0% [54.8, 75.3] of the other rows."
     )
     assert lib.typical(lib.selection_words(rows, picked(rows, 1))).empty
 

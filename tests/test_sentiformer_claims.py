@@ -247,7 +247,7 @@ def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20)
     assert "did not learn" not in accuracy(runs).caption
     caption = accuracy([*runs, *seeds(tmp_path, "bilstm", 100)]).caption
-    assert "The runs did not learn at learning rate 0.0005: sst5_trees/bilstm 50.0% [43.1%, 56.9%] on test" in caption
+    assert "The runs did not learn at learning rate 0.0005: sst5_trees/bilstm 50.0\u00a0% [43.1, 56.9] on test" in caption
 
 
 @pytest.mark.exhaustive

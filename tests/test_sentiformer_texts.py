@@ -133,8 +133,8 @@ def test_the_lead_on_long_texts(low: float, high: float, verdict: str, monkeypat
 @pytest.mark.parametrize(
     ("late", "losses", "why"),
     [
-        ("sentiformer", (0.5, 0.4), "loss still fell by 20.0%"),
-        ("cnn", (0.5, 0.4), "loss still fell by 20.0%"),
+        ("sentiformer", (0.5, 0.4), "loss still fell by 20.0\u00a0%"),
+        ("cnn", (0.5, 0.4), "loss still fell by 20.0\u00a0%"),
         ("bilstm", (0.5,), "BiLSTM had 1 epoch and fewer than two evaluations, so it is unknown whether it still learned"),
     ],
 )

@@ -14,6 +14,7 @@ from sentviz.analysis.explain import explained
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent
 from sentviz.models.loading import network_of
 from sentviz.models.model import Model
 from sentviz.papers.sevenessxin import PAPER
@@ -256,7 +257,7 @@ def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> No
     importance = _importance(Asked)  # type: ignore[arg-type]
     share = Asked.trace.map(0).mean(axis=0)
     np.testing.assert_allclose(importance.frame["importance"], share[: -Asked.trace.padding])
-    assert f"{share[-Asked.trace.padding :].sum():.0%} of the attention is on padding" in importance.caption
+    assert f"{percent(share[-Asked.trace.padding :].sum(), 0)} of the attention is on padding" in importance.caption
     drawn = strip(Asked.trace, "received")
     assert len(drawn.frame) == 12 - Asked.trace.padding and "tokens of padding follow" in drawn.caption
     assert "<s>@you</s>" in drawn.plot.data[0].text

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
+from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import PAPER, claims, measured, printed_tables
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
 from sentviz.papers.sevenessxin.presets import EPOCHS, ROPE, SIZES, VERSIONS
@@ -224,7 +225,7 @@ def test_training_with_padding(masked: int, read: int, verdict: str, tmp_path: P
     """Only an interval inside or outside of one point decides; one configuration alone decides nothing."""
     runs = seeds(tmp_path, {"7ess-v1": masked, "7ess-v1-unmasked": read}, n=3)
     finding = judge("Trained with padding read", runs)
-    assert finding.verdict == verdict and f"{1 - read / 200:.1%}" in finding.evidence and "3 against 3 seeds" in finding.evidence
+    assert finding.verdict == verdict and f"{percent(1 - read / 200)}" in finding.evidence and "3 against 3 seeds" in finding.evidence
     assert judge("Trained with padding read", [run for run in runs if "unmasked" in run.name]).verdict == "unjudged"
 
 
@@ -261,7 +262,9 @@ def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch, tmp_pa
     rows = [["neutral", 90, 0.6, 0.5, 0.7, 0.3, 0.2, 0.4, "a/b", "d"], ["polar", 60, 0.6, 0.5, 0.7, 0.8, 0.7, 0.9, "a/b", "d"]]
     plant(monkeypatch, "sevenessxin.measured.NEUTRAL", tmp_path, pd.DataFrame(rows, columns=list(measured.NEUTRAL.columns)))
     finding = judge("Neutral", [])
-    assert finding.verdict == "unjudged" and "30.0% [20.0%, 40.0%] of 90 neutral" in finding.evidence and "80.0%" in finding.evidence
+    assert (
+        finding.verdict == "unjudged" and "30.0\u00a0% [20.0, 40.0] of 90 neutral" in finding.evidence and "80.0\u00a0%" in finding.evidence
+    )
 
 
 @pytest.mark.parametrize(("lags", "verdict"), [((0.046, 0.053), "holds"), ((0.046, 0.062), "fails"), ((0.001, 0.05), "fails")])

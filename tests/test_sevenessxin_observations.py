@@ -41,7 +41,7 @@ def rewrite(monkeypatch: pytest.MonkeyPatch, accuracy: Callable[[str], float], *
 @pytest.mark.parametrize(
     ("statement", "changed", "holds", "fails"),
     [
-        ("From scratch it passes 80%", "7ess-v9", 0.8, 0.79),
+        ("From scratch it passes 80 %", "7ess-v9", 0.8, 0.79),
         ("V2 and V7 gain a little over V1", "7ess-v1-rope", 0.82, 0.83),
         ("V3 is behind V1 and then recovers", "7ess-v3-rope", 0.83, 0.81),
         ("V7 to V10 add little to V6", "7ess-v10-rope", 0.825, 0.85),
@@ -71,7 +71,7 @@ def test_robust_has_two_meanings(accuracy: float, gap: float, verdict: str, monk
 
 def test_our_accuracy_does_not_answer_the_research_question(tmp_path: Path) -> None:
     for wrong in (10, 90):
-        assert judge("From scratch it passes 80%", [made_run(tmp_path / str(wrong), ON, "7ess-v1", wrong=wrong)]).verdict == "unjudged"
+        assert judge("From scratch it passes 80 %", [made_run(tmp_path / str(wrong), ON, "7ess-v1", wrong=wrong)]).verdict == "unjudged"
 
 
 @pytest.mark.parametrize(("more", "verdict"), [(3, "holds"), (200_000, "fails")])

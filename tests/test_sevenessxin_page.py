@@ -21,6 +21,7 @@ from sentviz.charts.encoder_schema import encoder_schema
 from sentviz.charts.learning import learning_curve
 from sentviz.charts.subjects import Runs, Study
 from sentviz.errors import InputError
+from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import PAPER, printed_tables
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
@@ -230,7 +231,7 @@ def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.M
     page_text = " ".join(each.value for each in (*app.markdown, *app.caption))
     run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
     unmasked = sentviz.load(run).trace("so good", strength={"mask": 0})
-    assert "without its mask" in page_text and f"{unmasked.label.capitalize()}, {unmasked.confidence:.0%}" in page_text
+    assert "without its mask" in page_text and f"{unmasked.label.capitalize()}, {percent(unmasked.confidence, 0)}" in page_text
     app.toggle(key="switch-mask").set_value(True).run()
     assert not app.exception and app.session_state["focus"].strength == ()
 
@@ -266,7 +267,7 @@ def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
 def test_importance_is_drawn_beside_an_even_share() -> None:
     figure = token_importance(["so", "<b>"], [0.5, 0.1], title="Importance", rest=0.4)
     assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
-    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40% of the attention is on padding" in figure.caption
+    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40\u00a0% of the attention is on padding" in figure.caption
     for wrong in ([], [0.1]):
         with pytest.raises(InputError, match="a value for each"):
             token_importance(["so", "good"], wrong, title="none")

@@ -14,7 +14,7 @@ from sentviz.analysis.evaluation import areas_drawn, auc_of_counts, count_draws,
 from sentviz.analysis.seeds import half_width, pooled_noise, standard_error
 from sentviz.errors import InputError, RunError
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
-from sentviz.papers.studies.compare_configurations import Comparison, in_points, minus, mixed, seeded
+from sentviz.papers.studies.compare_configurations import Comparison, in_points, mixed, seeded
 from sentviz.papers.studies.means import combined, means, predictions
 from sentviz.papers.studies.stats import seed_noise
 from tests.studies import N, made_run, made_seeds
@@ -164,10 +164,11 @@ def test_the_word_for_a_difference(
     """The word is chosen at 5 %, by the adjusted p if there is one; McNemar's test gives no word."""
     comparison = Comparison(9, (2, 1), (0.8, 0.8 - difference), difference, difference - 0.02, difference + 0.03, p, test)
     assert comparison.word(adjusted) == word
-    assert comparison.points == minus(f"{100 * difference:+.2f} [{100 * difference - 2:+.2f}, {100 * difference + 3:+.2f}]")
+    low, high = (f"{100 * difference + wide:+.2f}" for wide in (-2, 3))
+    assert comparison.points == f"{100 * difference:+.2f} points [{low}, {high}]".replace("-", "−")
     assert comparison.points == in_points({"difference": comparison.difference, "low": comparison.low, "high": comparison.high})
     assert comparison.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each; other seeds are unknown")
-    assert comparison.numbers == f"{comparison.points} points, {comparison.compared}, n = 9"
+    assert comparison.numbers == f"{comparison.points}, {comparison.compared}, n = 9"
 
 
 def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
@@ -236,7 +237,7 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     assert alone is not None
     assert alone.word == "cannot be told"
     assert alone.sentence.startswith(
-        "SST-2, on the re-split: no run of DT or vanilla-matched is installed: ndt-unit-2, 90.00%; no baseline is installed"
+        "SST-2, on the re-split: no run of DT or vanilla-matched is installed: ndt-unit-2, 90.00\u00a0%; no baseline is installed"
     )
     first_only = answer(runs[::2], "sst2")
     assert first_only is not None

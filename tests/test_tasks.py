@@ -91,7 +91,7 @@ WRITTEN = {  # Files that a task writes on the command line, then in Python.
     "Predict 50,000 rows": (["predicted.csv"], ["predicted.csv"]),
 }
 SAID = {  # Words that it prints, in lower case.
-    "Predictions of another program": ("accuracy 90.0%", "mistakes of answers.csv: 20", "number 19 was"),
+    "Predictions of another program": ("accuracy 90.0\u00a0%", "mistakes of answers.csv: 20", "number 19 was"),
     "A Hugging Face folder": ("adopted/my-model",),
     "Train on a file": ("tf-idf", "commonest class", "without “warm” it would be", "\nnegative\n"),
     "A scikit-learn pipeline": ("negative, predicted positive", "smallest edit: with “", "word removal"),

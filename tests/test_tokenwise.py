@@ -212,7 +212,7 @@ def test_odd_texts_have_gates_and_positions(model: Model, text: str) -> None:
 
 
 def test_a_tagger_says_how_often_it_is_right() -> None:
-    assert "english-1" in describe_tagger(Tagger.load().version) and "93.4% of 21,885 words" in describe_tagger(Tagger.load().version)
+    assert "english-1" in describe_tagger(Tagger.load().version) and "93.4\u00a0% of 21,885 words" in describe_tagger(Tagger.load().version)
     assert "own-2" in describe_tagger("own-2") and "%" not in describe_tagger("own-2")
 
 

@@ -151,7 +151,7 @@ def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         app.button(key="live-page").click().run()
         assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
-    assert calls == [(RUN, False)] * 2 and any("for 99.0% of 500 test rows" in caption.value for caption in app.caption)
+    assert calls == [(RUN, False)] * 2 and any("for 99.0\u00a0% of 500 test rows" in caption.value for caption in app.caption)
     cache._live_page.clear()
     monkeypatch.setattr(cache, "LARGE", 1_000)
     app.button(key="live-page").click().run()

@@ -47,8 +47,8 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     word = words.filter(has_text="delight")
     dark, requests = pixels(picture), len(sent)
     word.hover()
-    assert re.match("“delight” attends most to .* Without it: positive 39%", readout.inner_text())
-    assert "without it 39%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
+    assert re.match("“delight” attends most to .* Without it: positive 39\u00a0%", readout.inner_text())
+    assert "without it 39\u00a0%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
     assert picture.locator(".tile.most").count() == 1 and pixels(picture) != dark
     widths = words.locator(".takes").evaluate_all("nodes => nodes.map(node => parseFloat(node.style.width))")
     assert max(widths) == 100 and min(widths) < 50
@@ -60,7 +60,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     settled(page)
     requests = len(sent)
     picture.locator(".map-title").hover()
-    assert word.get_attribute("aria-pressed") == "true" and "without it 39%" in answer.inner_text()
+    assert word.get_attribute("aria-pressed") == "true" and "without it 39\u00a0%" in answer.inner_text()
     tile = picture.locator(".tile").nth(6)
     title = picture.locator(".map-title").inner_text()
     tile.hover()
@@ -86,7 +86,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     page.wait_for_url(re.compile("mix="))
     settled(page)
     assert [page.locator(part).bounding_box() for part in (".st-key-lambda-1-2", f"{PLACE} .answer")] == places
-    assert re.search("was 82%, now .*%", page.locator(".st-key-became").inner_text())
+    assert re.search("was 82\u00a0%, now .*%", page.locator(".st-key-became").inner_text())
     assert picture.locator(".before:visible").count() == 2 and word.get_attribute("aria-pressed") == "true"
     picture.locator(".silence").click()
     page.wait_for_url(re.compile("off="))
@@ -139,7 +139,7 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
     page.keyboard.press("Enter")
     assert picture.locator(".word[aria-pressed=true]").inner_text() == "delight"
     label = picture.locator(".word[aria-pressed=true]").get_attribute("aria-label")
-    assert label.startswith("delight, Word removal ") and label.endswith("without it positive 39%")
+    assert label.startswith("delight, Word removal ") and label.endswith("without it positive 39\u00a0%")
     page.keyboard.press("Escape")
     assert picture.locator(".word[aria-pressed=true]").count() == 0
 

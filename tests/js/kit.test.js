@@ -36,7 +36,7 @@ test("dark paper is told from light paper", () => {
 test("numbers as people read them", () => {
   assert.deepEqual([-1.005, 0, 12.3456].map(value => fixed(value)), ["−1.00", "0.00", "12.35"])
   assert.deepEqual([0, 1, -0.25, 0.0123, 0.00456, -0.000012, 3e-7, -3e-7].map(weight), ["0", "1.000", "−0.250", "0.012", "0.0046", "−0.000012", "3.0e−7", "−3.0e−7"])
-  assert.deepEqual([0, 0.123, 0.999].map(percent), ["0%", "12%", "100%"])
+  assert.deepEqual([0, 0.123, 0.999].map(part => percent(part)), ["0\u00a0%", "12\u00a0%", "100\u00a0%"])
   assert.deepEqual([some(1, "token"), some(0, "token"), some(2000, "leader")], ["1 token", "0 tokens", "2,000 leaders"])
 })
 

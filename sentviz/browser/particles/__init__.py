@@ -18,7 +18,6 @@ from sentviz.charts.colours import Theme
 from sentviz.charts.scene import NEAR, WORD, Scene
 from sentviz.charts.text import visible
 from sentviz.io.lazy import pd
-from sentviz.io.numbers import percent
 
 if TYPE_CHECKING:
     from sentviz.models.clustering import Clustering

@@ -39,7 +39,7 @@ def accuracy(runs: Sequence[Run], dataset: str) -> Table:
         Column("printed", "paper", "{:.1f}", percent=True),
         Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, best=True),
     )
-    return Table("accuracies", "Accuracies", accuracies(runs), "Test accuracy in percent, with 95% intervals over test rows.", columns)
+    return Table("accuracies", "Accuracies", accuracies(runs), "Test accuracy in percent, with 95 % intervals over test rows.", columns)
 
 
 def sizes(runs: Sequence[Run], dataset: str) -> Table:
