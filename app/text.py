@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from sentviz.charts import Theme
+from sentviz.io.numbers import written
 
 _JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # start of an icon's name, or an arrow
 
@@ -15,6 +18,11 @@ _JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # s
 def page_theme() -> Theme:
     """Return the visitor's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def in_percent(frame: pd.DataFrame, *columns: str) -> Any:
+    """Return a table for a page, whose shares in these columns are written in per cent."""
+    return frame.style.format({name: partial(written, form=".1%") for name in columns}, na_rep="–")
 
 
 def md(text: str) -> str:

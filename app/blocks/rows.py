@@ -18,7 +18,7 @@ from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import pick_run
 from app.blocks.slice_choice import FIRST_MISTAKE, choose_slice
 from app.fields import whole_number
-from app.text import md, with_code
+from app.text import in_percent, md, with_code
 from sentviz.analysis.testset.rows import OVER, Rows, aligned, unread
 from sentviz.analysis.testset.slices import Slice, matching
 from sentviz.charts import file_safe
@@ -222,7 +222,7 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
         st.session_state[f"page-{of}"] = place // SIZE
 
     st.dataframe(
-        table,
+        in_percent(table, "confidence") if "confidence" in table else table,
         hide_index=True,
         placeholder="–",
         height=min(38 + 35 * len(table), 420),
@@ -231,7 +231,7 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
         selection_mode="single-row",
         column_config={
             "": st.column_config.TextColumn(width=30),
-            "confidence": st.column_config.NumberColumn(format="percent", width=90),
+            "confidence": st.column_config.NumberColumn(width=90),
             "loss": st.column_config.NumberColumn(format="%.2f", width=60, help=None if ordered.over in ("demo", "mine") else LOSS),
             "text": st.column_config.TextColumn(width="medium" if "text_pair" in ordered.frame else "large"),
         },

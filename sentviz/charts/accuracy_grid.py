@@ -7,6 +7,7 @@ from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, span
+from sentviz.runs.presets import range_in_words
 
 BASELINE_DASHES = ("dot", "dash", "solid")
 
@@ -36,7 +37,7 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str) -> Figure:
         named = {"role": 1, "symbol": "diamond-open", "name": "NDT, reported", "hover": "reported {printed:.2%}"}
         marks.append(points(beside, "components", "printed", **named))
     constraints = frame.loc[frame["constraint"] != "", "constraint"].unique()
-    panels = Panels("constraint", {name: name.replace("inf", "∞").replace("-", "−") for name in constraints}, len(constraints), alike=True)
+    panels = Panels("constraint", {name: range_in_words(name) for name in constraints}, len(constraints), alike=True)
     across, down = Axis("C", ticks={2.0: "2", 3.0: "3", 4.0: "4"}, span=(1.5, 4.6)), Axis(form=".1%")
     chart = Chart(f"Accuracy by constraint and number of maps, {title}", marks, across, down, panels=panels)
     caption = sentence(

@@ -8,7 +8,7 @@ from sentviz.charts.chart import Axis, Chart, Panels, Rule, points
 from sentviz.charts.figure import SYMBOLS, Figure, sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.presets import CONSTRAINT_SIGNS, range_in_words
 
 MIXINGS = {"unit": "adds", "nonneg": "adds", "free": "adds", "symmetric": "subtracts", "differential": "subtracts"}  # order of the rows
 
@@ -50,7 +50,7 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str]) -> Figur
 def _label(mixing: str) -> str:
     if mixing == "differential":
         return "DT, −λ"
-    return "λ in " + CONSTRAINT_SIGNS[mixing].replace("inf", "∞").replace("-", "−")
+    return "λ in " + range_in_words(CONSTRAINT_SIGNS[mixing])
 
 
 def _caption(frame: pd.DataFrame, sets: Sequence[str], titles: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from sentviz.charts.text import subscript
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import span
+from sentviz.runs.presets import range_in_words
 
 
 def lambda_grid(
@@ -55,7 +56,7 @@ def lambda_grid(
             points(reported, "step", "value", by="label", hover="reported, C = {components}: {value:.4f}", **diamonds),
             points(reported.iloc[:0], "step", "value", role="muted", name="reported", **diamonds),
         ]
-    titles = {f"{name} {layer}": f"{_signs(name)}, layer\u00a0{layer + 1}" for layer in layers for name in constraints}
+    titles = {f"{name} {layer}": f"{range_in_words(name)}, layer\u00a0{layer + 1}" for layer in layers for name in constraints}
     numbers = {f"λ{subscript(component + 1)}": i for i, component in enumerate(sorted(frame["component"].unique()))}
     numbers |= {f"C = {total}": at for at, total in enumerate((2, 3, 4))}
     crosses = change or bool(frame["low"].min() < 0 < frame["high"].max())
@@ -89,7 +90,3 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
         label=[f"λ{subscript(int(component) + 1)}" for component in rows["component"]],
         total=[f"C = {total}" for total in rows["components"]],
     )
-
-
-def _signs(constraint: str) -> str:
-    return constraint.replace("inf", "∞").replace("-", "−")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sentviz.errors import SentvizError
+from sentviz.io.numbers import number
 
 if TYPE_CHECKING:
     from sentviz.models.model import Progress
@@ -141,7 +142,5 @@ def print_metrics(name: str, report: dict[str, Any], total: int = 0) -> None:
     for split, values in report.items():
         for metric, value in values.items():
             if isinstance(value, dict) and "low" in value:
-                click.echo(
-                    f"{name}  {split:<14}{metric:<20}{value['value']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]  n = {values['n']:,}"
-                    f"{f' of {total:,}' if total > values['n'] else ''}"
-                )
+                span = number(value["value"], 4, (value["low"], value["high"]))
+                click.echo(f"{name}  {split:<14}{metric:<20}{span}  n = {values['n']:,}{f' of {total:,}' if total > values['n'] else ''}")

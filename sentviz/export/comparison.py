@@ -20,7 +20,6 @@ from sentviz.analysis.testset.compare import ROWS
 from sentviz.analysis.testset.comparison import Comparison, rows_in_words
 from sentviz.browser.page import page
 from sentviz.charts import Figure
-from sentviz.charts.figure import number
 from sentviz.charts.fonts import embed_fonts
 from sentviz.charts.gallery import make
 from sentviz.charts.look import Look, Style

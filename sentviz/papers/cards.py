@@ -17,7 +17,7 @@ from sentviz.data import datasets, demo
 from sentviz.data.behaviour import digest
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError, RunError
-from sentviz.io.numbers import percent, signed
+from sentviz.io.numbers import number, percent, signed
 from sentviz.papers.studies.cross_domain import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import Card, find_base
 from sentviz.runs.registry import papers, printed
@@ -319,7 +319,7 @@ def _stood(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4f}"
+    return number(value, 4)
 
 
 def _section(title: str, paragraphs: Iterable[str]) -> list[str]:

@@ -32,7 +32,7 @@ ENDINGS = {  # addition to the model, by the ending of a preset's name
     "windowed": "windows",
     "rope": "second phase",
     "unmasked": "with padding read",
-    "ndt-free-2": "NDT (-∞,∞), 2 components",
+    "ndt-free-2": "NDT (−∞,∞), 2 components",
     "ndt-unit-2": "NDT [0,1], 2 components",
 }
 CHANGES = {  # difference from the usual training, by variant

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from sentviz.errors import InputError, nearest
+from sentviz.io.numbers import MINUS
 from sentviz.runs.configs import CONFIGS, EncoderConfig, ModelConfig
 from sentviz.runs.registry import Preset, papers
 
@@ -121,6 +122,11 @@ def on_base(name: str, base: str) -> dict[str, Any]:
         settings |= known[ending]
         rest = rest.removeprefix(f"-{ending}")
     return settings
+
+
+def range_in_words(constraint: str) -> str:
+    """Return a range of `CONSTRAINT_SIGNS` as it is written: "(−∞,∞)"."""
+    return constraint.replace("inf", "∞").replace("-", MINUS)
 
 
 def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **changes: Any) -> ModelConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from app.blocks.files import csv_button
 from app.text import intro, md, name_runs
 from sentviz.data import demo
 from sentviz.errors import RunError
-from sentviz.io.numbers import percent
+from sentviz.io.numbers import percent, written
 from sentviz.papers.cards import card, filename
 from sentviz.papers.studies.cross_domain import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.catalog import catalog, faults
@@ -78,7 +79,7 @@ def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> A
         learned = home.get(str(row.name), set())
         return [SHADE if name in learned else "" for name in row.index]
 
-    styled = wide.style.apply(shade, axis=1).format("{:.3f}" if errors else "{:.1%}", na_rep="–")
+    styled = wide.style.apply(shade, axis=1).format(partial(written, form=".3f" if errors else ".1%"), na_rep="–")
     return styled.format_index(lambda who: f"{who} (baseline)" if who in BASELINES else str(who))
 
 
@@ -124,14 +125,14 @@ def take() -> None:
         visit.go(run=str(frame["run"].iloc[rows[0]]))
 
 
-formats: dict[str, Any] = {
-    **dict.fromkeys(("accuracy", "low", "high", "printed", "official_accuracy"), "{:.2%}"),
-    **dict.fromkeys(("f1_macro", "auc", "silhouette", "calibration"), "{:.3f}"),
-    **dict.fromkeys(("n", "parameters", "seconds"), "{:,.0f}"),
-    "epochs": "{:.1f}",
+formats = {
+    **dict.fromkeys(("accuracy", "low", "high", "printed", "official_accuracy"), ".2%"),
+    **dict.fromkeys(("f1_macro", "auc", "silhouette", "calibration"), ".3f"),
+    **dict.fromkeys(("n", "parameters", "seconds"), ",.0f"),
+    "epochs": ".1f",
 }
 st.dataframe(
-    frame.style.format({name: style for name, style in formats.items() if name in frame}, na_rep="–"),
+    frame.style.format({name: partial(written, form=form) for name, form in formats.items() if name in frame}, na_rep="–"),
     key=key,
     placeholder="–",
     hide_index=True,

@@ -12,7 +12,7 @@ from app import answers, cache, visit
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.files import csv_button
 from app.blocks.sentence import head_title, place, sentence_of, show_missing
-from app.text import halves, md
+from app.text import halves, in_percent, md
 from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import suggestions
@@ -75,9 +75,7 @@ def tries() -> None:
         return
     with st.expander(f"Tried in this visit ({len(tried)})", icon=":material/history:"):
         frame = pd.DataFrame(tried[::-1])
-        st.dataframe(
-            frame, hide_index=True, placeholder="–", column_config={"probability": st.column_config.NumberColumn(format="percent")}
-        )
+        st.dataframe(in_percent(frame, "probability"), hide_index=True, placeholder="–")
         csv_button(frame, "sentviz-tries", "tries-csv")
 
 

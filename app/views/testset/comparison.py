@@ -19,7 +19,12 @@ from app.blocks.rows import same_rows
 from app.blocks.run_choice import choose_runs, in_groups, option
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
-from app.text import halves, intro, md, name_runs, with_code
+from app.text import halves
+from app.text import intro
+from app.text import md
+from app.text import name_runs
+from app.text import with_code
+from app.text import in_percent
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
 from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows
@@ -298,7 +303,6 @@ def numbers(result: Comparison, together: bool) -> None:
         if result.first.over == "mine"
         else (*(each.source.digest for each in rows), result.first.over, result.first.among, str(together)),
     )
-    percent = {name: st.column_config.NumberColumn(format="percent") for name in ("accuracy", "low", "high", "confidence")}
     columns = {
         "behind": st.column_config.NumberColumn("behind, points", format="%.2f", help="Accuracy minus that of the best."),
         "p": st.column_config.NumberColumn(format="%.3f", help="Corrected for the number of pairs."),
@@ -311,7 +315,8 @@ def numbers(result: Comparison, together: bool) -> None:
     table = result.table.assign(behind=100 * result.table["behind"]).drop(
         columns=["behind_low", "behind_high", "hardware", *([] if result.speeds else ["speed"])]
     )
-    st.dataframe(table, hide_index=True, placeholder="–", height="content", column_config=percent | columns)
+    shown = in_percent(table, "accuracy", "low", "high", "confidence")
+    st.dataframe(shown, hide_index=True, placeholder="–", height="content", column_config=columns)
     if len(result.pairs) > 1:
         with st.expander(f"All {len(result.pairs)} pairs", icon=":material/table:"):
             pairs = [

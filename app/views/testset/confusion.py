@@ -15,7 +15,7 @@ from app.blocks.my_file import unlabelled
 from app.blocks.rows import choose_rows, every_row, list_rows, rows_of_second_run
 from app.blocks.slice_choice import open_slice
 from app.server.queue import turn
-from app.text import halves, intro, md
+from app.text import halves, in_percent, intro, md
 from app.views.testset import matrix_part
 from sentviz.analysis.calibration import calibration_line, leaning
 from sentviz.analysis.testset import operating
@@ -93,17 +93,17 @@ def calibration(runs: Sequence[Rows]) -> None:
                 show_figure("reliability", Answers.of(rows), f"reliability-{place}-{by}", by=by)
         tables.append(errors.assign(run=name, state=errors["state"].replace("calibrated", f"logits / {factor or 1:.2f}")))
     table = pd.concat(tables)
-    percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}
     small = {
         name: st.column_config.NumberColumn(label, format="%.4f") for name, label in {"value": "ECE", "low": "low", "high": "high"}.items()
     }
     chance = {"chance": st.column_config.NumberColumn("if calibrated", format="%.4f")}
     columns = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
-    st.dataframe(columns, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
+    shown = in_percent(columns, "confidence", "accuracy")
+    st.dataframe(shown, hide_index=True, placeholder="–", height="content", column_config=small | chance | {"by": "steps"})
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance between confidence and accuracy, weighted by rows, with"
-        " its 95 %"
-        " bootstrap interval. The error is above 0 even for a perfectly calibrated run: *if calibrated* is its error on as many rows."
+        " its 95 % bootstrap interval. The error is above 0 even for a perfectly calibrated run: *if calibrated* is its error on as many"
+        " rows."
     )
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sentviz.analysis.causal.patching import WORDS, Pair, Progress, patch
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
@@ -56,7 +57,7 @@ class PatchAverage:
     def says(self) -> str:
         """A sentence on the pairs."""
         left = f", {self.left_out} further pairs differ by less and are left out" if self.left_out else ""
-        return f"{self.pairs} minimal pairs, whose log-odds differ by {self.difference:.2f} on average{left}."
+        return f"{self.pairs} minimal pairs, whose log-odds differ by {number(self.difference)} on average{left}."
 
 
 def averages(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, torch
+from sentviz.io.numbers import MINUS
 from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.trace import Trace
 
@@ -272,11 +273,11 @@ def plain(value: float) -> str:
         text = np.format_float_positional(value, precision=2, fractional=False, trim="-")
     else:
         text = f"{value:.1e}".replace("e-0", "e-")
-    return text.replace("-", "−")
+    return text.replace("-", MINUS)
 
 
 def _sign(value: float) -> str:
-    return "−" if value < 0 else "+"
+    return MINUS if value < 0 else "+"
 
 
 def _sub(place: int) -> str:

@@ -32,6 +32,7 @@ from sentviz.analysis.evaluation import bounds, holm, interval
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, special, torch
+from sentviz.io.numbers import number
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
@@ -185,9 +186,9 @@ def _likeness_said(frame: pd.DataFrame) -> str:
         between = rows[rows["component"] != rows["other"]]
         heads = rows.loc[rows["component"] == rows["other"], "value"].mean()
         untrained = between["untrained"].mean()
-        beside = [f"{value:.2f} between {of}" for value, of in ((heads, "heads of one component"), (untrained, "untrained components"))]
+        beside = [f"{number(value)} between {of}" for value, of in ((heads, "heads of one component"), (untrained, "untrained components"))]
         known = [text for text, value in zip(beside, (heads, untrained), strict=True) if np.isfinite(value)]
-        parts.append(f"{between['value'].mean():.2f} in layer {int(str(layer)) + 1}" + (f" ({', '.join(known)})" if known else ""))
+        parts.append(f"{number(between['value'].mean())} in layer {int(str(layer)) + 1}" + (f" ({', '.join(known)})" if known else ""))
     return f"Cosine between two components: {'; '.join(parts)}."
 
 

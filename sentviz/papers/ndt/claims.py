@@ -11,7 +11,7 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, equivalent, not_testable, p_of_margin, strictest_finding
 from sentviz.analysis.seeds import SPREAD_IN_WORDS
 from sentviz.io.lazy import pd, stats
-from sentviz.io.numbers import p_value, signed
+from sentviz.io.numbers import number, p_value, signed
 from sentviz.papers.ndt import auc, our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, best_on_validation, configurations, controlled_lambdas, tested
@@ -103,9 +103,8 @@ def judge_learned_growth(dataset: str, runs: Sequence[Run]) -> Finding:
     equal = frame[(frame["variant"] == "equal") & frame["model"].str.contains("nonneg|free")]
     for (model, seed), part in equal.groupby(["model", "seed"]):
         first, second = part.groupby("layer")["end"].mean()
-        remark += (
-            f"; from equal starts ({model}, seed {seed}) the mean lambda ends at {first:.3f} in layer 1 and at {second:.3f} in layer 2"
-        )
+        ends = f"{number(first, 3)} in layer 1 and at {number(second, 3)} in layer 2"
+        remark += f"; from equal starts ({model}, seed {seed}) the mean lambda ends at {ends}"
     return judge_signs(growth, "training raised layer 2's lambdas more than layer 1's", remark)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.analysis.claim import Finding, Reference, Row, decide, settled
 from sentviz.io.lazy import pd
-from sentviz.io.numbers import percent, signed
+from sentviz.io.numbers import number, percent, signed
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.study import DATASETS, printed_name
 from sentviz.runs.store import Run
@@ -76,8 +76,8 @@ def judge_minimal_confusion(dataset: str, _: Sequence[Run]) -> Finding:
 def judge_compact_clusters(dataset: str, _: Sequence[Run]) -> Finding:
     """Test whether the paper's best NDT has a silhouette above `WEAK`."""
     silhouettes, best = _values("silhouette", dataset, "silhouette"), _best(dataset)
-    spread = f"all configurations {silhouettes.min():.3f} to {silhouettes.max():.3f}"
-    return settled(bool(silhouettes[best] > WEAK), f"the silhouette of {best} is {silhouettes[best]:.3f}, {spread}")
+    spread = f"all configurations {number(silhouettes.min(), 3)} to {number(silhouettes.max(), 3)}"
+    return settled(bool(silhouettes[best] > WEAK), f"the silhouette of {best} is {number(silhouettes[best], 3)}, {spread}")
 
 
 def judge_higher(dataset: str, _: Sequence[Run], *, model: str, baseline: str) -> Finding:

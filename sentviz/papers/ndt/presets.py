@@ -5,7 +5,7 @@ Names of NDTs are `ndt-<constraint>-<C>`, constraints unit [0,1], symmetric [-1,
 
 from __future__ import annotations
 
-from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.presets import CONSTRAINT_SIGNS, range_in_words
 from sentviz.runs.registry import Preset
 
 # NDT on a base: a second component that starts as a copy of the first. At lambda = 0 the model equals the base; a sigmoid cannot be 0.
@@ -23,7 +23,7 @@ PRESETS = {
     "diff": Preset({"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}, title="Differential Transformer"),
     **{
         f"ndt-{constraint}-{components}": Preset(
-            {"components": components, "mixing": constraint}, title=f"NDT {signs.replace('inf', '∞')}, {components} components"
+            {"components": components, "mixing": constraint}, title=f"NDT {range_in_words(signs)}, {components} components"
         )
         for constraint, signs in CONSTRAINT_SIGNS.items()
         for components in (2, 3, 4)

@@ -19,7 +19,7 @@ from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decid
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head, layers_apart
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats
-from sentviz.io.numbers import p_value, span
+from sentviz.io.numbers import number, p_value, span
 from sentviz.papers.ndt.study import DATASETS, configurations
 from sentviz.papers.studies.items import Column, Table
 from sentviz.runs.store import Run
@@ -222,13 +222,13 @@ def _limits(frame: pd.DataFrame) -> str:
     cosines, apart = [], []
     for kind, does in KINDS.items():
         if len(part := frame[frame["kind"] == kind]):
-            cosines.append(f"{part['alike'].mean():.2f} if they {does}")
+            cosines.append(f"{number(part['alike'].mean())} if they {does}")
             apart.append(f"{part['apart'].sum()} of {part['layers'].sum()} layers if they {does}")
     return (
         f"{len(seeds)} configuration{'s' * (len(seeds) > 1)} with {span(seeds)} seed{'s' * (int(seeds.max()) > 1)} each; the heads of a"
         f" layer can be dealt to the components in {split}; habits are means over heads, so a difference in single heads is not seen;"
         f" head by head, the cosine of two components is {', '.join(cosines)}, that of two heads of one component"
-        f" {frame['heads_alike'].mean():.2f}; all components are less alike than two heads of one component, with intervals that do not"
+        f" {number(frame['heads_alike'].mean())}; all components are less alike than two heads of one component, with intervals that do not"
         f" meet, in {', '.join(apart)}"
     )
 

@@ -132,7 +132,7 @@ class Comparison:
         if self.unequal:
             return f"{self.numbers} (the spread over seeds differs between configurations, so one seed tells nothing of others)"
         why = (
-            f"{numbers.p_value(self.p)}, {numbers.p_value(adjusted)} after Holm's correction"
+            f"{numbers.p_value(self.p)}, {numbers.p_value(adjusted, 'p after Holm')}"
             if self.test == "over seeds"
             else "compares two runs, not two models"
         )
