@@ -158,7 +158,7 @@ def test_an_effect_is_in_words_where_columns_leave_room() -> None:
         [list(trace.text) for trace in at_width(board(claims, title="t"), width).data if trace.type == "scatter" and trace.mode == "text"]
         for width in (860, 300)
     )
-    assert wide == [["effect", *["+4.00 [+3.00, +5.00] points"] * 2]] and not narrow
+    assert wide == [["effect", *["+4.00 points [+3.00, +5.00]"] * 2]] and not narrow
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -227,10 +227,10 @@ def test_strange_words_are_text_and_bad_input_is_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("effect", "words"),
     [
-        (Effect(0.123, -0.05, 0.29), "+0.12 [−0.05, +0.29] points"),
-        (Effect.from_share_difference(-0.0123, -0.02, -0.004), "−1.23 [−2.00, −0.40] points"),
-        (Effect.from_share(0.5, 0.4, 0.6, 0.9), "50.0 [40.0, 60.0]%"),
-        (Effect(13.4, 13.0, 15.7, "×", 5.3), "13.4 [13.0, 15.7] ×"),
+        (Effect(0.123, -0.05, 0.29), "+0.12 points [−0.05, +0.29]"),
+        (Effect.from_share_difference(-0.0123, -0.02, -0.004), "−1.23 points [−2.00, −0.40]"),
+        (Effect.from_share(0.5, 0.4, 0.6, 0.9), "50.0\u00a0% [40.0, 60.0]"),
+        (Effect(13.4, 13.0, 15.7, "×", 5.3), "13.4 × [13.0, 15.7]"),
         (Effect(-0.3, unit=""), "−0.30"),
     ],
 )

@@ -23,7 +23,7 @@ def test_every_claim_is_listed_once_below_its_paper_and_group() -> None:
     assert [verdict["key"] for row in rows for verdict in row["verdicts"]] == [*first["key"], *second["key"]]
     assert [row["paper"] for row in rows] == ["One", "", "", "", "Two"]
     assert [row["group"] for row in rows] == ["compared with installed runs, tested", "", "", "", "compared with installed runs, tested"]
-    assert rows[0]["verdicts"] == [{"key": "One-claim 0", "verdict": "holds", "on": "Set", "words": "holds, +0.50 [−0.20, +1.20] points"}]
+    assert rows[0]["verdicts"] == [{"key": "One-claim 0", "verdict": "holds", "on": "Set", "words": "holds, +0.50 points [−0.20, +1.20]"}]
     assert rows[-1]["verdicts"][0]["words"] == "holds"
     assert {row["paper"] for row in content(first, "", "light")["rows"]} == {""}
 

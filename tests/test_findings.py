@@ -76,7 +76,7 @@ def test_numbers_follow_the_stored_verdicts(tmp_path: Path, monkeypatch: pytest.
     changed |= {"verdict": "holds", "effect": {"value": 7.25, "low": 6.5, "high": 8.0, "unit": "points", "null": 0.0, "of": "made up"}}
     edited = tmp_path / "verdicts.json"
     edited.write_text(json.dumps(stored), encoding="utf-8")
-    assert "+7.25 [+6.50, +8.00] points" in "".join(map(str, article(edited)))
+    assert "+7.25 points [+6.50, +8.00]" in "".join(map(str, article(edited)))
     count = {file: sum(finding.verdict == "holds" for finding in stored_findings(file).values()) for file in (FILE, edited)}
     assert count[edited] == count[FILE] + 1 and f"{count[edited]} hold" in str(article(edited)[1])
     wrong = tmp_path / "findings.md"

@@ -37,7 +37,7 @@ def test_a_name_says_language_system_size_and_accuracy(shipped: dict[str, Run]) 
     right = ((rows["positive"] > rows["negative"]) == rows["label"]).mean()
     assert plain_name(run) == f"English, NDT [0,1], 2 components, 2 layers, {percent(right, 0)} of SST-2"
     official = shipped["sst2/ndt-free-2-s1"].metrics()["official_test"]["accuracy"]["value"]
-    assert plain_name(shipped["sst2/ndt-free-2-s1"]) == f"NDT (-∞,∞), 2 components, seed 1, SST-2 {percent(official, 0)}"
+    assert plain_name(shipped["sst2/ndt-free-2-s1"]) == f"NDT (−∞,∞), 2 components, seed 1, SST-2 {percent(official, 0)}"
     assert plain_name(shipped["nsmc/cls-xia"]).startswith("Korean, small BERT, lexicon multiplied, NSMC ")
 
 
@@ -62,7 +62,7 @@ def test_a_run_on_a_base_is_named_after_it(shipped: dict[str, Run], tmp_path: Pa
     name = plain_name(changed(run, tmp_path, preset="mpnet-gated", recipe=recipe))
     assert name.startswith("English, MPNet, gates, 2 layers, seed 2, ")
     study = changed(shipped["sst2/ndt-unit-2"], tmp_path / "study", preset="minilm-ndt-free-2", recipe={**recipe, "base": "minilm"})
-    assert plain_name(study).startswith("MiniLM, NDT (-∞,∞), 2 components, seed 2, SST-2 ")
+    assert plain_name(study).startswith("MiniLM, NDT (−∞,∞), 2 components, seed 2, SST-2 ")
 
 
 def test_a_mixture_that_is_tested_on_one_data_set_names_it(shipped: dict[str, Run]) -> None:

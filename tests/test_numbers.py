@@ -22,6 +22,8 @@ FAULTS = {
     "a hyphen stands for a minus": r"(?<![\w./\])-])-\.?\d",
     "thousands have no comma": r"(?<![\w.,/=-])[1-9]\d{3,}(?![\w/-])(?!\.\w)",
 }
+NOT_WORDS = (r" #[0-9a-f]{6}$", r"arXiv \d+\.\d+", r"\$[^$]+\$", r"\\(?=[a-z])\S+|10000\^", r"<style>.*", r'"\w+": \d+')
+"""Digests, numbers of articles, formulas, style sheets and code, which the style is not for."""
 YEARS = range(1900, 2100)
 finite = st.floats(-1e9, 1e9)
 
@@ -47,7 +49,9 @@ def test_what_is_written_is_the_number(value: float, digits: int) -> None:
 
 
 def faults(text: str) -> Iterator[str]:
-    """Yield what in a text is not in the style."""
+    """Yield what in a text, whose Markdown has no escapes, is not in the style."""
+    for pattern in NOT_WORDS:
+        text = re.sub(pattern, "", text)
     for name, pattern in FAULTS.items():
         for found in re.finditer(pattern, text):
             if not (found[0].isdecimal() and int(found[0]) in YEARS):
@@ -71,5 +75,5 @@ def test_stored_sentences_are_in_the_style(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "pages").glob("*.txt")), ids=lambda path: path.stem)
 def test_stored_pages_are_in_the_style(path: Path) -> None:
-    found = [fault for line in path.read_text(encoding="utf-8").split("\n") for fault in faults(line)]
+    found = [fault for line in path.read_text(encoding="utf-8").split("\n") for fault in faults(re.sub(r"\\([^\w\s])", r"\1", line))]
     assert not found, found

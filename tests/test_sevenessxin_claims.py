@@ -216,7 +216,7 @@ def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.Monk
     plant(monkeypatch, "sevenessxin.measured.PADDING", tmp_path, pd.DataFrame([row], columns=list(measured.PADDING.columns)))
     finding = judge("A run that was trained masked", [])
     assert finding.verdict == verdict and finding.evidence.startswith("a/b was trained masked")
-    assert "−1.00 [−2.00, +0.10] points" in finding.evidence and "so this is not its setting" in finding.evidence
+    assert "−1.00 points [−2.00, +0.10]" in finding.evidence and "so this is not its setting" in finding.evidence
 
 
 @pytest.mark.exhaustive

@@ -42,8 +42,8 @@ WITH_CODE = [page for page in PAGES if page.stem not in ON_A_FILE and any(exampl
 
 
 def trimmed(text: str) -> str:
-    """Return the text without spaces at the end of its lines."""
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    """Return the text without spaces at the end of its lines; a space that does not break is a space."""
+    return "\n".join(line.rstrip() for line in text.replace("\u00a0", " ").strip("\n").splitlines())
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)

@@ -129,7 +129,7 @@ def _choose(n: int, k: int) -> int:
 def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
     """Such an interval names Holm's step if there are several comparisons, and McNemar's limits if there are single runs."""
     near = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, -0.0001, 0.04, "over seeds")
-    assert near.explained(0.3) == f"{near.numbers} (p = 0.04, 0.3 after Holm's correction)"
+    assert near.explained(0.3) == f"{near.numbers} (p = 0.04, p after Holm = 0.3)"
     assert near.explained(0.04) == near.numbers  # told to be worse
     touching = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0, 0.06, "over seeds")
     assert touching.explained(0.3) == touching.numbers
@@ -231,7 +231,7 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     assert best is not None
     assert (best.model, best.word) == ("ndt-unit-2", "no")
     assert best.short == "SST-2, on the re-split: NDT beats DT and is worse than vanilla-matched"
-    assert "+15.00 [" in best.sentence and "−9.00 [" in best.sentence
+    assert "+15.00 points [" in best.sentence and "−9.00 points [" in best.sentence
     assert "2 against 2 seeds (pooled spread), n = 200. 2 of 12 NDT configurations are installed." in best.sentence
     alone = answer(runs[:2], "sst2")
     assert alone is not None
