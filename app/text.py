@@ -6,10 +6,10 @@ import re
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from sentviz.charts import Theme
+from sentviz.io.lazy import pd
 from sentviz.io.numbers import written
 
 _JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # start of an icon's name, or an arrow

@@ -230,7 +230,7 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
     assert "Last head ÷ √d +15.00" in answer.numbers and "3 against 3 seeds" in answer.numbers and "n = 200" in answer.numbers
     means = fused.statistics().set_index("model")["mean"]
     room = sum(100 * row["high"] < means[row["model"]] for row in answer.rows.to_dict("records"))
-    assert f"+0.55 to +0.60 for pretrained encoders, are above {room} of {len(answer.rows)} of these intervals" in answer.numbers
+    assert f"+0.55 to +0.60 points for pretrained encoders, are above {room} of {len(answer.rows)} of these intervals" in answer.numbers
     good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
     good += made_seeds(tmp_path, "sst2", "cls", 2, wrong=40)
     assert (fused.answer(good, "sst2").short, fused.answer(good, "sst2").word) == ("SST-2: all 4 settings gain", "yes")

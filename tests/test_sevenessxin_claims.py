@@ -193,7 +193,7 @@ def test_the_second_phase_at_equal_epochs_is_said(tmp_path: Path) -> None:
     """V1 in both phases at equal epochs stands at the end of the evidence; it does not change the verdict."""
     wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 70), (f"{v}-{ROPE}", 10))}
     finding = judge("RoPE", seeds(tmp_path, wrong | {"7ess-v1-epochs": 20, f"7ess-v1-{ROPE}-epochs": 40}))
-    assert finding.verdict == "open" and "at equal epochs V1 (baseline) gains −10.00 [" in finding.evidence
+    assert finding.verdict == "open" and "at equal epochs V1 (baseline) gains −10.00 points [" in finding.evidence
 
 
 LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20], [19, 81]]], OUTCOMES, strict=True))
@@ -249,10 +249,10 @@ def test_from_20000_tweets_on_gains_are_said_apart(tmp_path: Path) -> None:
     """5,000 against all decides the claim; the steps from 20,000 on stand beside it, also if they gain nothing."""
     sizes = {"7ess-v1-5k": 90, "7ess-v1-20k": 40, "7ess-v1-80k": 44, "7ess-v1": 40}
     flat = judge("Fewer", seeds(tmp_path / "flat", sizes))
-    assert "from 20,000 tweets on, at equal updates: to 80,000 −2.00 [" in flat.evidence and "to all +0.00 [" in flat.evidence
+    assert "from 20,000 tweets on, at equal updates: to 80,000 −2.00 points [" in flat.evidence and "to all +0.00 points [" in flat.evidence
     assert "so no gain is shown there" in flat.evidence
     rising = judge("Fewer", seeds(tmp_path / "rising", sizes | {"7ess-v1": 4}))
-    assert "to all +18.00 [" in rising.evidence and "no gain" not in rising.evidence
+    assert "to all +18.00 points [" in rising.evidence and "no gain" not in rising.evidence
     assert "from 20,000" not in judge("Fewer", seeds(tmp_path / "two", {"7ess-v1-5k": 90, "7ess-v1": 40})).evidence
     (claim,) = (claim for claim in CLAIMS if claim.id == "ce76f7")
     assert "5,000 against all" in claim.statement
