@@ -24,9 +24,7 @@ from sentviz.analysis.testset.label_errors import (
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
 from sentviz.charts import gallery
 from sentviz.charts.subjects import Answers
-from sentviz.errors import InputError
-from sentviz.errors import RunError
-from sentviz.errors import SentvizError
+from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.io.numbers import percent
 from sentviz.runs.store import find
 from tests.test_app import SHIPPED

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sentviz.charts.plane import hull
 from sentviz.charts.text import subscript
+from sentviz.io.numbers import percent
 
 if TYPE_CHECKING:
     from sentviz.models.clustering import Clustering

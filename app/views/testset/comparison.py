@@ -19,12 +19,7 @@ from app.blocks.rows import same_rows
 from app.blocks.run_choice import choose_runs, in_groups, option
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
-from app.text import halves
-from app.text import intro
-from app.text import md
-from app.text import name_runs
-from app.text import with_code
-from app.text import in_percent
+from app.text import halves, in_percent, intro, md, name_runs, with_code
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
 from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows

@@ -166,7 +166,8 @@ def _spans(by: str, titles: Mapping[str, str], named: Mapping[str, str]) -> Find
         ordered = part.sort_values("neutral").to_dict("records")
         least, most = ordered[0], ordered[-1]
         spans.append(
-            f"{titles[str(name)]} {percent(least['neutral'])} ({named[least[column]]}) to {percent(most['neutral'])} ({named[most[column]]})"
+            f"{titles[str(name)]} {percent(least['neutral'])} ({named[least[column]]})"
+            f" to {percent(most['neutral'])} ({named[most[column]]})"
         )
     return not_testable(f"{OF_FIGURE_4} {'; '.join(spans)}")
 
