@@ -18,12 +18,12 @@ def answer(page: Any) -> str:
 
 
 def ask(page: Any, sentence: str) -> str:
-    """Type a sentence, press Enter, and wait for another answer."""
+    """Type a sentence, press Enter, and wait for another answer: the first one loads the model."""
     before = answer(page)
     box = page.get_by_placeholder("Type a sentence and press Enter")
     box.fill(sentence)
     box.press("Enter")
-    page.wait_for_function("before => !['', before].includes(document.querySelector('h3')?.innerText ?? '')", arg=before, timeout=30_000)
+    page.wait_for_function("before => !['', before].includes(document.querySelector('h3')?.innerText ?? '')", arg=before, timeout=120_000)
     settled(page)
     return answer(page)
 

@@ -97,6 +97,7 @@ def test_marks_in_a_file_stay_text(page: Any, server: str, tmp_path: Path) -> No
         ("Words", ".st-key-figure-cloud"),
         ("Embeddings", ".st-key-figure-embedding"),
     ):
+        page.mouse.move(720, 880)  # away from the chips, whose help covers the menu
         page.get_by_text("Test set", exact=True).first.click()
         page.locator("a", has_text=name).first.click()
         page.wait_for_selector(there, timeout=120_000)
