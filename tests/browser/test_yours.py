@@ -15,7 +15,8 @@ from tests.makers import BAD, GOOD
 
 @pytest.mark.exhaustive
 def test_a_file_is_saved_and_its_mistakes_shown(page: Any, tmp_path: Path) -> None:
-    """The saved data set is in the library of the serving machine, and the matrix has every row with a label."""
+    """The saved data set is in the library of the serving machine, and the matrix has every row with a label,
+    once the visitor agrees that the row without a text is left out."""
     file, home = tmp_path / "Soups & Songs.csv", tmp_path / "home"
     texts = [f"the {word} soup number {i}" for i in range(2) for word in (*BAD, *GOOD)]
     labels = ["positive" if any(word in text for word in GOOD) else "negative" for text in texts]
@@ -30,6 +31,7 @@ def test_a_file_is_saved_and_its_mistakes_shown(page: Any, tmp_path: Path) -> No
         page.get_by_text("Saved as mine/soups-songs.").wait_for(timeout=60_000)
         assert {path.name for path in (home / "data" / "mine" / "soups-songs").iterdir()} >= {"dataset.toml", "test.parquet"}
         page.get_by_role("button", name="Show the mistakes").click()
+        page.get_by_text("Show the numbers of the other rows").click(timeout=120_000)
         page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
         page.get_by_text("of 20 rows").first.wait_for(timeout=60_000)
         assert page.locator("[data-testid=stMain] b").count() == 0
