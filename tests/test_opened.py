@@ -25,7 +25,7 @@ def test_a_figure_of_a_function_has_its_scores_and_no_call() -> None:
     sign = 1 if model.predict(["A warm but dull garden."])["label"][0] == "positive" else -1
     assert scores["warm"] == pytest.approx(sign * WEIGHTS["warm"], abs=1e-3)
     assert scores["dull"] == pytest.approx(sign * WEIGHTS["dull"], abs=1e-3)
-    assert figure.source == "counting, a model open in memory." and figure.call is None
+    assert figure.source == "counting, a model open in memory (“A warm but dull garden.”)." and figure.call is None
     record = Record.of(figure)
     assert record.runs == () and Record.read(record.text()).source == figure.source
 

@@ -335,4 +335,4 @@ def _difference(
         raise InputError(why)
     changed = map_difference(of.trace, second.trace, layer, head, component)
     drawn = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side)
-    return sourced(drawn, of.run, second.run)
+    return sourced(drawn, of.run, second.run, trace=of.trace)

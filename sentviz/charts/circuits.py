@@ -17,7 +17,7 @@ from sentviz.charts.maps import Floats, title_lines
 from sentviz.charts.patching import SWAPS, pairs_of
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import REPLACES
-from sentviz.charts.subjects import Sentence
+from sentviz.charts.subjects import Sentence, sourced
 from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import percent
@@ -138,7 +138,7 @@ def _draw_circuit(
 @figure("circuit", "Few parts that keep the difference of minimal pairs", Sentence, REPLACES)
 def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, selected: Any = ()) -> Figure:
     result, has = circuit_of(of, minimal, count), of.run.capabilities
-    return circuit_graph(
+    drawn = circuit_graph(
         [(part.layer, -1 if part.head is None else part.head) for part in result.parts],
         result.lost,
         result.links,
@@ -148,6 +148,7 @@ def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, select
         about=f"{result.says} Parts outside give what they gave on the other sentence of the pair.",
         chosen=selected or (),
     )
+    return sourced(drawn, of.run, read=f"{sum(result.pairs)} minimal pairs")
 
 
 def circuit_of(of: Sentence, minimal: str, count: int = 40, progress: Progress | None = None) -> Circuit:

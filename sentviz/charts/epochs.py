@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
@@ -21,8 +21,7 @@ from sentviz.charts.panels import FRAMELESS, legend_entry, panel_grid
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.scatter import SYMBOLS
-from sentviz.charts.source import Source
-from sentviz.charts.subjects import Runs
+from sentviz.charts.subjects import Runs, sourced
 from sentviz.charts.text import as_text, label_width, shortened, token_label
 from sentviz.errors import InputError, RunError
 from sentviz.io.lazy import go, pd
@@ -335,21 +334,26 @@ class Epochs(Runs):
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its run and the sample that was measured."""
+        return sourced(figure, self.run, split=self.sample)
+
+    @property
+    def sample(self) -> str:
+        """The rows that were measured, in words."""
         first = self.series.first
-        rows = f"{len(first.ids):,} rows of {first.split} drawn with seed {first.seed}"
-        source = Source(self.run.name, self.run.digest, self.run.config["recipe"]["seed"], rows)
-        return replace(figure, runs=(source,), source=f"{source.run} (seed {source.seed}, {source.rows}, digest {source.digest}).")
+        return f"{len(first.ids):,} rows of {first.split} drawn with seed {first.seed}"
 
 
 @figure("epoch-answers", "The prediction after each epoch", Epochs, MEASURED)
 def _answers(of: Epochs) -> Figure:
     traces = list(of.traces.values())
-    return epoch_answers(list(of.traces), traces[0].labels, [trace.probabilities for trace in traces])
+    drawn = epoch_answers(list(of.traces), traces[0].labels, [trace.probabilities for trace in traces])
+    return sourced(drawn, of.run, split=of.sample, trace=traces[-1])
 
 
 @figure("epoch-maps", "One map after each epoch", Epochs, MAPS, MEASURED)
 def _maps(of: Epochs, *, layer: int = 0, head: int | str = "mean", component: int | str = "effective") -> Figure:
-    return epoch_maps(of.traces, layer, head, component)
+    drawn = epoch_maps(of.traces, layer, head, component)
+    return sourced(drawn, of.run, split=of.sample, trace=list(of.traces.values())[-1])
 
 
 @figure("epoch-confusion", "The confusion matrix after each epoch", Epochs, MEASURED)

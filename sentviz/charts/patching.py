@@ -17,7 +17,7 @@ from sentviz.charts.chart import Axis, Chart, cells
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import REPLACES
-from sentviz.charts.subjects import Sentence
+from sentviz.charts.subjects import Sentence, sourced
 from sentviz.charts.text import shortened, subscript
 from sentviz.data.behaviour import minimal_pairs
 from sentviz.errors import InputError
@@ -218,7 +218,7 @@ def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "stat
     rows = ["embedding"] * (what == "state") + [f"layer {i + 1}" for i in range(of.run.capabilities.layers)]
     some = np.isfinite(result.share).any(axis=0)  # no sentence may have a token at a place, such as a special first token
     share, low, high = (values[:, some] for values in (result.share, result.low, result.high))
-    return signed_map(
+    drawn = signed_map(
         share,
         rows,
         [result.columns[column] for column in np.flatnonzero(some)],
@@ -231,6 +231,7 @@ def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "stat
         first_row=int(what != "state"),
         kind="place" if result.by_place else "component" if what == "component" else "head",
     )
+    return sourced(drawn, of.run, read=f"{result.pairs} minimal pairs")
 
 
 @figure("patch-epochs", "Heads that carry the difference of minimal pairs, by epoch", Sentence, REPLACES, KEEPS)
@@ -244,18 +245,20 @@ def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40) -
     known = sure[best] & (share[best] > 0)
     matters = [epoch for place, epoch in enumerate(averages) if known[place]]
     begin = f" {rows[best]} carries most in the end; its share is above 0 from epoch {matters[0]} on." if matters else ""
-    return signed_map(
+    drawn = signed_map(
         share,
         rows,
         [f"epoch {epoch}" for epoch in averages],
         name="patch-epochs",
         title=f"Heads by epoch, {SWAPS[minimal]}",
-        about=f"Share of the difference that comes over, after each epoch. Last epoch: {list(averages.values())[-1].says}{begin}",
+        about="Share of the difference that comes over, after each epoch; the pointer shows 95 % intervals over pairs. Last epoch:"
+        f" {list(averages.values())[-1].says}{begin}",
         notes=_intervals(low, high),
         more={"low": low, "high": high},
         sure=sure,
         kind="epoch",
     )
+    return sourced(drawn, of.run, read=f"{list(averages.values())[-1].pairs} minimal pairs")
 
 
 def _intervals(low: Any, high: Any) -> list[list[str]]:

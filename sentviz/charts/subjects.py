@@ -58,17 +58,20 @@ def with_labels(sources: Sequence[Rows]) -> list[Rows]:
 
 
 NAMED = 8  # largest number of runs that a caption names
+LONGEST = 120  # columns of a sentence in the origin of a figure; its record has all of it
 
 
 def sourced(
-    figure: Figure, *sources: Run | RowsSource, split: str = "test", rows: Rows | None = None, trace: Trace | None = None
+    figure: Figure, *sources: Run | RowsSource, split: str = "test", rows: Rows | None = None, trace: Trace | None = None, read: str = ""
 ) -> Figure:
-    """Return the figure with its origin: run, seed, rows and digest, and manual changes of the trace.
+    """Return the figure with its origin, which stands in each exported file: run, seed, what the run read, digest, and changes by hand.
 
-    For more than `NAMED` sources: their number, their seeds and one digest of all. Without a source, the figure is unchanged.
+    What the run read is the sentence of the `trace`, else the `rows` with their number, else the split with the number of its rows. For
+    more than `NAMED` sources: their number, their seeds and one digest of all. Without a source, the figure is unchanged.
 
     Args:
-        split: split of the runs that the figure shows, if there are no `rows`.
+        split: split of the runs that the figure shows, or its rows in words, if there are no `rows`.
+        read: what the run read, in words, if it is none of these.
     """
     unique = list({of.name: of if isinstance(of, RowsSource) else RowsSource.of(of) for of in sources}.values())
     if not unique:
@@ -83,13 +86,19 @@ def sourced(
     runs = tuple(Source(of.name, of.digest, of.seed, about(of)) for of in unique if of.run is not None and of.seed is not None)
     if len(unique) > NAMED:
         return replace(figure, runs=runs, source=_together(unique, about(*unique)))
-    seeds = ("" if of.seed is None else f"seed {of.seed}, " for of in unique)
-    words = ["; ".join(f"{of.name} ({seed}{about(of)}, digest {of.digest})" for of, seed in zip(unique, seeds, strict=True)) + "."]
+    read = read or ("" if trace is None else _quoted(trace))
+    seeds = ["" if of.seed is None else f"seed {of.seed}, " for of in unique]
+    words = [f"{of.name} ({seed}{read or about(of)}, digest {of.digest})" for of, seed in zip(unique, seeds, strict=True)]
     if not any(of.digest for of in unique):
-        words = [f"{unique[0].name}, a model open in memory."]
-    if trace is not None:
-        words += trace.change.sentences(trace.tokens)
-    return replace(figure, runs=runs, source=" ".join(words))
+        words = [f"{unique[0].name}, a model open in memory{f' ({read})' if read else ''}"]
+    changes = [] if trace is None else trace.change.sentences(trace.tokens)
+    return replace(figure, runs=runs, source=" ".join(["; ".join(words) + ".", *changes]))
+
+
+def _quoted(trace: Trace) -> str:
+    from sentviz.figures.text import shortened
+
+    return " / ".join(f"“{shortened(text, LONGEST)}”" for text in (trace.text, trace.text_pair) if text is not None)
 
 
 def _together(sources: Sequence[RowsSource], rows: str) -> str:
@@ -98,7 +107,7 @@ def _together(sources: Sequence[RowsSource], rows: str) -> str:
     seeds = sorted({of.seed for of in sources if of.seed is not None})
     digest = hashlib.sha256("".join(sorted(of.digest for of in sources)).encode()).hexdigest()[:12]
     words = f"{len(sources)} runs of {', '.join(dict.fromkeys(of.data for of in sources if of.data))}"
-    return f"{words}; seeds {', '.join(map(str, seeds))}; {rows}; digest of all {digest}."
+    return f"{words}; seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; {rows}; digest of all {digest}."
 
 
 @dataclass

@@ -42,7 +42,8 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str) -> Figur
     chart = Chart(f"Parameters against time per batch, {title}", with_rows, across, down, height=1.2)
     caption = sentence(
         [
-            "Time of the same test batches as a multiple of vanilla's time. The models are measured in turns in one process."
+            "Time of the same test batches as a multiple of vanilla's time. The models are measured in turns in one process;"
+            " bars are 95 % intervals over rounds."
             if len(frame)
             else "",
             "The paper reports whole seconds for all batches; the bars of its diamonds are the range that rounding to whole seconds allows."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 
 from sentviz.charts.figure import Figure
 from sentviz.charts.gallery import FIGURES, draw
+from sentviz.charts.subjects import Answers, Runs, Sentence, Study
 from sentviz.errors import SentvizError
 from tests.golden.make import MEASUREMENTS
 from tests.shipped import often
@@ -61,7 +63,7 @@ def column(values: pd.Series[Any]) -> dict[str, Any]:
 
 
 def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
-    """Return what is stored of a figure: name, caption and table; or the sentence with which it is refused."""
+    """Return what is stored of a figure: name, caption, origin and table; or the sentence with which it is refused."""
     try:
         figure = draw_it()
     except SentvizError as error:
@@ -69,7 +71,7 @@ def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
     frame = figure.frame
     first = [[stored_value(value) for value in row] for row in frame.head(ROWS).itertuples(index=False)]
     columns = {str(name): column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
-    return {"name": figure.name, "caption": figure.caption, "rows": len(frame), "columns": columns, "first": first}
+    return {"name": figure.name, "caption": figure.caption, "source": figure.source, "rows": len(frame), "columns": columns, "first": first}
 
 
 def differences(stored: Any, now: Any, where: str = "") -> Iterator[str]:
@@ -109,3 +111,23 @@ def test_figures_of_small_runs_are_those_that_are_stored(name: str, small_world:
 @pytest.mark.parametrize("name", often(STUDIES, *(name for name in STUDIES if name not in SECONDS)))
 def test_figures_of_shipped_runs_are_those_that_are_stored(name: str, request: pytest.FixtureRequest) -> None:
     compare(name, {STUDIES[name]: summary(lambda: draw(STUDIES[name], name))}, request.config.getoption("--bless"))
+
+
+WITHOUT_INTERVALS = ("head-grid", "word-cloud")  # their tables have intervals, which the pictures do not draw
+WITHOUT_RUNS = ("coverage", "coverage-tokenizers", "cost", "product-and-sum", "time-by-length", "separation")  # not of an installed run
+SHIPPED_TABLES = ("sentiformer-rows", "sentiformer-smaller")  # their origin names the runs that were measured
+READ = {Sentence: r"“.+”| minimal pairs", Answers: r"n = \d", Runs: r"n = \d| rows of | behaviour cases |“.+”", Study: r"n = \d| rows of "}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_says_what_it_shows_by_one_rule(name: str) -> None:
+    """The end of an exported caption names each run with its seed, what it read (a sentence, or rows and their number) and its digest."""
+    stored = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
+    for figure in (part for key, part in stored.items() if key != "options" and "refused" not in part):
+        source, low = figure["source"], figure["columns"].get("low", {"missing": figure["rows"]})
+        if name not in WITHOUT_RUNS + SHIPPED_TABLES and (source or name != "colours"):
+            assert "digest" in source and "seed" in source, source
+            read = next(pattern for kind, pattern in READ.items() if issubclass(FIGURES[name].of, kind))
+            assert re.search(read, source), source
+        if low.get("missing", 0) < figure["rows"] and name not in WITHOUT_INTERVALS:
+            assert re.search("interval|band", figure["caption"], re.IGNORECASE), figure["caption"]
