@@ -41,7 +41,7 @@ def depth_choice(run: Run) -> int:
 
 def removed(run: Run) -> tuple[int, Any, Any]:
     """Show the accuracy without the direction, agreement of the five ways, and probes. Return the depth and the two places of `live`."""
-    st.markdown(f"### {md(headline(run)).replace(' %', '&nbsp;%')}", help=tip("direction"))
+    st.markdown(f"### {md(headline(run))}", help=tip("direction"))
     left, right = halves("removed", 1.15, 1.0)
     with left:
         by = visit.setting(st.segmented_control, "Lines", "by", list(BY), format_func=BY.get, label_visibility="collapsed")

@@ -35,7 +35,7 @@ SHORT = {
 
 def beside_exact(run: Run) -> None:
     """Show how every method compares with exact values on short texts."""
-    st.markdown(f"### {md(headline(run)).replace(' %', '&nbsp;%')}", help=tip("referee"))
+    st.markdown(f"### {md(headline(run))}", help=tip("referee"))
     left, right = halves("referee", 1.0, 1.15)
     with left:
         known = set(methods_of(run)["metric"])

@@ -236,7 +236,7 @@ def headline(run: Run) -> str:
     where = "the embedding" if row["depth"] == 0 else f"layer {row['depth']}"
     return (
         f"Without one direction after {where}, {percent(after, 0)} of {row['n']:.0f} rows are right instead of {percent(before, 0)}"
-        f" (without a random direction: {percent(random, 0)}; chance: 50 %)."
+        f" (without a random direction: {percent(random, 0)}; chance: {percent(0.5, 0)})."
     )
 
 
