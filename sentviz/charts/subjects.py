@@ -96,7 +96,7 @@ def sourced(
 
 
 def _quoted(trace: Trace) -> str:
-    from sentviz.figures.text import shortened
+    from sentviz.charts.text import shortened
 
     return " / ".join(f"“{shortened(text, LONGEST)}”" for text in (trace.text, trace.text_pair) if text is not None)
 
