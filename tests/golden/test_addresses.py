@@ -77,3 +77,45 @@ def test_addresses_open_the_state_that_is_stored(request: pytest.FixtureRequest)
         stored = now
     assert len(stored) == 300
     assert not {address: (stored[address], now[address]) for address in stored if stored[address] != now[address]}
+
+
+EVERY: dict[str, tuple[object, str]] = {  # field -> a value other than the default, and its chip
+    "versus": (("sst2/diff", "sst2/vanilla"), "compared with sst2/diff, sst2/vanilla"),
+    "text": ("typed words", "“typed words”"),
+    "pair": ("more words", "“more words”"),
+    "second": ("other words", "second: “other words”"),
+    "row": ("test-3", "row test-3"),
+    "layer": (2, "layer 2"),
+    "head": ("3", "head 3"),
+    "component": ("2", "component A₂"),
+    "large": ("chosen", "a chosen map"),
+    "score": ("received", "Attention received"),
+    "target": ("positive", "explains positive"),
+    "against": ("negative", "against negative"),
+    "mix": (((1, 2, 0.5),), "λ₂ of layer 1 = +0.50"),
+    "off": (((1, 2),), "silenced: layer 1 head 2"),
+    "strength": ((("lexicon", 0.5),), "lexicon × 0.5"),
+    "gates": (((2, "open"), (4, "shut")), "gates set to open: 2; gates set to shut: 4"),
+    "token": (3, "token 3"),
+    "over": ("demo", "demo set"),
+    "among": ("has=negation", "with negation"),
+    "slice": ("cell=1,0", "yes predicted as no"),
+    "threshold": (0.25, "threshold 0.25"),
+    "words": ("count", "words by frequency"),
+    "study": ("imdb", "study of imdb"),
+    "part": ("items", "items"),
+    "depth": (0, "embedding"),
+    "look": ("layers", "layers and heads"),
+    "scale": ("change", "change from the start"),
+    "style": ("size=column", "figure style: column"),
+}
+
+
+def test_each_field_has_its_chip() -> None:
+    """A field that is not at its default has a chip with these words, also beside all others, and is in the link; "shared" has neither."""
+    assert EVERY.keys() == FIELDS.keys() - {"run", "shared"}
+    alone = {name: Focus(**{name: value}).chips(CLASSES, pairs=True) for name, (value, _) in EVERY.items()}
+    assert alone == {name: {name: words} for name, (_, words) in EVERY.items()}
+    together = Focus(**{name: value for name, (value, _) in EVERY.items()})  # type: ignore[arg-type]
+    assert together.chips(CLASSES, pairs=True) == {name: words for name, (_, words) in EVERY.items()}
+    assert together.query(with_text=True).keys() == EVERY.keys()
