@@ -56,7 +56,7 @@ def visited(focus: Focus) -> dict[str, object]:
         "set on untyped": UNTYPED.with_(**own),
         "as trained": focus.as_trained(),
     }
-    made = {name: state.query(RUNS[0], with_text=True) for name, state in states.items() if state != focus}
+    queries = {name: state.query(RUNS[0], with_text=True) for name, state in states.items() if state != focus}
     chips, single = focus.chips(CLASSES, pairs=True), focus.chips(CLASSES)
     hidden = sorted(focus.query(with_text=True).keys() - focus.query().keys())
     parts = {
@@ -64,7 +64,7 @@ def visited(focus: Focus) -> dict[str, object]:
         "only with pairs": sorted(chips.keys() - single.keys()),
         "small notes": notes,
         "not in its link": hidden,
-        **made,
+        **queries,
     }
     return {name: part for name, part in parts.items() if part}
 

@@ -70,11 +70,11 @@ def broken_links(page: str) -> Iterator[str]:
             continue
         for words, fill in list(operate(control)):
             after = first.send(control, fill)
-            link, shown = in_link(after.app), lasting(after.app)
+            link, clicked = in_link(after.app), lasting(after.app)
             first.back()
             if link != start:
                 now = lasting(Page(opened(page, **link)).settled().app)
-                if differences := list(unified_diff(shown, now, "after the click", "by its link", lineterm="", n=0)):
+                if differences := list(unified_diff(clicked, now, "after the click", "by its link", lineterm="", n=0)):
                     yield "\n".join([f"{control.name}: {words}", *differences[2:12]])
 
 
