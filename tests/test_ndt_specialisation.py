@@ -151,8 +151,8 @@ def test_kinds_are_compared_at_the_same_size_of_lambda(monkeypatch: pytest.Monke
     assert judged(statement, planted(few, [1, 0, 9, 9], sizes=alike), monkeypatch).verdict == "open"  # only the large lambdas differ
     apart = judged(statement, planted(few, many, sizes=larger), monkeypatch)
     assert apart.verdict == "open" and "so no runs have the same |λ|" in apart.evidence
-    one = judged(statement, planted(few, many, sizes=larger | {"subtracts": [0.15, 0.5, 0.5, 0.4]}), monkeypatch)
-    assert one.verdict == "open" and "too few for a test" in one.evidence
+    single = judged(statement, planted(few, many, sizes=larger | {"subtracts": [0.15, 0.5, 0.5, 0.4]}), monkeypatch)
+    assert single.verdict == "open" and "too few for a test" in single.evidence
 
 
 @pytest.mark.exhaustive

@@ -103,9 +103,9 @@ def test_our_models_do_not_decide_on_the_errors_of_the_papers(
     counts = [[100, 60 - of_neutral, 0], [of_neutral, 100, 0], [0, 0, 100]]
     monkeypatch.setattr(Run, "metrics", lambda run: {"test": {"confusion": counts, "accuracy": {"value": 0.8, "low": 0.7, "high": 0.9}}})
     statement = "On Twitter most of its remaining errors are on neutral texts"
-    finding, one = judge(statement, runs), judge(statement, runs[:1])
-    assert finding.verdict == one.verdict == "unjudged" and "the paper's own model" in finding.evidence
-    assert f"In ours {share} [" in finding.evidence and "3 seeds" in finding.evidence and "one seed" in one.evidence
+    finding, of_one_seed = judge(statement, runs), judge(statement, runs[:1])
+    assert finding.verdict == of_one_seed.verdict == "unjudged" and "the paper's own model" in finding.evidence
+    assert f"In ours {share} [" in finding.evidence and "3 seeds" in finding.evidence and "one seed" in of_one_seed.evidence
 
 
 @pytest.mark.exhaustive
