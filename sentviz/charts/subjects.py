@@ -71,7 +71,7 @@ def sourced(
 
     Args:
         split: split of the runs that the figure shows, or its rows in words, if there are no `rows`.
-        read: what the run read, in words, if it is none of these.
+        read: description of other texts that the run read.
     """
     unique = list({of.name: of if isinstance(of, RowsSource) else RowsSource.of(of) for of in sources}.values())
     if not unique:
