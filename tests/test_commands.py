@@ -148,7 +148,7 @@ def test_threads_count_for_every_kind_of_model(monkeypatch: pytest.MonkeyPatch, 
 def bars(output: str) -> list[tuple[str, float]]:
     """Return the side and the number of each token's printed bar."""
     rows = [line.partition("|") for line in output.splitlines() if "|" in line]
-    return [("-" if "█" in left else "+" if "█" in right else "0", float(right.split()[-1])) for left, _, right in rows]
+    return [("-" if "█" in left else "+" if "█" in right else "0", float(right.split()[-1].replace("−", "-"))) for left, _, right in rows]
 
 
 def test_attention_scores_are_told_from_an_even_share(tiny_run: Path, tiny_model: sentviz.Model) -> None:

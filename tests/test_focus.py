@@ -316,7 +316,7 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"head": "3"}, "head 3"),
         ({"head": "max"}, "max of heads"),
         ({"component": "2"}, "component A₂"),
-        ({"mix": ((1, 2, -0.25),)}, "λ₂ of layer 1 = -0.25"),
+        ({"mix": ((1, 2, -0.25),)}, "λ₂ of layer 1 = −0.25"),
         ({"off": ((1, 4), (2, 1))}, "silenced: layer 1 head 4, layer 2 head 1"),
         ({"strength": (("lexicon", 0.5), ("gate", 0.0))}, "lexicon × 0.5, gate × 0"),
         ({"gates": ((2, "shut"), (3, "open"), (5, "shut"))}, "gates set to open: 3; gates set to shut: 2, 5"),

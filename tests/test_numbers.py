@@ -53,9 +53,9 @@ def faults(text: str) -> Iterator[str]:
     for pattern in NOT_WORDS:
         text = re.sub(pattern, "", text)
     for name, pattern in FAULTS.items():
-        for found in re.finditer(pattern, text):
-            if not (found[0].isdecimal() and int(found[0]) in YEARS):
-                yield f"{name}: {text[max(found.start() - 30, 0) : found.end() + 10]!r}"
+        for match in re.finditer(pattern, text):
+            if not (match[0].isdecimal() and int(match[0]) in YEARS):
+                yield f"{name}: {text[max(match.start() - 30, 0) : match.end() + 10]!r}"
 
 
 def sentences(value: Any) -> Iterator[str]:
@@ -69,11 +69,11 @@ def sentences(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", [*sorted((GOLDEN / "figures").glob("*.json")), VERDICTS], ids=lambda path: path.stem)
 def test_stored_sentences_are_in_the_style(path: Path) -> None:
-    found = [fault for sentence in sentences(json.loads(path.read_text(encoding="utf-8"))) for fault in faults(sentence)]
-    assert not found, found
+    wrong = [fault for sentence in sentences(json.loads(path.read_text(encoding="utf-8"))) for fault in faults(sentence)]
+    assert not wrong, wrong
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "pages").glob("*.txt")), ids=lambda path: path.stem)
 def test_stored_pages_are_in_the_style(path: Path) -> None:
-    found = [fault for line in path.read_text(encoding="utf-8").split("\n") for fault in faults(re.sub(r"\\([^\w\s])", r"\1", line))]
-    assert not found, found
+    wrong = [fault for line in path.read_text(encoding="utf-8").split("\n") for fault in faults(re.sub(r"\\([^\w\s])", r"\1", line))]
+    assert not wrong, wrong

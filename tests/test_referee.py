@@ -227,12 +227,14 @@ def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]
     )
     assert list(exact_comparison_table.found_first(run)) == ["lime", "removal", "rollout", "flow", "gradient"]
     assert exact_comparison_table.headline(run) == (
-        "Of the quick methods, Word removal and Attention rollout find the most decisive word most often (80 % [70, 90]), LIME in 95 %."
-        " No better than random: Gradient × input."
+        "Of the quick methods, Word removal and Attention rollout find the most decisive word most often (80\u00a0% [70, 90]), LIME in"
+        " 95\u00a0%. No better than random: Gradient × input."
     )
     assert exact_comparison_table.method_line(run, "gradient").startswith("On sst2/one this method is no better than random")
-    assert exact_comparison_table.method_line(run, "removal").endswith("first in 80 % [70, 90] of 50 short texts (random scores: 20 %).")
-    assert exact_comparison_table.turning_line(run).startswith("In 50 % [40, 60] of 50 short texts with a negation, one word turns")
+    assert exact_comparison_table.method_line(run, "removal").endswith(
+        "first in 80\u00a0% [70, 90] of 50 short texts (random scores: 20\u00a0%)."
+    )
+    assert exact_comparison_table.turning_line(run).startswith("In 50\u00a0% [40, 60] of 50 short texts with a negation, one word turns")
     unmeasured = _run("sst2/two")
     assert not exact_comparison_table.has_referee(unmeasured) and exact_comparison_table.found_first(unmeasured) == {}
     assert exact_comparison_table.method_line(unmeasured, "removal") == ""

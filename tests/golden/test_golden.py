@@ -115,7 +115,8 @@ def test_figures_of_shipped_runs_are_those_that_are_stored(name: str, request: p
 
 WITHOUT_INTERVALS = ("head-grid", "word-cloud")  # their tables have intervals, which the pictures do not draw
 WITHOUT_RUNS = ("coverage", "coverage-tokenizers", "cost", "product-and-sum", "time-by-length", "separation")  # not of an installed run
-SHIPPED_TABLES = ("sentiformer-rows", "sentiformer-smaller")  # their origin names the runs that were measured
+SHIPPED_TABLES = ("sentiformer-rows", "sentiformer-smaller")
+"""Figures of tables that ship: their origin names the measured runs without digests."""
 READ = {Sentence: r"“.+”| minimal pairs", Answers: r"n = \d", Runs: r"n = \d| rows of | behaviour cases |“.+”", Study: r"n = \d| rows of "}
 
 

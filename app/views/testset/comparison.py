@@ -310,8 +310,8 @@ def numbers(result: Comparison, together: bool) -> None:
     table = result.table.assign(behind=100 * result.table["behind"]).drop(
         columns=["behind_low", "behind_high", "hardware", *([] if result.speeds else ["speed"])]
     )
-    shown = in_percent(table, "accuracy", "low", "high", "confidence")
-    st.dataframe(shown, hide_index=True, placeholder="–", height="content", column_config=columns)
+    written = in_percent(table, "accuracy", "low", "high", "confidence")
+    st.dataframe(written, hide_index=True, placeholder="–", height="content", column_config=columns)
     if len(result.pairs) > 1:
         with st.expander(f"All {len(result.pairs)} pairs", icon=":material/table:"):
             pairs = [

@@ -98,8 +98,8 @@ def calibration(runs: Sequence[Rows]) -> None:
     }
     chance = {"chance": st.column_config.NumberColumn("if calibrated", format="%.4f")}
     columns = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
-    shown = in_percent(columns, "confidence", "accuracy")
-    st.dataframe(shown, hide_index=True, placeholder="–", height="content", column_config=small | chance | {"by": "steps"})
+    written = in_percent(columns, "confidence", "accuracy")
+    st.dataframe(written, hide_index=True, placeholder="–", height="content", column_config=small | chance | {"by": "steps"})
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance between confidence and accuracy, weighted by rows, with"
         " its 95 % bootstrap interval. The error is above 0 even for a perfectly calibrated run: *if calibrated* is its error on as many"
