@@ -76,6 +76,6 @@ def test_pasted_scores_are_judged() -> None:
     app.text_area(key="judge-scores").set_value(json.dumps([(word, -value) for word, value in scores])).run()
     assert "These scores do not explain this prediction." in page_text(app)
     app.text_area(key="judge-scores").set_value("slow -1").run()
-    assert not app.exception and "The scores are not JSON" in page_text(app)
+    assert not app.exception and "What was pasted is not JSON" in page_text(app)
     app.text_area(key="judge-scores").set_value('[["zebra", 1], ["crossing", 2]]').run()
     assert not app.exception and len(app.warning) == 1

@@ -417,7 +417,7 @@ def test_shipped_coverage_is_whole() -> None:
 @pytest.mark.exhaustive
 def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
     figure = make("gains", Study.of("nsmc", several))
-    traces = {trace.name: trace for trace in figure.plot.data}
+    traces = {trace.name: trace for trace in data_traces(figure)}
     means, labels = (f"reported, {words}" for words in fused.READINGS.values())
     assert set(traces) == {"measured", means, labels}
     assert list(traces["measured"].x)[-1] == pytest.approx(15.0)
