@@ -60,7 +60,7 @@ def test_titles_of_panels_have_short_lines() -> None:
     """Two panels side by side fit a phone: no line of a title is wider than half of it."""
     notes = layer_lines({"a": heads("from_cls", "entropy")}, ["from_cls", "entropy"]).plot.layout.annotations
     assert [note.text for note in notes if note.font.size == 13] == [
-        "CLS attention std,<br>from [CLS] to the<br>others",
+        "CLS attention std,<br>from [CLS] to others",
         "Entropy, share of its<br>maximum",
     ]
 

@@ -21,11 +21,20 @@ from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 
 Cell = tuple[int, int]
+FULL = 0.5  # share of a label's rows from which on a mistake has the full colour
+PALE = 0.25  # strength of the colour of a row that is all right
+WEIGHT = "Magenta is wrong: the larger the share of a label the stronger, in full from half of it on. Teal, which is paler, is right."
+
+
+def strength(share: npt.ArrayLike, right: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the strength of the colours of cells, -1 to 1: mistakes below 0, by the root of their share; right answers, paler, above 0."""
+    shares = np.nan_to_num(np.asarray(share, dtype=float))
+    return np.where(right, PALE * shares, -np.sqrt(np.minimum(shares / FULL, 1.0)))
 
 
 def confusion_matrix(counts: npt.ArrayLike, classes: Sequence[str], *, run: str = "", selected: Cell | None = None) -> Figure:
-    """Draw counts as text and the share of the label's rows as colour: teal on the diagonal, magenta elsewhere; a click anywhere picks a
-    cell.
+    """Draw counts as text and the share of the label's rows as colour: mistakes stronger than right answers (`strength`). A click
+    anywhere picks a cell.
 
     Args:
         counts: (K, K), rows = label, columns = prediction.
@@ -44,7 +53,7 @@ def confusion_matrix(counts: npt.ArrayLike, classes: Sequence[str], *, run: str 
     places = np.indices((k, k)).reshape(2, -1)
     label, predicted = ([classes[i] for i in place] for place in places)
     frame = pd.DataFrame({"label": label, "predicted": predicted, "count": table.ravel(), "share": share.ravel()})
-    drawn = frame.assign(row=places[0], column=places[1], level=np.where(places[0] == places[1], 1, -1) * frame["share"].fillna(0.0))
+    drawn = frame.assign(row=places[0], column=places[1], level=strength(frame["share"], places[0] == places[1]))
     drawn["said"] = ["right" if i == j else f"predicted as {name}" for i, j, name in zip(*places, predicted, strict=True)]
     drawn["of"], names = rows[places[0]], [shortened(name, 18 if k <= 5 else 12) for name in classes]
     chart = _table(
@@ -57,8 +66,7 @@ def confusion_matrix(counts: npt.ArrayLike, classes: Sequence[str], *, run: str 
     )
     caption = sentence(
         [
-            f"Labels down, predictions across: counts of {table.sum():,} rows, and shares of each label's rows. Teal is right, magenta is"
-            " wrong; the larger the share, the stronger the colour.",
+            f"Labels down, predictions across: counts of {table.sum():,} rows, and shares of each label's rows. {WEIGHT}",
             "The outlined cell contains the rows that are listed." if selected else "",
         ]
     )

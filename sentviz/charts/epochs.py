@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sentviz.analysis.epochs import EpochSeries, asked_of, epoch_series, examples, missing
 from sentviz.charts.chart import Axis, Chart, Drawing, Panels, cells, line
 from sentviz.charts.colours import class_colours
+from sentviz.charts.confusion import WEIGHT, strength
 from sentviz.charts.figure import Figure, file_safe, lay_out, sentence
 from sentviz.charts.heads import MEASURE_TITLES
 from sentviz.charts.look import Look
@@ -154,17 +155,13 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
         }
     )
     titles = {epoch: f"epoch {epoch} · {percent(part)} right" for epoch, part in zip(epochs, right, strict=True)}
-    signs = np.where(label == predicted, 1.0, -1.0)
     hover = "{label} predicted as {predicted}: {count:,} ({share:.1%})"
     text = "{count:,}" if k <= WRITTEN else ""
-    named = frame.assign(level=(frame["share"] * signs).fillna(0.0))
+    named = frame.assign(level=strength(frame["share"], label == predicted))
     shades = cells(named, "predicted", "label", "level", scale="judged", span=(-1, 1), text=text, hover=hover)
     axis = Axis(rows={name: shortened(name, 12) for name in classes})
     chart = Chart("The same rows after each epoch", [shades], axis, axis, panels=Panels("epoch", titles, 3))
-    caption = (
-        f"Counts of {table[0].sum():,} rows, labels down and predictions across."
-        " Teal is right, magenta is wrong; the larger the share of the label, the stronger the colour."
-    )
+    caption = f"Counts of {table[0].sum():,} rows, labels down and predictions across. {WEIGHT}"
     return Figure(file_safe("epochs", "confusion"), chart, frame, caption)
 
 

@@ -16,8 +16,8 @@ from sentviz.io.lazy import pd
 HEADS = table("heads.parquet", "heads", "sentviz heads")
 
 MEASURE_TITLES = {
-    "from_cls": "CLS attention std, from [CLS] to the others",
-    "to_cls": "CLS attention std, from the others to [CLS]",
+    "from_cls": "CLS attention std, from [CLS] to others",
+    "to_cls": "CLS attention std, from others to [CLS]",
     "entropy": "Entropy, share of its maximum",
     "previous": "Attention to the token before",
     "next": "Attention to the token after",
@@ -54,6 +54,9 @@ def layer_lines(
     if table.empty:
         raise InputError("None of these runs has these measures. Measures of [CLS] need runs with [CLS].")
     drawn = {measure: MEASURE_TITLES[measure] for measure in measures if (table["measure"] == measure).any()}
+    shared, parts = {name.partition(", ")[0] for name in drawn.values()}, {key: name.partition(", ")[2] for key, name in drawn.items()}
+    if len(drawn) > len(shared) == 1 and all(parts.values()):  # what all panels show is the title of the figure
+        title, drawn = ", ".join(filter(None, [f"{shared.pop()} by layer", title])), parts
     hover = "{run}, layer {place}<br>{value:.4f} [{low:.4f}, {high:.4f}]"
     marks = [line(_counted(table), "place", "value", low="low", high="high", by="run", hover=hover)]
     if sentence is not None:

@@ -70,7 +70,7 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
     assert "λ" in page.locator(".st-key-figure-lambda").inner_text()
     visitor.open("Training", "Through training")
     lines = page.locator(".st-key-figure-through .of-heads")
-    lines.get_by_role("combobox", name="Measure of the heads").select_option(label="CLS attention std, from [CLS] to the others")
+    lines.get_by_role("combobox", name="Measure of the heads").select_option(label="CLS attention std, from [CLS] to others")
     visitor.clicks += 2
     lines.get_by_text("layer 2").first.wait_for()
     assert re.search(r"layer 1\s*0\.\d+", lines.inner_text())
