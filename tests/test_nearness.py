@@ -48,7 +48,7 @@ def test_the_curve_is_the_frame() -> None:
     figure = nearness_curve(frame, near=0.01, wanted=0.95)
     assert figure.frame["nearness"].tolist() == [0.001, 0.01, 0.1]
     assert [list(line.y) for line in figure.plot.data] == [figure.frame[name].tolist() for name in ("q50", "mean", "q05")]
-    assert "95\u00a0% of the words within 1\u00a0%" in figure.caption and "n = 7" in figure.caption
+    assert "95\u00a0% of the words within 1\u00a0% (the poster names no number)" in figure.caption and "n = 7" in figure.caption
     assert {shape.x0 for shape in figure.plot.layout.shapes} >= {0.01}
     with pytest.raises(InputError, match="nearness"):
         nearness_curve(frame.head(0), near=0.01, wanted=0.95)
