@@ -177,8 +177,8 @@ def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
 def test_no_module_has_colours_of_its_own() -> None:
     """No module of the library and the app defines colours, except for the listed ones: files for print and the BertViz view."""
     own = {
-        "figures/colours.py",
-        "figures/look.py",
+        "charts/colours.py",
+        "charts/look.py",
         "export/files.py",
         "papers/studies/export_paper.py",
         "browser/bertviz.py",

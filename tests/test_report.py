@@ -16,7 +16,7 @@ from sentviz.analysis.explain import SCORES, explained
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.analysis.maps.arithmetic import cell
-from sentviz.charts.gallery import sentence
+from sentviz.charts import strip
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export import report
@@ -91,7 +91,7 @@ def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, mo
     def refuse(trace: Trace, name: str) -> None:
         raise InputError(f"No {name} <today>.")
 
-    monkeypatch.setattr(sentence, "strip", refuse)
+    monkeypatch.setattr(strip, "strip", refuse)
     assert "No received <today>." in words(report_html(with_scores(tiny_model, "a warm song"), run))
 
 

@@ -93,7 +93,9 @@ def test_a_difference_of_maps_is_no_kernel_smoother() -> None:
     assert judge("A transformer can approximate any sentiment function of bounded length").verdict == "unjudged"
 
 
-@pytest.mark.parametrize(("wrong", "share"), [("neutral", "100.0%"), ("polar", "0.0%"), ("both", "50.0%")])
+@pytest.mark.parametrize(
+    ("wrong", "share"), [("neutral", "100.0\N{NO-BREAK SPACE}%"), ("polar", "0.0\N{NO-BREAK SPACE}%"), ("both", "50.0\N{NO-BREAK SPACE}%")]
+)
 def test_our_models_do_not_decide_on_the_errors_of_the_papers(
     wrong: str, share: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

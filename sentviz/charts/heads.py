@@ -55,7 +55,7 @@ def layer_lines(
         raise InputError("None of these runs has these measures. Measures of [CLS] need runs with [CLS].")
     drawn = {measure: MEASURE_TITLES[measure] for measure in measures if (table["measure"] == measure).any()}
     shared, parts = {name.partition(", ")[0] for name in drawn.values()}, {key: name.partition(", ")[2] for key, name in drawn.items()}
-    if len(drawn) > len(shared) == 1 and all(parts.values()):  # what all panels show is the title of the figure
+    if len(drawn) > len(shared) == 1 and all(parts.values()):  # The figure says what its panels share.
         title, drawn = ", ".join(filter(None, [f"{shared.pop()} by layer", title])), parts
     hover = "{run}, layer {place}<br>{value:.4f} [{low:.4f}, {high:.4f}]"
     marks = [line(_counted(table), "place", "value", low="low", high="high", by="run", hover=hover)]

@@ -1,4 +1,4 @@
-"""What figures require of a run, and the seed of projections and word clouds."""
+"""The requirements of figures on a run, which several modules share, and the seed of projections and word clouds."""
 
 from __future__ import annotations
 

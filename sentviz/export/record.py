@@ -90,8 +90,8 @@ class Record:
         table = packed(figure.frame)
         compressed = base64.b64encode(zlib.compress(table.encode(), 9)).decode()
         compressed = compressed if len(compressed) <= MAX_PACKED else ""
-        told = (figure.name, figure.call, figure.runs, figure.source, figure.view, style, version())
-        return cls(*told, _digest(table), compressed, caption=figure.caption)
+        origin = (figure.name, figure.call, figure.runs, figure.source, figure.view, style, version())
+        return cls(*origin, _digest(table), compressed, caption=figure.caption)
 
     def text(self) -> str:
         """Return the record as JSON in ASCII without "<"."""

@@ -59,12 +59,12 @@ def compare_with_runs(record: Record) -> Verdict:
         worst = max(verdicts, key=lambda verdict: STATES.index(verdict.state))
         if worst.state in ("equal", "numbers equal"):
             panels = f" in all {len(verdicts)} panels" if len(verdicts) > 1 else ""
-            other = "" if worst.state == "equal" else f" {worst.why}"
-            return Verdict(worst.state, f"The installed runs give the same numbers{panels}.{other}", record)
+            reason = "" if worst.state == "equal" else f" {worst.why}"
+            return Verdict(worst.state, f"The installed runs give the same numbers{panels}.{reason}", record)
         place = verdicts.index(worst)
         letter = ascii_lowercase[place] if place < len(ascii_lowercase) else f"{place + 1}"
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)
-    available, sources, said = runs(), set[Source](), record.source
+    available, sources, source_text = runs(), set[Source](), record.source
     for source in record.runs:
         run = available.get(source.run)
         if not isinstance(run, Run):
@@ -73,7 +73,7 @@ def compare_with_runs(record: Record) -> Verdict:
             why = f"Its run {source.run} has the digest {source.digest:.40}; the installed run of this name has {run.digest}."
             return Verdict("cannot be had", why, record)
         sources.add(replace(source, digest=run.digest))
-        said = said.replace(source.digest, run.digest)
+        source_text = source_text.replace(source.digest, run.digest)
     if record.call is None:
         return Verdict("cannot be had", "Its record does not say how to draw the figure again.", record)
     if (spec := FIGURES.get(record.call.figure)) is None:
@@ -100,9 +100,13 @@ def compare_with_runs(record: Record) -> Verdict:
         return Verdict("differs", why, record)
     count = f"{len(again.frame):,} {'row' if len(again.frame) == 1 else 'rows'}"
     why = f"The installed runs give the same numbers ({count})."
-    words = {"name": (record.name, again.name), "source": (said, again.source), "caption": (record.caption or again.caption, again.caption)}
-    if other := next((name for name, (then, now) in words.items() if then != now), ""):
-        return Verdict("numbers equal", f"{why} Its {other} is not the one that this version of sentviz writes.", record)
+    words = {
+        "name": (record.name, again.name),
+        "source": (source_text, again.source),
+        "caption": (record.caption or again.caption, again.caption),
+    }
+    if field := next((name for name, (then, now) in words.items() if then != now), ""):
+        return Verdict("numbers equal", f"{why} Its {field} is not the one that this version of sentviz writes.", record)
     return Verdict("equal", why, record)
 
 
