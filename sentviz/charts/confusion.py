@@ -29,7 +29,8 @@ WEIGHT = "Magenta is wrong: the larger the share of a label the stronger, in ful
 def strength(share: npt.ArrayLike, right: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the strength of the colours of cells, -1 to 1: mistakes below 0, by the root of their share; right answers, paler, above 0."""
     shares = np.nan_to_num(np.asarray(share, dtype=float))
-    return np.where(right, PALE * shares, -np.sqrt(np.minimum(shares / FULL, 1.0)))
+    strengths: npt.NDArray[np.float64] = np.where(right, PALE * shares, -np.sqrt(np.minimum(shares / FULL, 1.0)))
+    return strengths
 
 
 def confusion_matrix(counts: npt.ArrayLike, classes: Sequence[str], *, run: str = "", selected: Cell | None = None) -> Figure:

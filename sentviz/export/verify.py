@@ -100,11 +100,8 @@ def compare_with_runs(record: Record) -> Verdict:
         return Verdict("differs", why, record)
     count = f"{len(again.frame):,} {'row' if len(again.frame) == 1 else 'rows'}"
     why = f"The installed runs give the same numbers ({count})."
-    words = {
-        "name": (record.name, again.name),
-        "source": (source_text, again.source),
-        "caption": (record.caption or again.caption, again.caption),
-    }
+    words = {"name": (record.name, again.name), "source": (source_text, again.source)}
+    words |= {"caption": (record.caption, again.caption)} if record.caption else {}
     if field := next((name for name, (then, now) in words.items() if then != now), ""):
         return Verdict("numbers equal", f"{why} Its {field} is not the one that this version of sentviz writes.", record)
     return Verdict("equal", why, record)
