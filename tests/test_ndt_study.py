@@ -131,7 +131,7 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
 
 
 def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:
-    """The ratio for IMDb follows from 10 and 15 seconds over 391 batches, with their rounding."""
+    """The ratio for IMDb is that of 10 and 15 seconds over 391 batches, and its ends have their rounding."""
     frame = latency.printed_ratios("imdb").set_index("model")
     assert frame.loc["diff", "value"] == pytest.approx(38.36 / 25.58)
     assert frame.loc["diff", "low"] == pytest.approx(14.5 / 10.5, abs=2e-3)

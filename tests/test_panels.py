@@ -9,7 +9,7 @@ import pytest
 
 from sentviz.browser.packing import marked, palettes
 from sentviz.charts.colours import THEMES, colour_scale, ink_on, palette
-from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, path, row_axis, stacked, with_interval
+from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, path, row_axis, stacked
 from sentviz.charts.plane import View, decision_line
 
 
@@ -28,12 +28,6 @@ def test_a_grid_has_a_titled_panel_for_each_title() -> None:
 def test_a_grid_is_not_wider_than_its_titles() -> None:
     _, places = panel_grid(["a"], 3, "light", apart=0.1)
     assert places == [{"row": 1, "col": 1}]
-
-
-def test_intervals_become_lengths_of_bars() -> None:
-    marks = with_interval("y", np.array([[2.0, 1.5, 4.0], [0.0, -1.0, 0.0]]), "#000000")
-    assert list(marks["y"]) == [2, 0]
-    assert list(marks["error_y"]["array"]) == [2, 0] and list(marks["error_y"]["arrayminus"]) == [0.5, 1]
 
 
 def test_rows_go_from_top_to_bottom() -> None:

@@ -68,13 +68,6 @@ def path(
     plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="lines", line=line, opacity=opacity, hoverinfo="skip", **trace)
 
 
-def with_interval(axis: str, values: npt.NDArray[np.float64], colour: str) -> dict[str, Any]:
-    """Return coordinates and error bars of marks along the axis "x" or "y"; `values` has columns value, low, high, (n, 3)."""
-    above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
-    bars = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
-    return {axis: values[:, 0], f"error_{axis}": bars}
-
-
 # ---- lines named at their ends
 
 
