@@ -122,7 +122,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
             seen = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
             traces[key] = aimed(seen, aim)
     wanted_scores = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(traces[key], asking=True)]
-    wanted_scores = [name for name in wanted_scores if name != "exact"]  # Explore computes it when its visitor asks for it
+    wanted_scores = [name for name in wanted_scores if name != "exact"]  # Reason computes it when its visitor asks for it
     if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
         spinner = "Running the model without each word" if "removal" in missing else "Explaining the prediction"
         with st.spinner(spinner), reasoning(source, traces[key]) as loaded:

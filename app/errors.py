@@ -35,7 +35,7 @@ def sentence(error: BaseException) -> str:
 def show_error(error: Exception) -> bool:
     """Show what went wrong in place of the rest of a page; `st.App` calls this function for each error of a page or a callback."""
     st.error(md(sentence(error)), icon=":material/report:")
-    st.caption("Other pages and runs still work. The page Runs shows the errors of each run.")
+    st.caption("Other pages and runs still work. Library › Runs shows the errors of each run.")
     available = [name for name, run in cache.runs().items() if run.has_weights and name != visit.focus().run]
     if available:
         pick_run("Model", available, index=None, placeholder="another model", key="boundary", on_change=_go, width=480)

@@ -239,7 +239,7 @@ class Focus:
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
     head: str = place_or(("mean", "max"), "heads", resets=RUN, chip=_head)
     component: str = place_or(("effective",), "components", resets=RUN, chip=_component)
-    # map that Explore shows large: of the head that moves the answer most, or of the layer, head and component chosen
+    # map that Reason shows large: of the head that moves the answer most, or of the layer, head and component chosen
     large: str = choice(("strongest", "chosen"), resets=RUN, chip="a chosen map")
     score: str = one_of("removal", lambda names: names.scores, chip=_score)
     # class that explanations are about, "" = the predicted one; and the class that it is compared with, "" = all others
@@ -265,7 +265,7 @@ class Focus:
         called="the gates",
         instead="only the gates before it are changed",
     )
-    token: int = whole(0, resets=TEXT)  # token pinned on Explore and followed through the lexicon; 0 = the page's choice
+    token: int = whole(0, resets=TEXT)  # token pinned in Reason and followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
     among: str = characters(  # slices that all those rows are in, as has=negation~length=..10: see sentviz.analysis.testset.subset

@@ -1,75 +1,43 @@
-"""The top of every page: its name, the chips of the focus, the link to copy."""
+"""The top of every page: places and views, the finder, the model, the chips of the focus, the link to copy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import cache, visit
-from app.blocks.run_choice import show_run_with_weights
+from app import cache, finder, visit
+from app.blocks.rows import choose_over
+from app.blocks.run_choice import choose_model, show_fitting_run
 from app.blocks.sentence import reader_of
 from app.fields import TEXT_IN_URL
 from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
+from app.places import SENTENCE, Place, View, place_of, places
 from app.server import queue
-from app.text import md, name_runs
+from app.text import halves, md, name_runs
 from sentviz.analysis.explain import SCORES
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.registry import paper_at
+from sentviz.runs.store import Run
 
-WIDE = f":is({', '.join(f'[class*=st-key-plot-][class*={name}]' for name in ('panels', 'cloud', 'curves', 'lambda'))})"
-STYLE = (
-    "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
-    " [class*=\"st-key-halves\"] [data-testid='stHorizontalBlock'] { row-gap: 1rem; } }"
-    " [class*=\"st-key-figure\"] [data-testid='stHorizontalBlock'] { overflow: visible; }"
-    " @media (min-width: 1101px) { [data-testid='stColumn']:has(.st-key-interventions) {"
-    " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
-    " .st-key-why-reason { min-height: 1.8rem; } .st-key-why-faithful { min-height: 2.6rem; }"
-    " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 3.2rem; }"
-    " .awaited { margin: .15rem 0; width: min(26rem, 80%); height: 1.3rem; border-radius: 4px;"
-    " background: rgb(128 128 128 / 22%); } .awaited.picture { width: 100%; height: 26rem; }"
-    " [data-testid='stMainBlockContainer'] { padding-top: 4.25rem; }"
-    " .st-key-ask, .st-key-answer { margin-bottom: -.4rem; } .st-key-answer { min-height: 4.6rem; position: relative; }"
-    " .st-key-examples button { border-radius: 1rem; min-height: 2rem; padding: .1rem .75rem; }"
-    " .st-key-examples button[kind='primary'] { background: rgb(47 128 201 / 15%); border-color: currentcolor; color: inherit; }"
-    " body[data-typing] .st-key-answer h3[data-live] > * { display: none; }"  # The answer of the page is old while somebody types.
-    " body[data-typing] .st-key-answer h3[data-live]::after { content: attr(data-live); }"
-    " body[data-typing] .st-key-answer :is([data-testid='stCaptionContainer'], [class*='st-key-why']) { opacity: 0; }"
-    " body[data-typing='keys'] :is(.st-key-canvas, :has(.st-key-canvas)) ~ * { opacity: .4; }"
-    " .st-key-running, .st-key-scoring { position: absolute; top: 0; right: 9rem; width: auto; }"
-    " [data-testid='stColumn']:has(.st-key-canvas) + [data-testid='stColumn']:not(:has(.st-key-interventions)) { display: none; }"
-    " .st-key-ask [data-testid='stTextInput'] input { font-size: 1.25rem; }"
-    " .st-key-ask [data-testid='stTextInputRootElement'] { height: 3.4rem; }"
-    " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { display: none; }"
-    " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
-    " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }"
-    " [data-testid='stMultiSelect'] input { min-width: 24px; min-height: 24px; }"
-    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }"  # Streamlit's own is too faint to read: 3.7 : 1
-    " :has(> img[data-testid='stHeaderLogo']) { display: flex; align-items: center; gap: .5rem; }"
-    " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
-    " [data-testid='stButtonGroup'] [data-variant='segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
-    " @media (max-width: 640px) { [data-testid='stButtonGroup'] > [role] { flex-wrap: wrap; }"
-    " .katex-display > .katex { font-size: 1em; }"  # The longest formula of the glossary fits a phone of 390 px.
-    # Several panels and clouds are too narrow to read on a phone, so they scroll.
-    f" {WIDE} {{ overflow-x: auto; overflow-y: hidden; }} {WIDE} > * {{ min-width: 640px; }} }}"
-    " .about { margin: 0; font-size: .875rem; opacity: .8; }"
-    " @media (max-width: 900px) { .about { display: none; } }</style>"  # In a second line it would push the page down.
-)
-ABOUT = "sentviz shows how sentiment transformers reach their predictions."
-WITH_MODEL = ("", "attention", "compare")  # addresses of pages that run the model in focus, so its run needs weights
-WITHOUT_RUN = ("Papers", "Library", "")  # sections whose pages are of many runs or of none
+ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
-def begin(page: str, title: str, section: str) -> None:
-    """Read the URL if the visitor changed it, fit the focus to its run, write the URL, name the page, and draw the chips.
+def begin(view: View, pages: Mapping[str, Any]) -> None:
+    """Read the URL if the visitor changed it, fit the focus to its run, write the URL, and draw the bars above a view.
 
     Args:
-        page, title, section: address, title and section of the page that follows.
+        pages: Streamlit's page of each view by address.
     """
     state, query = st.session_state, st.query_params.to_dict()
+    page = "" if view is SENTENCE.views[0] else view.url
     touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
+    state["pages"], state["view"] = pages, view
     visit.show_instead()
     settings = visit.settings()
     if page != before:
@@ -84,20 +52,19 @@ def begin(page: str, title: str, section: str) -> None:
         old, state["focus"] = visit.focus(), linked if linked.text or linked.row else linked.beside(visit.focus())
         settings.forget({name for name in FIELDS if getattr(old, name) != getattr(visit.focus(), name)})
         settings.follow(page, query)
-    if page in WITH_MODEL:
-        show_run_with_weights()
+    instead = show_fitting_run(view.fit) if view.fit else ""
     if (has := cache.shape(visit.focus().run)) is not None:
         fitted, notes = visit.focus().fit(has)
-        state["focus"] = replace(fitted, run=visit.chosen_focus().run, row=visit.chosen_focus().row)
+        state["focus"] = replace(fitted, **visit.replaced_fields())
         state["notes"] = [*state.get("notes", []), *notes]
     state["query"] = visit.query(cache.default_run())
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
-    st.html(STYLE)
+    st.html(f"<style>{STYLE}</style>{finder.KEYS}", unsafe_allow_javascript=True)
+    _bars(view, instead)
     state["shown_notes"] = state.pop("notes", [])
     for note in state["shown_notes"]:
         st.info(md(note), icon=":material/info:")
-    _chips(title, section)
 
 
 def _focus_of(query: Mapping[str, str]) -> tuple[Focus, list[str]]:
@@ -109,36 +76,107 @@ def _focus_of(query: Mapping[str, str]) -> tuple[Focus, list[str]]:
     return focus, notes
 
 
+def beside(view: View) -> Any:
+    """Return the container that a view draws into. A view of rows has the list of its rows at its right side, in one screen with it."""
+    if not view.of_rows:
+        st.session_state["side"] = ()
+        return st.container()
+    main, side = halves("rows", 1.3, 1.0)
+    main.html('<a class="step" href="#rows">Rows ↓</a><span id="picture"></span>')
+    side.html('<a class="step" href="#picture">Back to the picture ↑</a><span id="rows"></span>')
+    st.session_state["side"] = side.container(), side.container()
+    return main
+
+
 def end() -> None:
     """Start loading torch in the background after the page is drawn, so that the first typed sentence is answered sooner."""
     queue.preload()
 
 
-def _chips(title: str, section: str) -> None:
-    run = cache.runs().get(visit.focus().run)
+def _bars(view: View, instead: str) -> None:
+    """Draw the places with the finder, and below them the views of the place, the model in focus, and the chips.
+
+    Args:
+        instead: why the view shows another run than the one in focus; "" if it shows that run.
+    """
+    here = place_of(view)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="places"):
+        st.image(ICON, width=30)
+        for place in (each for each in places() if not each.small):
+            _link_to(place, here)
+        finder.draw()
+        for place in (each for each in places() if each.small):
+            _link_to(place, here)
+        with st.popover("Link", icon=":material/link:", type="tertiary", help="A link to what you see"):
+            _link()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="views"):
+        run = cache.runs().get(visit.focus().run)
+        if len(here.views) > 1:
+            with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False, width="content", key="tabs"):
+                _views(here, view, run)
+        st.space("stretch")
+        if run is not None and here.of_run:
+            choose_model(view.fit)
+            if view.of_rows:
+                choose_over(run)
+    if chips := _chips(run):
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
+            for name, words in chips.items():
+                _chip(name, words)
+    if instead:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key="instead"):
+            st.caption(md(instead), width="content")
+            stay = {"run": visit.focus().run}
+            st.button("Stay with it", icon=":material/keep:", type="tertiary", key="stay", on_click=visit.go, kwargs=stay)
+    name_runs(*([visit.focus().run] if here.of_run else []))
+
+
+def _link_to(place: Place, here: Place) -> None:
+    """Draw the link to a place: to the view of it that was shown last."""
+    last = st.session_state.setdefault("last", {})
+    view = last.get(place.title, place.views[0])
+    marked = f"{'here' if place is here else 'elsewhere'}{'-small' if place.small else ''}"
+    with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
+        st.page_link(st.session_state["pages"][view.url], label=place.title, icon=None, help=place.question)
+
+
+def _views(here: Place, view: View, run: Run | None) -> None:
+    """Draw the links to the views of a place that fit the run; the others are named with the reason in a menu."""
+    st.session_state.setdefault("last", {})[here.title] = view
+    wanted = run if visit.has_chosen_run() else None  # without a chosen run, each view opens on one that it can show
+    fits = [wanted is None or each is view or each.fit is None or each.fit.shows(wanted) or each.fit.could(wanted) for each in here.views]
+    for each, offered in zip(here.views, fits, strict=True):
+        if offered:
+            with st.container(key=f"view-{'here' if each is view else 'elsewhere'}-{each.url}", width="content"):
+                st.page_link(st.session_state["pages"][each.url], label=each.title, icon=None, help=each.help)
+    if not all(fits):
+        with st.popover("More", type="tertiary", key="more-views"):
+            for each, offered in zip(here.views, fits, strict=True):
+                if not offered and each.fit is not None and run is not None:
+                    st.page_link(st.session_state["pages"][each.url], label=each.title, icon=f":material/{each.icon}:")
+                    st.caption(f"It shows another model: {md(run.name)} {each.fit.lacks}.")
+
+
+def _chips(run: Run | None) -> dict[str, str]:
+    """Return the texts of the chips by field: what differs from the default view."""
     chips = visit.focus().chips(run.labels, pairs=reads_pairs(run)) if run else visit.focus().chips()
     if "part" in chips:
         paper = paper_at(st.session_state["page"])
         chips["part"] = paper.page.titles.get(visit.focus().part, chips["part"]) if paper else chips["part"]
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
-        st.session_state["heading"] = st.empty(), title, section
-        name_runs(*([visit.focus().run] if section not in WITHOUT_RUN else []))
-        for name, words in chips.items():
-            st.button(
-                md(words),
-                key=f"chip-{name}",
-                icon=":material/close:",
-                icon_position="right",
-                type="tertiary",
-                help=f"Remove: back to the default {name}",
-                on_click=visit.go,
-                kwargs={name: getattr(Focus(), name)},
-            )
-        with st.popover("Copy link", icon=":material/link:", type="tertiary"):
-            _link()
-        if not chips:  # with chips the line could wrap, and everything below it would move
-            st.space("stretch")
-            st.html(f'<p class="about">{ABOUT}</p>', width="content")
+    return chips
+
+
+def _chip(name: str, words: str) -> None:
+    st.button(
+        md(words),
+        key=f"chip-{name}",
+        icon=":material/close:",
+        icon_position="right",
+        type="tertiary",
+        help=f"Remove: back to the default {name}",
+        on_click=visit.go,
+        kwargs={name: getattr(Focus(), name)},
+    )
 
 
 def _link() -> None:

@@ -48,16 +48,9 @@ def intro(shows: str, cannot: str) -> None:
 
 
 def name_runs(*runs: str) -> None:
-    """Name the runs that a page shows, in its heading and in the title of the browser's tab.
-
-    The tab never shows a visitor's sentence: others may see the screen.
-    """
-    heading, title, section = st.session_state["heading"]
+    """Name the view and its runs in the title of the browser's tab, which never shows a visitor's sentence: others may see the screen."""
     listed = runs if len(runs) < 3 else (runs[0], f"{len(runs) - 1} more")
-    named = " and ".join(listed)
-    place = f"{md(section)} › " * bool(section)
-    heading.markdown(f":material/network_node: {place}**{md(title)}**" + f" · {md(named)}" * bool(runs))
-    st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
+    st.set_page_config(page_title=" · ".join(filter(None, (st.session_state["view"].title, " and ".join(listed), "sentviz"))))
 
 
 def halves(name: str, *shares: float) -> list[Any]:

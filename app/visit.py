@@ -83,6 +83,11 @@ def show_instead(**fields: Any) -> None:
     st.session_state["shown_instead"] = fields
 
 
+def replaced_fields() -> dict[str, Any]:
+    """Return the chosen values of the fields that this page shows with other values."""
+    return {name: getattr(chosen_focus(), name) for name in st.session_state.get("shown_instead", {})}
+
+
 def settings() -> Settings:
     """Return the settings of single pages that this visitor chose."""
     own: Settings = st.session_state.setdefault("settings", Settings())

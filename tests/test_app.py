@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from functools import cache
@@ -10,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.errors import sentence
-from app.header import ABOUT
+from app.places import place_of
 from sentviz.charts.look import SIZES
 from sentviz.runs.catalog import best_run
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
@@ -305,34 +302,23 @@ assert not heavy, heavy
 
 
 @pytest.mark.exhaustive
-def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
-    """The heading names section, page and run. Hardmax names its own run if the focus has another kind; pages without a run name none."""
-    headings = {}
-    for name, run in (("embeddings", RUN), ("hardmax", RUN), ("claims", ""), ("runs", RUN)):
+def test_a_page_says_its_place_and_the_run_that_it_shows() -> None:
+    """The bar has the view and the model. Clusters names its own if the one in focus is of another kind; papers and library have none."""
+    for name, run, place, view, shown in (
+        ("embeddings", RUN, "Rows", "Map", RUN),
+        ("hardmax", RUN, "Sentence", "Clusters", "imdb/hardmax-d2"),
+        ("claims", "", "Papers", "Board", ""),
+        ("runs", RUN, "Library", "Runs", ""),
+    ):
         app = opened(name, run=run)
-        headings[name] = next(line.value for line in app.markdown if "›" in line.value)
-    assert "Test set › **Embeddings** · sst2/ndt" in headings["embeddings"].replace("\\", "")
-    assert "Sentence › **Hardmax** · imdb/hardmax" in headings["hardmax"].replace("\\", "")
-    assert headings["claims"].endswith("Papers › **Claims**")
-    assert "Library › **Runs** · sst2/ndt" in headings["runs"].replace("\\", "")
+        assert (place_of(app.session_state["view"]).title, app.session_state["view"].title) == (place, view)
+        assert [box.value for box in app.selectbox if box.key == "focus-run"] == [shown] * bool(shown)
 
 
 @pytest.mark.slow
-def test_every_page_has_the_mark_and_a_line_about_sentviz(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mark at the top left is the app's icon, and one line in the page's head explains sentviz."""
-    marks: list[str] = []
-    monkeypatch.setattr(st, "logo", lambda image, **_: marks.append(Path(image).name))
+def test_every_page_has_the_mark_the_places_and_the_finder() -> None:
     for page in ("glossary", "explore"):
-        marks.clear()
         app = opened(page)
-        assert marks[-1:] == ["icon.svg"]
-        assert any(ABOUT in str(node.proto) for node in app.get("html"))
-
-
-@pytest.mark.parametrize(
-    ("number", "message"), [(28, "The disk of this server cannot be written"), (13, "The cause is an error in sentviz")]
-)
-def test_a_disk_that_takes_no_more_is_no_fault(number: int, message: str) -> None:
-    """A full disk is reported without the server's path; any other system error counts as a fault."""
-    shown_sentence = sentence(OSError(number, os.strerror(number), "/srv/secret"))
-    assert message in shown_sentence and "secret" not in shown_sentence
+        assert len(app.get("image")) == 1 and app.selectbox(key="finder").value is None
+        labels = [link.proto.label for link in app.get("page_link")]
+        assert labels[:4] == ["Sentence", "Rows", "Model", "Papers"] and {"Bring yours", "Library", "Help"} <= set(labels)

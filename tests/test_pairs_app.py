@@ -124,8 +124,7 @@ def test_a_row_is_both_sentences(model: Model) -> None:
 def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
     """The demo set is not available for a run of pairs, also by a link; it is for a run of single sentences."""
     app = opened("confusion", run=RUN, over="demo")
-    rows = next(group for group in app.get("button_group") if "focus-over" in group.proto.id)
-    assert [option.content for option in rows.proto.options] == ["test split", "your file"]
+    assert app.selectbox(key="focus-over").options == ["test split", "your file"]
     assert "has no predictions for the demo set" in words(app)
     run = cache.runs()[RUN]
     fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}

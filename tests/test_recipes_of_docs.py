@@ -102,10 +102,10 @@ def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypa
     script, entry = blocks("Add a page")
     shutil.copytree(ROOT / "app", tmp_path / "app")
     (tmp_path / script.file).write_text(script.text, encoding="utf-8")
-    navigation = (ROOT / entry.file).read_text(encoding="utf-8")
-    changed = navigation.replace('    "Sentence": [\n', f'    "Sentence": [\n{entry.text}', 1)
-    assert changed != navigation
-    (tmp_path / entry.file).write_text(changed, encoding="utf-8")
+    declared = (ROOT / entry.file).read_text(encoding="utf-8")
+    first = "SENTENCE = Place("
+    begin = declared.index("        View(", declared.index(first))
+    (tmp_path / entry.file).write_text(declared[:begin] + entry.text + declared[begin:], encoding="utf-8")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     st.cache_resource.clear()
     app = AppTest.from_file(str(tmp_path / "app" / "navigation.py"), default_timeout=60)

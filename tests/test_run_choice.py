@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.blocks.run_choice import most_similar, with_weights
+from app import cache
+from app.blocks.run_choice import most_alike, most_similar
 from sentviz.charts.colours import palette
 from sentviz.charts.curves import curves
 from sentviz.charts.figure import Figure
@@ -81,9 +82,9 @@ def test_curves_take_the_numbers_of_runs_and_of_groups() -> None:
     ("page", "lack"),
     [
         ("scalars", "has no learned scalar"),
-        ("components", "does not have several components"),
+        ("components", "has no measured components"),
         ("hardmax", "is not a hardmax model"),
-        ("cls", "has no attention"),
+        ("cls", "has no measured heads"),
         ("through", "has no measured epochs"),
     ],
 )
@@ -97,18 +98,17 @@ def test_a_page_opens_on_a_fitting_run_with_a_quiet_note(page: str, lack: str) -
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("page", "picker"), [("explore", "focus-run"), ("attention", "focus-run"), ("compare", "compare-first")])
+@pytest.mark.parametrize(("page", "picker"), [("explore", "focus-run"), ("attention", "focus-run"), ("compare", "focus-run")])
 def test_a_page_that_runs_the_model_shows_a_run_with_weights(page: str, picker: str) -> None:
     """The same configuration is shown with one note; the link's run stays in the URL and comes back on a page that can show it."""
     assert not find(WITHOUT_WEIGHTS).has_weights
     app = opened(page, run=WITHOUT_WEIGHTS)
     assert not app.info and not app.warning and not app.error
     assert app.selectbox(key=picker).value == SAME_WITH_WEIGHTS
-    assert f"· {SAME_WITH_WEIGHTS}" in page_text(app)
     assert weight_notes(app) == [f"{SAME_WITH_WEIGHTS} is shown instead of {WITHOUT_WEIGHTS}, which has no weights."]
     assert app.query_params["run"] == WITHOUT_WEIGHTS
     curves_page = switched(app, "curves")
-    assert chosen(curves_page, "several") == [WITHOUT_WEIGHTS] and not weight_notes(curves_page)
+    assert curves_page.selectbox(key="focus-run").value == WITHOUT_WEIGHTS and not weight_notes(curves_page)
     again = switched(curves_page, page)
     again.selectbox(key=picker).set_value("sst2/diff").run()
     assert not weight_notes(again) and again.query_params["run"] == "sst2/diff"
@@ -144,12 +144,12 @@ def test_the_second_run_of_compare_may_have_no_weights() -> None:
     ],
 )
 def test_the_run_with_weights_is_alike(light: str, replaced_by: str) -> None:
-    assert not find(light).has_weights and with_weights(find(light)) == replaced_by
+    assert not find(light).has_weights and most_alike(find(light), list(cache.models().values())).name == replaced_by
 
 
 def test_a_korean_run_without_a_fitting_configuration_is_replaced_by_the_best_korean_run() -> None:
     with_their_weights = [run for run in runs().values() if isinstance(run, Run) and run.has_weights]
-    assert with_weights(find("nsmc/cls-all")) == best_run(with_their_weights, "ko")
+    assert most_alike(find("nsmc/cls-all"), with_their_weights).name == best_run(with_their_weights, "ko")
 
 
 def weight_notes(app: AppTest) -> list[str]:
@@ -164,15 +164,13 @@ def chosen(app: AppTest, key: str) -> list[str]:
 
 @pytest.mark.exhaustive
 def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
-    """Without a chosen run, two runs with [CLS] are shown. A link's run is shown as it is, and six chosen runs have six grids."""
+    """Without a chosen run, one run with [CLS] is shown. A link's run is shown as it is, and six chosen runs have six grids."""
     first = opened("cls", run="")
-    pair = chosen(first, "cls-runs")
-    assert len(pair) == 2 and all(find(name).config["tokenizer"]["cls"] for name in pair)
-    assert f"is shown instead of {first.session_state['focus'].run}, " in page_text(first)
-    assert chosen(opened("cls", run=WITHOUT_CLS), "cls-runs") == [WITHOUT_CLS]
+    assert find(first.selectbox(key="focus-run").value).config["tokenizer"]["cls"] and not chosen(first, "several")
+    assert opened("cls", run=WITHOUT_CLS).selectbox(key="focus-run").value == WITHOUT_CLS
     six = [CLS, INJECTED, "nsmc/cls", WITHOUT_CLS, "sst2/vanilla", "sst2/ndt-unit-2"]
     app = opened("cls", run=six[0], versus="~".join(six[1:]))
-    assert chosen(app, "cls-runs") == six and not app.exception
+    assert [app.selectbox(key="focus-run").value, *chosen(app, "several")] == six and not app.exception
     text = page_text(app)
     assert f"Without [CLS], so not in this figure: {', '.join(six[3:])}." in text
     next(widget for widget in app.selectbox if widget.key == "cls-measure").set_value("entropy").run()

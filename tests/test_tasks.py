@@ -16,9 +16,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from app.places import SENTENCE
 from sentviz.cli import main
 from sentviz.runs.store import find
-from tests.docs import DOCS, ROOT
+from tests.docs import DOCS
 from tests.makers import BAD, GOOD, NOUNS
 from tests.test_app import opened, page_text
 from tests.test_site_examples import examples
@@ -125,13 +126,10 @@ def test_the_lines_of_a_task_run_as_printed(task: str, folder: Path) -> None:
 
 
 def test_an_adopted_folder_opens_on_every_page_of_a_sentence(folder: Path) -> None:
-    """No page of the section Sentence needs data; each opens with the adopted model, without an error or a failed part."""
+    """No view of the place Sentence needs data; each opens with the adopted model, without an error or a failed part."""
     done = CliRunner().invoke(main, ["adopt", "my-model"])
     assert done.exit_code == 0 and not find("adopted/my-model").has_rows
-    navigation = (ROOT / "app" / "navigation.py").read_text(encoding="utf-8")
-    section = navigation[navigation.index('"Sentence": [') : navigation.index('"Test set": [')]
-    pages = re.findall(r'\("\w+/(\w+)"', section)
-    assert len(pages) >= 5
-    for page in pages:
+    assert len(SENTENCE.views) >= 5
+    for page in (view.script.rpartition("/")[2] for view in SENTENCE.views):
         app = opened(page, run="adopted/my-model", text="What a warm, clever garden!")
         assert not app.error and "This part failed" not in page_text(app), page

@@ -42,12 +42,12 @@ def on_this_machine(monkeypatch: pytest.MonkeyPatch, is_local: bool) -> None:
         monkeypatch.setattr(part, "own_machine", lambda address, headers: is_local)
 
 
-def with_file(**columns: Any) -> AppTest:
+def with_file(wish: str = "train", **columns: Any) -> AppTest:
     """Return the page after a file of 40 rows was read."""
     texts = [f"the {word} soup number {i}" for i in range(4) for word in (*BAD, *GOOD)]
     labels = [int(any(word in text for word in GOOD)) for text in texts]
     frame = pd.DataFrame({"review": texts, "label": labels} | columns)
-    app = opened("yours", run=RUN)
+    app = opened("yours", run=RUN, wish=wish)
     app.session_state["yours-file"] = TextTable("soups.csv", frame, "", "", "digest"), ["A remark."]
     app.run()
     assert not app.exception
@@ -57,7 +57,7 @@ def with_file(**columns: Any) -> AppTest:
 def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
     """Columns, classes by split and left-out rows are shown; another column or share changes them."""
     app = with_file(fold=["train"] * 20 + ["test"] * 20)
-    assert [box.value for box in app.selectbox] == ["review", "label", "fold"]
+    assert [box.value for box in app.selectbox][1:] == ["review", "label", "fold"]
     assert "**soups.csv**: 40 rows. A remark." in page_text(app) and "No row is left out." in page_text(app)
     assert app.dataframe[-1].value["test"].tolist() == [10, 10]
     app.selectbox(key="yours-Splits-digest").select("").run()
@@ -68,8 +68,11 @@ def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
     assert "three whole percentages" in page_text(app) and app.button(key="yours-save").disabled
     app.selectbox(key="yours-Labels-digest").select("").run()
     assert "Without labels, a model can predict the rows" in page_text(app)
-    assert [box.label for box in app.selectbox] == ["Texts", "Labels"] and "yours-save" not in [button.key for button in app.button]
-    assert app.button(key="yours-look").label == "Show the predictions" and not app.dataframe
+    assert [box.label for box in app.selectbox] == ["Find", "Texts", "Labels"] and "yours-save" not in [b.key for b in app.button]
+    looks = with_file("judge", fold=["train"] * 20 + ["test"] * 20)
+    assert [box.label for box in looks.selectbox] == ["Find", "Texts", "Labels"] and looks.dataframe[-1].value["rows"].tolist() == [20, 20]
+    looks.selectbox(key="yours-Labels-digest").select("").run()
+    assert looks.button(key="yours-look").label == "Show the predictions" and not looks.dataframe
 
 
 def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
@@ -82,10 +85,24 @@ def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
     app.session_state["yours-file"] = table, []
     app.run()
     assert "The mistakes can be shown, but these rows cannot be saved as a data set." in page_text(app)
-    assert app.button(key="yours-save").disabled and not app.button(key="yours-look").disabled
+    assert app.button(key="yours-save").disabled
+    app.button_group(key="focus-wish").set_value("judge").run()
+    assert not app.button(key="yours-look").disabled and "cannot be saved" not in page_text(app)
+    app.button_group(key="focus-wish").set_value("train").run()
     app.session_state["yours-file"] = TextTable("empty.csv", table.frame.assign(label=None), "", "", "empty"), []
     app.run()
     assert not app.exception and "there is no class; a data set needs two or more" in page_text(app)
+
+
+@pytest.mark.parametrize("wish", ["judge", "compare"])
+def test_the_example_file_leads_to_the_wish(wish: str) -> None:
+    """Twenty reviews with labels are read as a file is, and the button opens the view that was asked for."""
+    app = opened("yours", run=RUN, wish=wish)
+    app.button(key="yours-example").click().run()
+    assert "**hotel-reviews.csv**: 20 rows." in page_text(app) and app.dataframe[-1].value["rows"].sum() == 20
+    app.button(key="yours-look").click().run()
+    assert not app.exception and app.session_state["mine"].label == "label"
+    assert app.session_state["view"].title == {"judge": "Confusion", "compare": "Models side by side"}[wish]
 
 
 def test_a_file_is_saved_once_and_its_name_checked() -> None:
@@ -109,7 +126,7 @@ def test_nothing_is_saved_or_listed_for_visitors_from_elsewhere(monkeypatch: pyt
 @pytest.mark.exhaustive
 def test_the_mistakes_are_one_click_away() -> None:
     """The test set page shows the rows with the chosen columns, and the chosen names of classes in place of the labels."""
-    app = with_file()
+    app = with_file("judge")
     app.button(key="yours-look").click().run()
     assert app.session_state["focus"].over == "mine" and app.session_state["mine"].text == "review"
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import streamlit as st
 
 from app import cache, visit
 from app.blocks.get_data import offer
-from app.blocks.run_choice import fitting_run, option, picker_row
+from app.places import Fit
 from app.server.headers import own_machine
 from app.server.queue import wait
 from app.text import md
@@ -23,36 +20,21 @@ def _jobs() -> Jobs:
     return Jobs(at_once=1)
 
 
-def measured_run(fitting: Sequence[Run], able: Sequence[Run], name: str, lack: str) -> Run:
-    """Draw the choice of a run among those with a measurement, and return the chosen one; offer to measure others.
-
-    If no run has the measurement, show how to make it, and stop the page.
+def measured_run(fit: Fit, name: str) -> Run:
+    """Return the run in focus, whose measurement the page shows; without the measurement offer it, and stop the page.
 
     Args:
-        fitting: runs with the measurement. able: runs that can have it, measured or not.
         name: of `sentviz.analysis.measurements.MEASUREMENTS`.
-        lack: why a run can never have it, for example "has one component".
     """
-    names = {run.name for run in fitting}
-    unmeasured = {run.name: run for run in able if run.name not in names and run.has_weights}
-    focused = cache.run(visit.focus().run)
-    if not fitting:
-        lacking(unmeasured.get(focused.name) or next(iter(unmeasured.values()), focused), name)
-        st.stop()
-    kind = MEASUREMENTS[name]
-    advice = f"`sentviz {name} {focused.name}` measures them." if focused.name in unmeasured else ""
-    row = picker_row()
-    run = fitting_run(fitting, f"has no measured {kind.title}" if focused in able else lack, advice=advice, row=row)
-    if unmeasured:
-        popover: dict[str, Any] = {"icon": ":material/science:", "type": "tertiary", "on_change": "rerun", "key": f"measure-{name}"}
-        with row.popover("Measure another run", **popover) as more:
-            if more.open:
-                first = list(unmeasured).index(focused.name) if focused.name in unmeasured else 0
-                chosen = st.selectbox(
-                    "Run", list(unmeasured), first, format_func=option, key=f"measure-{name}-run", width=420, label_visibility="collapsed"
-                )
-                lacking(unmeasured[chosen], name)
-    return run
+    run = cache.run(visit.focus().run)
+    if fit.shows(run):
+        return run
+    able = run if fit.could(run) else next((each for each in cache.runs().values() if fit.could(each)), None)
+    if able is None:
+        st.info(f"{md(run.name)} {fit.lacks}, and no other installed run can be shown here.", icon=":material/science:")
+    else:
+        lacking(able, name)
+    st.stop()
 
 
 def lacking(run: Run, name: str) -> None:

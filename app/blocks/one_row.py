@@ -48,7 +48,7 @@ def own_columns(rows: Rows) -> dict[str, list[str]]:
 
 
 def open_row(rows: Rows, place: int, move: Callable[[int], None], below: Callable[[str], None] | None = None) -> None:
-    """Draw a row with its reason, buttons to other mistakes and to Explore, and fields for an own label and note.
+    """Draw a row with its reason, buttons to other mistakes and to Sentence, and fields for an own label and note.
 
     Args:
         place: of the row in the order of the list.
@@ -145,14 +145,14 @@ def _remark(rows: Rows, name: str) -> None:
 
 
 def _to_explore(rows: Rows, row: pd.Series[Any], reader: Run | None) -> None:
-    """Draw the buttons that open the row in Explore, and follow them."""
+    """Draw the buttons that open the row in Sentence, and follow them."""
     if reader is None:
         lacks = "has predictions but no model" if rows.source.run is None else "ships without weights"
-        st.caption(f"{md(rows.source.name)} {lacks}; choose another model above to open the row in Explore.")
+        st.caption(f"{md(rows.source.name)} {lacks}; choose another model above to open the row in Sentence.")
         return
     with st.container(horizontal=True, gap="small"):
         of_other = "" if rows.source.run is not None else f", as {reader.name} reads it"
-        look = st.button(f"Open in Explore{of_other}", icon=":material/psychology_alt:", key="drawer-open")
+        look = st.button(f"Open in Sentence{of_other}", icon=":material/psychology_alt:", key="drawer-open")
         edit = st.button("Edit next to the original", icon=":material/edit:", key="drawer-edit")
     if edit:
         try:

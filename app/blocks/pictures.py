@@ -1,4 +1,4 @@
-"""The projections behind the page Embeddings: available ones, background jobs for missing ones, and the place of a sentence."""
+"""The projections behind the view Map: available ones, background jobs for missing ones, and the place of a sentence."""
 
 from __future__ import annotations
 

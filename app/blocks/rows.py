@@ -1,4 +1,4 @@
-"""The rows of the Test set pages: their choice above a page, and the list of rows below it, from which a row opens in Explore."""
+"""The rows that the views of the place Rows are about: their choice, and their list at the side, from which a row opens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sentviz.data.columns import PREFIX
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
-from sentviz.runs.store import WITHOUT_ROWS
+from sentviz.runs.store import WITHOUT_ROWS, Run
 
 ORDERS = {
     "found": "most suspicious first",
@@ -47,29 +47,25 @@ SCROLL = "<script>document.querySelector('.st-key-one-row')?.scrollIntoView({blo
 TEXTS = {"text": "text", "text_pair": "second text"}
 
 
-def choose_rows(*, beside: bool = True, sliced: bool = False) -> Rows:
+def choose_rows(*, second: bool = True, sliced: bool = False) -> Rows:
     """Draw the choice of model and rows, and return the rows in focus; stop the page with a note if there are none.
 
     Args:
-        beside: whether the page shows a second run.
+        second: whether the page shows a second run.
         sliced: whether the page can show the rows of a slice; otherwise it shows all rows.
     """
-    focus, known = visit.focus(), cache.runs()
+    focus = visit.focus()
     run = cache.run(focus.run)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
-        pick_run("Model", known, label_visibility="visible", width=360)
-        if (beside or focus.slice.startswith("agree=")) and _answered_by_run(focus.over):
+    line = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of")
+    with line:
+        if (second or focus.slice.startswith("agree=")) and _answered_by_run(focus.over):
             _beside(focus.run)
-        splits = [split for split in ("test", "official_test") if split in run.metrics()]
-        options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), "mine"]
-        over = focus.over if focus.over in options else None  # None: nothing is selected, so that a click on any of them is a change
-        st.segmented_control("Rows", options, **visit.bound("over", over), format_func=lambda name: OVER[name])
-    if focus.over not in options:
+    if focus.over not in row_choices(run):
         is_adopted = bool(run.config["files"]) and not run.has_rows
         missing = WITHOUT_ROWS.format(focus.run) if is_adopted else f"{focus.run} has no predictions for the {OVER[focus.over]}."
         st.info(f"{with_code(missing)} Choose other rows above.", icon=":material/inventory_2:")
         st.stop()
-    if focus.over == "mine" and not my_file.choose_file(run, beside=beside):
+    if focus.over == "mine" and not my_file.choose_file(run, beside=second):
         st.stop()
     try:
         rows = cache.table(focus)
@@ -79,7 +75,22 @@ def choose_rows(*, beside: bool = True, sliced: bool = False) -> Rows:
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         st.stop()
-    return choose_slice(rows)[0] if sliced else rows
+    with line:
+        return choose_slice(rows)[0] if sliced else rows
+
+
+def row_choices(run: Run) -> list[str]:
+    """Return the rows that a run can be shown on: its stored splits, the demo set if it reads it, and a visitor's own file."""
+    splits = [split for split in ("test", "official_test") if split in run.metrics()]
+    return [*splits, *(("demo",) if cache.fits_demo(run) else ()), "mine"]
+
+
+def choose_over(run: Run) -> None:
+    """Draw the choice of the rows that the views of this place are about."""
+    options = row_choices(run)
+    over = visit.focus().over if visit.focus().over in options else None  # None: nothing is selected, so that each of them is a change
+    how: dict[str, Any] = {"label_visibility": "collapsed", "placeholder": "rows", "width": 170}
+    st.selectbox("Rows", options, format_func=OVER.__getitem__, **how, **visit.bound("over", over))
 
 
 def every_row() -> Rows:
@@ -103,14 +114,14 @@ def _beside(name: str) -> None:
     known = cache.runs()
     data = known[name].config["data"]["name"]
     candidates = [candidate for candidate, run in known.items() if candidate != name and run.config["data"]["name"] == data]
-    beside = next((candidate for candidate in visit.focus().versus if candidate in candidates), "")
+    chosen_second = next((candidate for candidate in visit.focus().versus if candidate in candidates), "")
 
     def take() -> None:
         chosen = st.session_state["beside"]
         visit.go(versus=(chosen,) if chosen else ())
 
-    st.session_state["beside"] = beside
-    pick_run("Compare with", ["", *candidates], key="beside", on_change=take, label_visibility="visible", width=360)
+    st.session_state["beside"] = chosen_second
+    pick_run("Compare with", ["", *candidates], key="beside", on_change=take, width=240)
 
 
 def rows_of_second_run(rows: Rows) -> Rows | None:
@@ -178,14 +189,24 @@ def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
 
 
 def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[str], None] | None = None) -> None:
-    """Draw the list of rows: those of the slice, searched and sorted; a row opens in Explore.
+    """Draw the list of rows at the side of the view: those of the slice, searched and sorted; the row that is open stands below them.
 
     Args:
         total: number of rows of which a page selected these; 0 = the page selected none.
         words: description of the selected rows.
         below: draws more about the row that is open; it gets the row's id.
     """
-    st.divider()
+    with beside(0):
+        _list(rows, total, words, below)
+
+
+def beside(place: int) -> Any:
+    """Return the container at the side of the view: 0 for the list of rows, 1 for what stands below it; without a side, one here."""
+    side = st.session_state.get("side") or ()
+    return side[place] if side else st.container()
+
+
+def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | None) -> None:
     part, sliced = rows_in_slice(rows)
     words = " · ".join(filter(None, (words, sliced)))
     if not rows.has_text and rows.source.data:
@@ -197,8 +218,6 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
     part, order = _filtered(part)
     with head:
         st.markdown(f"##### :material/table_rows: {len(part):,} of {total or len(rows):,} rows" + (f" · {md(words)}" if words else ""))
-        if sliced and rows.over == visit.focus().over:
-            st.button("All rows", icon=":material/close:", type="tertiary", on_click=visit.go, kwargs={"slice": ""}, key="drawer-all")
     if not len(part):
         st.caption("No rows match.")
         return
@@ -225,7 +244,7 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
         in_percent(table, "confidence") if "confidence" in table else table,
         hide_index=True,
         placeholder="–",
-        height=min(38 + 35 * len(table), 420),
+        height=min(38 + 35 * len(table), 330),
         key=key,
         on_select=select,
         selection_mode="single-row",
@@ -233,7 +252,7 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
             "": st.column_config.TextColumn(width=30),
             "confidence": st.column_config.NumberColumn(width=90),
             "loss": st.column_config.NumberColumn(format="%.2f", width=60, help=None if ordered.over in ("demo", "mine") else LOSS),
-            "text": st.column_config.TextColumn(width="medium" if "text_pair" in ordered.frame else "large"),
+            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame else 330),
         },
     )
     mine: TextTable | None = st.session_state.get("mine") if rows.over == "mine" else None
@@ -262,9 +281,8 @@ def _filtered(rows: Rows) -> tuple[Rows, str]:
     most = visit.page_value("most", 0, whole_number, resets=OVER_ROWS)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="drawer-filters"):
         if rows.has_text:
-            st.text_input("Search", placeholder="words or a regular expression", **visit.bound("find", find), width=260)
-            st.number_input("Words, at least", 0, 999, **visit.bound("least", least), width=130)
-            st.number_input("at most (0: any)", 0, 999, **visit.bound("most", most), width=130)
+            hint: dict[str, Any] = {"placeholder": "Search: words or a regular expression", "label_visibility": "collapsed"}
+            st.text_input("Search", **hint, **visit.bound("find", find), width=220)
         sure = rows.source.gives == "probabilities"
         orders = [name for name in ORDERS if (rows.labelled or name not in OF_LABELS) and (sure or name not in OF_PROBABILITIES)]
         orders = orders if "reason" in rows.frame else orders[1:]  # only a page that selects rows has an order of its own
@@ -274,8 +292,15 @@ def _filtered(rows: Rows) -> tuple[Rows, str]:
             "order",
             orders,
             format_func=lambda name: ORDERS[name] if sure else ORDERS[name].replace(" and confident", ""),
-            width=200,
+            label_visibility="collapsed",
+            width=185,
         )
+        if rows.has_text:
+            with st.popover(
+                "Words" + (f" {least} to {most or '…'}" if least or most else ""), icon=":material/straighten:", type="tertiary"
+            ):
+                st.number_input("Words, at least", 0, 999, **visit.bound("least", least), width=160)
+                st.number_input("at most (0: any)", 0, 999, **visit.bound("most", most), width=160)
     if not rows.has_text:
         return rows, order
     mask = np.ones(len(rows), dtype=bool)

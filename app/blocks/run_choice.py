@@ -8,16 +8,18 @@ from typing import Any
 import streamlit as st
 
 from app import cache, visit
+from app.places import Fit
 from app.text import md, name_runs
 from sentviz.runs.catalog import faults, language, reads_pairs
 from sentviz.runs.naming import grouped, plain_name
 from sentviz.runs.store import Run
 
 
-def pick_run(label: str, names: Iterable[str], **widget: Any) -> None:
+def pick_run(label: str, names: Iterable[str], *, unmeasured: Collection[str] = (), **widget: Any) -> None:
     """Draw the choice of one run by plain name and name, with a heading for each group if there are several.
 
     Args:
+        unmeasured: names of runs that are marked, because the page can only offer to measure them.
         widget: options of the widget; by default it shows the run in focus and changes the focus.
     """
     widget = {"label_visibility": "collapsed"} | (widget if "key" in widget else widget | visit.bound("run", visit.focus().run))
@@ -29,7 +31,7 @@ def pick_run(label: str, names: Iterable[str], **widget: Any) -> None:
             on_change()
 
     options = [name for group, members in groups.items() for name in (*filter(None, [headings.get(group)]), *members)]
-    texts = {name: option(name) for name in options if name not in headings.values()}
+    texts = {name: option(name) + " · not measured" * (name in unmeasured) for name in options if name not in headings.values()}
     st.selectbox(label, options, format_func=lambda name: texts.get(name, name), on_change=take, **widget)
 
 
@@ -49,27 +51,47 @@ def option(name: str) -> str:
     return f"{plain_name(cache.runs()[name])} · {name}" if name else "no second run"
 
 
-def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: str = "", row: Any = None, **picker: Any) -> Run:
-    """Draw the choice of a run and return it: the run in focus or, if the page cannot show that run, a fitting one,
-    with a quiet note if a visitor or a link chose the other.
+def choose_model(fit: Fit | None) -> None:
+    """Draw the choice of the model in focus, for every view of its place.
 
     Args:
-        fitting: the runs that the page can show, at least one.
-        lack: why another run does not fit, for example "has no gates".
-        prefer: name of the run that replaces one that does not fit; by default the most similar one.
-        advice: what makes the run in focus fit, as the tooltip of the note, in markdown.
-        row: container for the choice; by default a new row.
-        picker: further arguments of the selectbox.
+        fit: the models that the view can show; those that could be shown once they are measured are marked.
     """
-    names = [run.name for run in fitting]
-    focused = visit.focus().run
-    name = focused if focused in names else prefer if prefer in names else most_similar(cache.run(focused), fitting).name
-    with row or picker_row():
-        pick_run("Model", names, **({"width": 420} | picker | visit.bound("run", name)))
-        if name != focused and visit.has_chosen_run():
-            quiet_note(f"{name} is shown instead of {focused}, which {lack}.", help=advice or None)
-    name_runs(name)
-    return next(run for run in fitting if run.name == name)
+    known, shown = cache.runs(), visit.focus().run
+    names = [name for name, run in known.items() if fit is None or name == shown or fit.shows(run) or fit.could(run)]
+    unmeasured = set() if fit is None else {name for name in names if not fit.shows(known[name])}
+    pick_run("Model", names, unmeasured=unmeasured, width=330)
+
+
+def show_fitting_run(fit: Fit) -> str:
+    """Show a run on this page that it can show, if the run in focus does not fit; return why, "" if it fits or nobody chose it.
+
+    A run that was chosen and could be measured stays: the page offers the measurement. A row or text that the other run cannot read is left
+    out.
+    """
+    known, focus = cache.runs(), visit.chosen_focus()
+    run, is_chosen = known.get(focus.run), visit.has_chosen_run()
+    if run is None or (fit.shows(run) and (is_chosen or fit.opens_on(run))) or (is_chosen and fit.could(run)):
+        return ""
+    fitting = [each for each in known.values() if fit.shows(each)]
+    fitting = [each for each in fitting if fit.opens_on(each)] or fitting
+    if not fitting:
+        return ""
+    name = fit.prefer if fit.prefer in known else most_alike(run, fitting).name
+    instead: dict[str, Any] = {"run": name}
+    if known[name].config["data"]["name"] != run.config["data"]["name"]:
+        instead["row"] = ""
+    if _reads(known[name]) != _reads(run):
+        instead |= {"text": "", "pair": ""}
+    visit.show_instead(**instead)
+    return f"{name} is shown instead of {run.name}, which {fit.lacks}." if is_chosen else ""
+
+
+def most_alike(run: Run, fitting: Sequence[Run]) -> Run:
+    """Return the run of the same configuration that is most similar; without one the best of the language or the most similar."""
+    alike = [each for each in fitting if each.configuration == run.configuration and _reads(each) == _reads(run)]
+    best = "" if alike or reads_pairs(run) else cache.best_run(language(run))
+    return next((each for each in fitting if each.name == best), None) or most_similar(run, alike or fitting)
 
 
 def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
@@ -87,26 +109,6 @@ def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
     return max(fitting, key=likeness)
 
 
-def with_weights(run: Run) -> str:
-    """Return the name of the run with weights that is shown instead of one without; "" if no installed run has weights.
-
-    It has the same configuration and, if there are several, the same data set. If there is none, it is the best run of the language.
-    """
-    known = cache.models()
-    alike = [each for each in known.values() if each.configuration == run.configuration and _reads(each) == _reads(run)]
-    best = "" if reads_pairs(run) else cache.best_run(language(run))
-    return best if best and not alike else most_similar(run, alike or list(known.values())).name if known else ""
-
-
-def show_run_with_weights() -> None:
-    """Show a run with weights on this page if the run in focus has none; a row of another data set is left out."""
-    run = cache.runs().get(visit.chosen_focus().run)
-    if run is None or run.has_weights or not (name := with_weights(run)):
-        return
-    has_same_rows = cache.run(name).config["data"]["name"] == run.config["data"]["name"]
-    visit.show_instead(run=name, **({} if has_same_rows else {"row": ""}))
-
-
 def note_weights(chosen: str, drawn: str) -> None:
     """Say next to a picker that it shows another run than the chosen one, which has no weights; say nothing if it shows the chosen one."""
     if chosen != drawn:
@@ -119,59 +121,39 @@ def _reads(run: Run) -> tuple[str, bool]:
     return language(run), reads_pairs(run)
 
 
-def picker_row() -> Any:
-    """Return a row for a picker of runs and the quiet note next to it."""
-    return st.container(horizontal=True, gap="medium", vertical_alignment="center", key="run-picker")
-
-
 def quiet_note(text: str, help: str | None = None) -> None:
     """Say next to a picker why it shows another run than the one in focus; `text` is not markdown, `help` is."""
     st.caption(md(text), width="content", help=help)
 
 
-def several(fitting: Sequence[Run], lack: str, *files: str) -> list[Run]:
-    """Draw the choice of runs and return the chosen ones in the order of the focus, at first the run in focus and its companions.
-
-    If the page cannot show the run in focus, a fitting one is chosen, with a quiet note. The page stops if no run fits.
+def several(fitting: Sequence[Run], *files: str) -> list[Run]:
+    """Draw the choice of further runs; return the run in focus and them, in the order of the focus. The page stops if no run fits.
 
     Args:
-        lack: why a run does not fit, for example "has no gates".
+        fitting: the runs that the page can show.
         files: files of a run that the page reads.
     """
-    names = [run.name for run in fitting]
-    if not names:
+    focus, by_name = visit.focus(), {run.name: run for run in fitting}
+    if focus.run not in by_name:
         st.info(
-            f"This page cannot show any of the installed runs: each of them {lack}. `sentviz train sst2 --model ndt-unit-2` trains a run"
-            " that fits.",
+            f"{md(focus.run)} cannot be shown here, and no other installed run can. `sentviz train sst2 --model ndt-unit-2` trains one that"
+            " can.",
             icon=":material/inventory_2:",
         )
         st.stop()
-    focus = visit.focus()
-    fits = focus.run in names
-    wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names]
-    wanted = wanted or [most_similar(cache.run(focus.run), fitting).name]
+    others = {name: run for name, run in by_name.items() if name != focus.run}
+    beside = [name for name in focus.versus if name in others]
 
     def take() -> None:
-        choose_runs(st.session_state["several"] or wanted[:1], names)
+        visit.go(versus=tuple(st.session_state["several"]))
 
-    st.session_state["several"] = wanted
-    with picker_row():
-        options = in_groups(names)
-        st.multiselect("Runs", options, format_func=option, key="several", on_change=take, label_visibility="collapsed", width="stretch")
-        if not fits:
-            quiet_note(f"{focus.run} is left out because it {lack}.")
-    by_name = {run.name: run for run in fitting}
-    chosen = [by_name[name] for name in wanted]
+    st.session_state["several"] = beside
+    how: dict[str, Any] = {"label_visibility": "collapsed", "placeholder": "Beside it: add other models"}
+    st.multiselect("Beside it", in_groups(others), format_func=option, key="several", on_change=take, **how)
+    chosen = [by_name[name] for name in (focus.run, *beside)]
     chosen = readable(chosen, *files) if files else chosen
     name_runs(*(run.name for run in chosen))
     return chosen
-
-
-def choose_runs(picked: Sequence[str], fitting: Collection[str]) -> None:
-    """Make the picked runs those of the focus (from a callback). The run in focus stays the first if it is picked or does not fit."""
-    focused = visit.focus().run
-    first = focused if focused in picked or focused not in fitting else picked[0]
-    visit.go(run=first, versus=tuple(name for name in picked if name != first))
 
 
 def series_of(chosen: Sequence[Run]) -> tuple[int, ...]:

@@ -45,9 +45,10 @@ def choose_slice(rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
             format_func=named,
             accept_new_options=rows.has_text,
             placeholder="All rows. Choose slices, or type a word.",
+            label_visibility="collapsed",
             help="Rows that are in each chosen slice; of slices of one column, one is enough. The percentages are shares of all rows. The"
             " language is told by the script of most letters: Hangul is Korean; languages in Latin letters are not told apart.",
-            width=640,
+            width="stretch",
             **visit.bound("among", [*map(str, subset.parts)], put=_text_of),
         )
     return chosen, inside

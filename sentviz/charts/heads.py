@@ -70,7 +70,7 @@ def layer_lines(
     caption = (
         f"Lines are means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95 % intervals of the mean over texts."
         + (" Dashed: without a lexicon, solid: with it." if dashed else "")
-        + (" Rings: the sentence of the page Explore." if sentence is not None else "")
+        + (" Rings: your sentence." if sentence is not None else "")
     )
     return Figure(file_safe("by-layer", *list(drawn)[:2], *list(dict.fromkeys(table["run"]))[:2]), chart, table, caption)
 

@@ -63,6 +63,14 @@ class Page:
         return (FIRST, *(section.name for section in self.sections), LAST)
 
     @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Names of the page's parts by group, in the order of the page."""
+        groups: dict[str, tuple[str, ...]] = {"Claims": (FIRST, LAST), "Results": ()}
+        for section in self.sections:
+            groups[section.group] = (*groups.get(section.group, ()), section.name)
+        return {group: parts for group, parts in groups.items() if parts}
+
+    @property
     def titles(self) -> dict[str, str]:
         """Titles of the page's parts by name."""
         return {FIRST: "Claims", **{section.name: section.title for section in self.sections}, LAST: "Every item"}

@@ -72,6 +72,7 @@ class Section:
     name: str  # in links
     title: str
     blocks: Sequence[Block] = ()
+    group: str = "Results"  # group of parts in which the page offers it
     datasets: str = ""  # "package.module:NAME" of a mapping from data sets to titles, of which a visitor chooses one
 
     def walk(self) -> Iterator[Block]:

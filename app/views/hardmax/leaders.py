@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from app import visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, md
-from app.views.hardmax.parts import hardmax_run, model, runs, without_runs
+from app.views.hardmax.parts import model, runs, without_runs
 from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, leading, per_layer
 from sentviz.charts.subjects import Runs
 from sentviz.errors import SentvizError
@@ -24,7 +25,7 @@ def show() -> None:
     if not available:
         without_runs()
         return
-    run = hardmax_run(available)
+    run = available[visit.focus().run]
     if FILE not in run.files:
         lacking(run, "leaders")
         return

@@ -10,7 +10,6 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import export_menu
-from app.blocks.run_choice import fitting_run
 from app.text import page_theme
 from sentviz.browser.particles import animation_html, positions_frame
 from sentviz.charts import Figure, Theme, file_safe
@@ -23,7 +22,6 @@ from sentviz.io.spreadsheet import as_csv
 from sentviz.models.clustering import Clustering
 from sentviz.runs.store import Run
 
-DEFAULT = "imdb/hardmax-d2"
 HEATS = ("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0")  # temperatures of the attention; 0 is hardmax
 THEMES: tuple[Theme, ...] = ("light", "dark")
 COMMAND = "sentviz train imdb --model hardmax-d2"
@@ -41,13 +39,6 @@ def without_runs() -> None:
         icon=":material/science:",
     )
     st.caption("The playground works without a trained model.")
-
-
-def hardmax_run(available: dict[str, Run]) -> Run:
-    """Draw the choice of a run and return it; if the run in focus is of another kind, show the one with d = 2."""
-    help = "d is the dimension of the embedding. Two dimensions are drawn directly; more dimensions are projected."
-    picker: dict[str, Any] = {"width": 420, "label_visibility": "visible", "help": help}
-    return fitting_run(list(available.values()), "is not a hardmax model", prefer=DEFAULT, **picker)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier")

@@ -17,7 +17,7 @@ from app.components import browser
 from app.components.browser import Picked
 from app.fields import LONGEST, two_places
 from app.text import halves, md
-from app.views.hardmax.parts import exports, hardmax_run, model, runs, temperature, without_runs
+from app.views.hardmax.parts import exports, model, runs, temperature, without_runs
 from sentviz.browser.particles import scene_data
 from sentviz.charts.gallery import code
 from sentviz.charts.scene import LOOKS, scene_of_review
@@ -76,7 +76,7 @@ def _text(available: dict[str, Run]) -> Run:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         example_buttons({kind: (words, "") for kind, words in EXAMPLES.items()}, (text, ""))
         place = st.popover("From the test set", icon=":material/casino:", type="tertiary")
-    run = hardmax_run(available)
+    run = available[visit.focus().run]
     with place:
         _pick(run)
     return run

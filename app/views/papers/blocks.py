@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -28,12 +27,6 @@ from sentviz.runs.store import Run
 MOST_NAMED = 3  # runs that a note names
 
 
-def page_of(paper: Paper) -> Any:
-    """Return a paper's page for the navigation: its own script, or the script that shows any paper."""
-    script = paper.page.script or Path(__file__).with_name("generic.py")
-    return st.Page(script, title=paper.short, url_path=paper.page.url, icon=paper.page.icon, help=paper.page.help)
-
-
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
     """Return what a cached result of these runs depends on: their names and digests, of one data set or of all."""
     return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
@@ -50,11 +43,9 @@ def studied() -> list[Run]:
     return catalog.runs
 
 
-def pick(label: str, field: str, titles: Mapping[str, str]) -> str:
+def pick(label: str, field: str, titles: Mapping[str, str], widget: Callable[..., Any] = st.segmented_control) -> str:
     """Let a visitor pick one of a few things by its title, and return its name; the first if the link names none of them."""
-    visit.choose(
-        st.segmented_control, label, field, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed"
-    )
+    visit.choose(widget, label, field, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed")
     chosen = str(getattr(visit.focus(), field))
     return chosen if chosen in titles else next(iter(titles))
 

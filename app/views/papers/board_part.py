@@ -13,7 +13,7 @@ from app import visit
 from app.blocks.figure import export_menu, show_drawn
 from app.components.claim_list import LETTERS, claim_list, picked
 from app.text import halves, md, page_theme
-from app.views.papers.blocks import digests, page_of
+from app.views.papers.blocks import digests
 from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, decided_in_words, level_in_words
 from sentviz.charts import Figure
 from sentviz.charts.board import heading
@@ -39,9 +39,13 @@ ICONS: dict[Verdict, str] = {
 OWN = "Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds."
 HALF = 640  # pixels of a board beside another
 STYLE = (
-    "<style>div:has(> .st-key-claim-sheet) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
+    "<style>div:has(> [class*='st-key-claim-sheet']) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
     " background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }}"
-    " @media (min-width: 1101px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; top: 4rem;"
+    # Over the column of boards that the clicked cell is not in, so that the cell stays in sight.
+    " @media (min-width: 1101px) {{ div:has(> [class*='st-key-claim-sheet-over']) {{ position: fixed; top: 7rem; bottom: 0; width: 48vw;"
+    " max-height: none; border: 1px solid {grid}; border-radius: .5rem 0 0 0; padding: .8rem 1.2rem; }}"
+    " div:has(> .st-key-claim-sheet-over-right) {{ right: 0; }} div:has(> .st-key-claim-sheet-over-left) {{ left: 0; }}"
+    " [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; top: 4rem;"
     " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}"
     " @media (max-width: 1100px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; bottom: 0; z-index: 90;"
     " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}"
@@ -133,14 +137,17 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 
 def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
-    """The boards of several papers, in two columns where there is room for them, with one export menu for all as one picture."""
+    """The boards of several papers, in two columns where there is room for them, with one export menu for all as one picture.
+
+    An open claim stands over the column that does not have its cell.
+    """
     chosen = opened()
     boards = {str(name): _figure(group, runs, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
         counted(claims)
         export_menu(lambda: _figure(claims, runs), "board-claims", "poster", code=code("all", "claims-board"))
     _listed_claims(claims, with_counts=False)
-    heights, columns = [0, 0], halves("poster")
+    heights, columns, over = [0, 0], halves("poster"), "right"
     for name, figure in boards.items():
         place = heights.index(min(heights))
         heights[place] += int(figure.plot.layout.height)
@@ -153,6 +160,10 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
             on_select=_taken(f"poster-{name}"),
             selection_mode="points",
         )
+        if chosen in set(claims.loc[claims["name"] == name, "key"]):
+            over = "left" if place else "right"
+    chooser(claims)
+    details(claims, runs, over=over)
 
 
 def counted(claims: pd.DataFrame) -> None:
@@ -186,17 +197,21 @@ def chooser(claims: pd.DataFrame) -> None:
     )
 
 
-def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) -> None:
-    """The claim in focus: its words, evidence, test, figure and runs, and the part of its paper's page that shows it."""
+def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False, over: str = "") -> None:
+    """The claim in focus: its words, evidence, test, figure and runs, and the part of its paper's page that shows it.
+
+    Args:
+        beside: whether it stands in a column of the page. over: side of the window over which it stands, "left" or "right"; "" = below.
+    """
     colours = palette(page_theme())
     st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
     row = next((row for row in claims.to_dict("records") if row["key"] == opened()), None)
     if row is None:
         return
-    with st.container(key="claim-beside" if beside else "claim-sheet"):
+    with st.container(key="claim-beside" if beside else f"claim-sheet-over-{over}" if over else "claim-sheet"):
         paper = find_paper(row["name"])
         claim = next((item for item in claims_of(paper) if item.key(paper.name) == row["key"]), None)
-        in_columns = not beside and claim is not None and claim.figure
+        in_columns = not beside and not over and claim is not None and claim.figure
         left, right = halves("claim", 1.0, 1.0) if in_columns else (st.container(), st.container())
         with left:
             _words(row, claim, paper)
@@ -227,7 +242,7 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
             leave = st.button(f"Open {titles[claim.shows]}", icon=":material/arrow_forward:", type="tertiary", key="claim-open")
             if leave:
                 visit.go(**go)
-                st.switch_page(page_of(paper))
+                st.switch_page(st.session_state["pages"][paper.page.url])
         st.button("Close", icon=":material/close:", type="tertiary", key="claim-close", on_click=visit.go, kwargs={"claim": ""})
 
 

@@ -49,6 +49,4 @@ if listed.empty:
     st.caption("No claim has this verdict." if len(of_paper) else f"No claim of {md(PAPERS.get(paper, 'any paper'))} is tested yet.")
 else:
     board_part.poster(listed, runs)
-    board_part.chooser(listed)
-    board_part.details(listed, runs)
 csv_button(ledger(listed), "sentviz-claims", "claims-csv")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from app import visit
 from app.text import md
 from app.views.papers import board_part, items_part
 from app.views.papers.blocks import digests, missing_note, pick, show_study_figure, studied
@@ -30,7 +31,7 @@ def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str
 def show(paper: Paper, runs: Sequence[Run]) -> None:
     """The part of a paper's page that is asked for."""
     st.caption(f"“{md(paper.title)}” ({md(paper.citation)}): its claims and numbers, next to what the installed runs measure.")
-    part = pick("Part", "part", paper.page.titles)
+    part = _part(paper)
     if paper.studies and not of_paper(paper, runs):
         name, study = next(iter(paper.studies.items()))
         command = f"sentviz study {name} --dataset {study.datasets[0]}"
@@ -42,6 +43,20 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
     else:
         _section(paper, next(section for section in paper.page.sections if section.name == part), runs)
     _differences(paper, part)
+
+
+def _part(paper: Paper) -> str:
+    """Draw the choice of a group of parts and of a part in it; return the name of the part."""
+    groups, titles, chosen = paper.page.groups, paper.page.titles, visit.focus().part
+    group = next((group for group, parts in groups.items() if chosen in parts), next(iter(groups)))
+
+    def take() -> None:
+        visit.go(part=groups[st.session_state["group-of-parts"] or group][0])
+
+    st.session_state["group-of-parts"] = group
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        st.segmented_control("Group", list(groups), key="group-of-parts", on_change=take, label_visibility="collapsed")
+        return pick("Part", "part", {name: titles[name] for name in groups[group]}, st.pills)
 
 
 def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:

@@ -77,7 +77,7 @@ def hardmax_leaders(runs: Sequence[Run], _: str) -> None:
         reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max())
         st.caption(
             f"The leaders are at least {reach / 3:.2f} from the line, a third of the largest distance of a leader. Other thresholds can be"
-            " set on the page Hardmax."
+            " set in Sentence › Clusters."
         )
 
 
@@ -212,7 +212,7 @@ def importance(runs: Sequence[Run], _: str) -> None:
             show_figure("token-importance", Sentence.of(run, trace), f"sevenessxin-importance-{kind}")
     st.caption(
         "As the paper computes it: attention of the first layer, averaged over its heads, then over the tokens that look. It says where a"
-        " layer looks, not why the model predicts a class. Word removal on the page Explore answers that question."
+        " layer looks, not why the model predicts a class. Word removal, in Sentence › Reason, answers that question."
     )
 
 
@@ -239,4 +239,4 @@ def padding(runs: Sequence[Run], _: str) -> None:
         "change of the pooled vector": ["", f"{percent(shift, 0)} of its length"],
     }
     st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
-    st.caption("The run was trained masked, unlike the published code's. The page Explore has the same switch: Mask, below “What if?”.")
+    st.caption("The run was trained masked, unlike the published code's. Sentence › Reason has the same switch: Mask, below “What if?”.")

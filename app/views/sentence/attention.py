@@ -6,7 +6,6 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import (
     attends,
     class_choice,
@@ -210,13 +209,14 @@ def show_scores(trace: Trace, run: Run) -> None:
         class_choice(run, full)
     show_figure("methods", of)
     if "exact" not in full.token_scores and "exact" in available(full, asking=True):
-        st.caption("Exact values of this text take longer than a few seconds on this model: choose them as the score on Explore.")
+        st.caption("Exact values of this text take longer than a few seconds on this model: choose them as the score in Reason.")
     st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
         "Comprehensiveness is the fall of the probability if the named words are removed (higher is better). Sufficiency is the fall if"
         " only"
         " the named words are kept (lower is better). Both are means over the top 10 to 50 % of the words. *random* is the mean of 20"
-        " random explanations of this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
+        " random explanations of this sentence. One sentence proves little: Model › Which explanation to trust"
+        " measures a sample of the test set."
     )
     named = [name for name in SCORES if SCORES[name].title in set(table["explanation"])]
     name = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
@@ -231,13 +231,10 @@ focus = visit.focus()
 run = run_with_weights()
 intro(
     "The attention of every head of every layer on your sentence: first an overview, then one map in detail.",
-    "High attention does not prove that a word matters. Word removal on Explore measures the effect of each word.",
+    "High attention does not prove that a word matters. Word removal, in Reason, measures the effect of each word.",
 )
 text, pair = texts_in_focus(run)
-with st.container(horizontal=True, gap="small"):
-    pick_run("Model", cache.models(), width=420)
-    sentence_box(run, text, pair, "attention-sentence")
-note_weights(visit.chosen_focus().run, run.name)
+sentence_box(run, text, pair, "attention-sentence")
 try:
     # a stored example knows neither its terms nor its window
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)

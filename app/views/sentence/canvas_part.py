@@ -44,7 +44,7 @@ HIDDEN = (  # Everything below the answer is hidden in its place, so that nothin
     " .st-key-canvas { visibility: visible; border-radius: 4px; background: rgb(128 128 128 / 22%); }"
     " .st-key-canvas > * { visibility: hidden; }</style>"
 )
-FIELDS = {"box": ".st-key-sentence input", "second": ".st-key-sentence-pair input", "heading": ".st-key-answer h3"}  # selectors on Explore
+FIELDS = {"box": ".st-key-sentence input", "second": ".st-key-sentence-pair input", "heading": ".st-key-answer h3"}  # selectors in Reason
 
 
 def reserve(slot: Any, trace: Trace) -> None:

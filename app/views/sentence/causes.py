@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
 from app.fields import LONGEST
 from app.server.queue import turn
@@ -204,10 +203,7 @@ intro(
     "A replaced state is one that the model may never be in: the maps show what can carry the answer.",
 )
 text, text_pair = texts_in_focus(run)
-with st.container(horizontal=True, gap="small"):
-    pick_run("Model", cache.models(), width=420)
-    sentence_box(run, text, text_pair, "causes-sentence")
-note_weights(visit.chosen_focus().run, run.name)
+sentence_box(run, text, text_pair, "causes-sentence")
 if not run.capabilities.replaces:
     st.info(f"{md(run.name)} has no states of tokens that can be replaced: choose a transformer.", icon=":material/visibility_off:")
     st.stop()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import note_weights, pick_run, with_weights
+from app.blocks.run_choice import most_alike, note_weights, pick_run
 from app.blocks.sentence import attends, head_title, place, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import why_part
@@ -107,12 +107,8 @@ def pick(run: Run, place: Any) -> Run:
         st.info("This page needs two models, but only one run with weights is installed. `sentviz train` trains another run.")
         st.stop()
     wanted = next((name for name in focus.versus if name != run.name and name in cache.runs()), "")
-    fitting = with_weights(cache.run(wanted)) if wanted and wanted not in known else wanted
+    fitting = most_alike(cache.run(wanted), list(known.values())).name if wanted and wanted not in known else wanted
     second = fitting if fitting in candidates else _default(run)
-
-    def take_first() -> None:
-        name = st.session_state["compare-first"]
-        visit.go(run=name, versus=(second if second != name else run.name,), row=_common_row(run, known[name]))
 
     def take_second() -> None:
         visit.go(versus=(st.session_state["compare-second"],))
@@ -120,12 +116,10 @@ def pick(run: Run, place: Any) -> Run:
     def swap() -> None:
         visit.go(run=second, versus=(run.name,), row=_common_row(run, known[second]))
 
-    st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
+    st.session_state["compare-second"] = second
     with place:
-        pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=400)
-        st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="Exchange the two models")
         pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=400)
-        note_weights(visit.chosen_focus().run, run.name)
+        st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="Exchange the two models")
         note_weights(wanted or second, second)
     return known[second]
 
@@ -168,7 +162,7 @@ except SentvizError as error:
     show_missing(error, "compare")
     st.stop()
 if focus.change:
-    st.caption("Both models are shown as they were trained, without the changes on Explore.")
+    st.caption("Both models are shown as they were trained, without the changes made in Sentence.")
 
 places = []
 scores = [name for name in available(traces[0], asking=True) if name in available(traces[1], asking=True)]

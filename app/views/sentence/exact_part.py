@@ -1,4 +1,4 @@
-"""Exact values of the sentence on Explore: the switch of absent words, slow work behind a button, the picture, and all subsets."""
+"""Exact values of the sentence in Reason: the switch of absent words, slow work behind a button, the picture, and all subsets."""
 
 from __future__ import annotations
 

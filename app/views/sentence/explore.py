@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import attends, class_choice, example_buttons, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import exact_part, whatif_part, why_part
@@ -33,8 +32,6 @@ text, pair = texts_in_focus(run)
 with st.container(key="ask", gap="small"):
     sentence_box(run, text, pair)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="ask-of"):
-        pick_run("Model", cache.models(), width=420)
-        note_weights(visit.chosen_focus().run, run.name)
         example_buttons({kind: (example.text, example.pair or "") for kind, example in kinds.items()}, (text, pair or ""))
 place, awaited = st.container(key="answer", gap=None), st.empty()
 with place:

@@ -1,4 +1,4 @@
-"""The behaviour card: what a model can do, by capability, tested on sentences of our own. A failed case opens in Explore."""
+"""The behaviour card: what a model can do, by capability, tested on sentences of our own. A failed case opens in Sentence."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from app.blocks.files import csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import series_of, several
 from app.blocks.slice_choice import note_unsliced
+from app.places import TESTED
 from app.server.queue import giving_way, wait
 from app.text import halves, intro, md
-from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card, why_not_tested
+from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card
 from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown
 from sentviz.charts import file_safe
 from sentviz.charts.behaviour import MOST
@@ -63,7 +64,7 @@ def _measured(run: Run, job: Job) -> Card:
 
 
 def _open(run: Run, case: pd.Series[Any]) -> None:
-    """Open a case in Explore; an edited text is shown next to the text before the edit."""
+    """Open a case in Sentence; an edited text is shown next to the text before the edit."""
     focus = visit.focus().with_(run=run.name).as_trained()
     if case["before"]:
         try:
@@ -82,8 +83,7 @@ intro(
     "The sentences are made from templates, so a rate is about these templates. It is no accuracy on your data.",
 )
 note_unsliced("the cases are sentences of our own, not rows of a data set or file")
-tested = [run for run in cache.models().values() if not why_not_tested(run)]
-chosen = several(tested, "cannot be tested, because it has no weights, reads pairs, or has no negative and positive classes")[:MOST]
+chosen = several([run for run in cache.models().values() if TESTED.shows(run)])[:MOST]
 cards = {run.name: card for run in chosen if (card := _card(run)) is not None}
 if chosen[0].name not in cards:
     st.stop()
@@ -133,7 +133,7 @@ with left:
 with right:
     row, failed = rates[capability], card.failures(capability)
     st.markdown(f"##### {capability.capitalize()}: {len(failed)} of {row['n']} cases failed")
-    st.caption(f"{about[capability].says} {row['kind'].capitalize()}: {HOW[row['kind']]}. A click on a case opens it in Explore.")
+    st.caption(f"{about[capability].says} {row['kind'].capitalize()}: {HOW[row['kind']]}. A click on a case opens it in Sentence.")
     if failed.empty:
         st.caption("No case failed.")
     else:

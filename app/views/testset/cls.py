@@ -8,10 +8,11 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_drawn, show_figure
-from app.blocks.measure import lacking
-from app.blocks.run_choice import choose_runs, in_groups, most_similar, option, picker_row, quiet_note, readable, series_of
+from app.blocks.measure import measured_run
+from app.blocks.run_choice import series_of, several
 from app.blocks.slice_choice import note_unsliced
-from app.text import halves, intro, md, name_runs
+from app.places import HEADED
+from app.text import halves, intro, md
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.charts.figure import Figure
@@ -37,50 +38,11 @@ def has_cls(run: Run) -> bool:
     return bool(run.config.get("tokenizer", {}).get("cls"))
 
 
-known = {name: run for name, run in cache.runs().items() if FILE in run.files}
 focus = visit.focus()
-focused = cache.run(focus.run)
-if focused.capabilities.gate:
-    gates_part.show(focused)
-if not known:
-    lacking(focused, "heads")
-    st.stop()
-names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
-with_cls = [known[name] for name in names if has_cls(known[name])]
-
-
-def why_another() -> str:
-    """Return why the page opens on another run than the one in focus; "" if it shows that run."""
-    if focus.run not in known:
-        return "whose heads are not measured" if focused.capabilities.maps else "which has no attention"
-    is_first_look = bool(with_cls) and not visit.has_chosen_run()
-    return "which has no [CLS] token" if is_first_look and not has_cls(focused) else ""
-
-
-def take() -> None:
-    choose_runs(st.session_state["cls-runs"] or wanted[:1], known)
-
-
-reason = why_another()
-wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in known and not (reason and name == focus.run)]
-if not wanted:
-    wanted = [most_similar(focused, with_cls or list(known.values())).name]
-run = known[wanted[0]]
-if len(wanted) == 1 and has_cls(run):  # the baseline and an injected run make the figure of the paper
-    data = run.config["data"]["name"]
-    wanted += [each.name for each in with_cls if each is not run and each.config["data"]["name"] == data][:1]
-st.session_state["cls-runs"] = wanted
-with picker_row():
-    options = in_groups(names)
-    st.multiselect("Runs", options, format_func=option, key="cls-runs", on_change=take, label_visibility="collapsed", width="stretch")
-    if reason:
-        quiet_note(f"{run.name} is shown instead of {focus.run}, {reason}.")
-if focus.run not in known and focused.capabilities.maps:
-    with st.expander(f"Measure {md(focused.name)}", icon=":material/science:"):
-        lacking(focused, "heads")
-chosen = readable([known[name] for name in wanted], FILE)
-run = chosen[0]
-name_runs(*(each.name for each in chosen))
+run = measured_run(HEADED, "heads")
+if run.capabilities.gate:
+    gates_part.show(run)
+chosen = several([each for each in cache.runs().values() if HEADED.shows(each)], FILE)
 series = series_of(chosen)
 frames = {each.name: measured(each.name, each.digest) for each in chosen}
 baselines = [each.name for each in chosen if not each.capabilities.lexicon]
@@ -90,7 +52,7 @@ sentence: pd.DataFrame | None = None
 if focus.text or focus.row:
     own = focus.with_(run=run.name)
     if own.change:
-        st.caption("Rings show the model as you changed it on Explore. Lines show it as it was trained.")
+        st.caption("Rings show the model as you changed it in Sentence. Lines show it as it was trained.")
     try:
         sentence = of_trace(answers.trace(own, scored=False))
     except SentvizError as error:
@@ -151,5 +113,5 @@ for k, (title, source, frame) in enumerate(able):
             show_drawn(partial(grid, frame, source), f"cls-grid-{k}")
 if unable := [md(title) for title, _, frame in grids if measure not in set(frame["measure"])]:
     st.caption(f"Without this measure: {', '.join(unable)}.")
-if not focused.capabilities.gate:
-    gates_part.show(focused)
+if not run.capabilities.gate:
+    gates_part.show(run)

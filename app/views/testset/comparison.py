@@ -16,7 +16,7 @@ from app.blocks.files import MIME, as_report, csv_button
 from app.blocks.get_data import offer
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.rows import same_rows
-from app.blocks.run_choice import choose_runs, in_groups, option
+from app.blocks.run_choice import in_groups, option
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
 from app.text import halves, in_percent, intro, md, name_runs, with_code
@@ -167,7 +167,8 @@ def chosen_runs() -> list[Run]:
 
     def take() -> None:
         st.session_state["comparison-chosen"] = True  # a removed second model does not come back
-        choose_runs(st.session_state["comparison-runs"] or wanted[:1], names)
+        first_of, *others = st.session_state["comparison-runs"] or wanted[:1]
+        visit.go(run=first_of, versus=tuple(others))
 
     st.session_state["comparison-runs"] = wanted
     st.multiselect(

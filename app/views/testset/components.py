@@ -9,6 +9,7 @@ from app import cache
 from app.blocks.figure import show_figure
 from app.blocks.measure import measured_run
 from app.blocks.slice_choice import note_unsliced
+from app.places import MIXED
 from app.text import halves, intro, md
 from sentviz.analysis.maps.specialise import FILE, verdict
 from sentviz.analysis.maps.wordclasses import own_lists
@@ -22,11 +23,7 @@ intro(
     "The page does not show what they do to the prediction.",
 )
 note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
-several = [run for run in cache.runs().values() if run.capabilities.components > 1]
-if not several:
-    st.info("No installed run has several components. `sentviz train sst2 --model ndt-unit-2` trains one.", icon=":material/layers:")
-    st.stop()
-run = measured_run([each for each in several if FILE in each.files], several, "specialise", "does not have several components")
+run = measured_run(MIXED, "specialise")
 frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
 st.markdown(f"##### {md(answer)}", help=tip("component"))

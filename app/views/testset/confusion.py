@@ -74,7 +74,7 @@ def _band(name: str) -> None:
         visit.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
 
     st.session_state["band"] = band
-    st.slider(f"Show the rows below whose probability of “{md(name)}” is between", 0.0, 1.0, step=0.01, key="band", on_change=take)
+    st.slider(f"Show the rows whose probability of “{md(name)}” is between", 0.0, 1.0, step=0.01, key="band", on_change=take)
 
 
 def calibration(runs: Sequence[Rows]) -> None:
@@ -257,13 +257,13 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
 focus = visit.focus()
 intro(
     "Which classes the model confuses, and the rows of every cell.",
-    "Open a row in Explore to see why it is wrong. Intervals cover test-set sampling, not retraining.",
+    "Open a row in Sentence to see why it is wrong. Intervals cover test-set sampling, not retraining.",
 )
 VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration", "slices": "Weakest slices"}
 every = choose_rows(sliced=True)
 if not every.labelled:
     st.info(
-        f"{md(unlabelled(every.over))} No prediction can be right or wrong without a label; the rows are listed below.",
+        f"{md(unlabelled(every.over))} No prediction can be right or wrong without a label; the rows are listed at the side.",
         icon=":material/label_off:",
     )
     list_rows(every)

@@ -14,11 +14,12 @@ from app.blocks.get_data import offer
 from app.blocks.measure import measured_run
 from app.blocks.sentence import sentence_box, sentence_of, texts_in_focus
 from app.blocks.slice_choice import note_unsliced
+from app.places import DIRECTED
 from app.server.queue import turn
 from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.causal.claims import CLAIMS
-from sentviz.analysis.causal.direction_tables import board, depth_name, has_directions, headline, table_of, why_no_leace
+from sentviz.analysis.causal.direction_tables import board, depth_name, headline, table_of, why_no_leace
 from sentviz.analysis.causal.directions import Directions
 from sentviz.charts.directions import directions_of
 from sentviz.charts.subjects import Runs
@@ -116,8 +117,7 @@ intro(
 )
 note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
 every = list(cache.runs().values())
-able = [each for each in every if each.capabilities.predicts and "state" in each.capabilities.replaces]
-run = measured_run([each for each in every if has_directions(each)], able, "directions", "has no states of tokens that can be changed")
+run = measured_run(DIRECTED, "directions")
 depth, spot, below_probes = removed(run)
 st.markdown("##### All models beside the printed numbers", help=tip("direction"))
 st.table(board(every).set_index("run").map(lambda value: "–" if pd.isna(value) else f"{value:g}"))

@@ -12,7 +12,7 @@ import streamlit as st
 from app import visit
 from app.blocks import pictures
 from app.blocks.figure import export_menu, show_drawn
-from app.blocks.rows import choose_rows, list_rows, outlined_points, rows_of_second_run
+from app.blocks.rows import beside, choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.blocks.slice_choice import choose_slice
 from app.components import browser
 from app.server.queue import turn
@@ -118,7 +118,7 @@ intro(
     "Each row is one point: the vector that the classifier reads, projected so that similar rows stay near each other.",
     "Large distances and sizes of groups mean little.",
 )
-rows = choose_rows(beside=False)
+rows = choose_rows(second=False)
 sliced, inside = choose_slice(rows)
 focus = visit.focus()
 try:
@@ -166,14 +166,15 @@ def take_outline() -> None:
     visit.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and parsed_method(method)[0] else "")
 
 
-left, right = halves("embedding", 2.4, 1.0)
-with right, st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
+controls = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls")
+left, right = st.container(), st.container()
+with controls:
     method = visit.setting(st.segmented_control, "Picture", "method", list(METHODS), format_func=METHODS.get)
     if (name := SETTINGS.get(method, "")) in OFFERED:
         value = visit.setting(st.select_slider, name.capitalize(), name, OFFERED[name], default=USUAL[name], width=220, help=tip(name))
         method = method if value == USUAL[name] else f"{method}-{value}"
     dims = int(visit.setting(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func="{}-D".format))
-    colour = visit.setting(st.selectbox, "Colour", "colour", list(COLOURS), format_func=COLOURS.get, width=170)
+    colour = visit.setting(st.selectbox, "Colour", "colour", list(COLOURS), format_func=COLOURS.get, width=150)
     if rows.over == "test":
         st.session_state["focus-sample"] = pictures.sample()
         titles = pictures.SAMPLES
@@ -298,12 +299,13 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
             f" measured on {n:,} rows"
         )
         st.caption(
-            "Draw an outline around points, or click a point, to see the rows below. Double-click to remove the outline."
+            "Draw an outline around points, or click a point, to see their rows at the side. Double-click to remove the outline."
             if dims == 2
             else "Drag to turn the picture. Outlines can be drawn only in two dimensions."
         )
     if chosen is not None:
-        show_selection(of.rows, chosen, projection.vectors, of.key, LAYERS[at])
+        with beside(1):
+            show_selection(of.rows, chosen, projection.vectors, of.key, LAYERS[at])
 
 
 def every(of: pictures.VectorSource) -> str:

@@ -8,6 +8,7 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking, measured_run
 from app.blocks.slice_choice import note_unsliced
+from app.places import EXPLAINED
 from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.explain import SCORES
@@ -129,7 +130,7 @@ intro(
 )
 note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
 every = list(cache.runs().values())
-run = measured_run([each for each in every if has_referee(each) or has_faithfulness(each)], every, "referee", "cannot be measured")
+run = measured_run(EXPLAINED, "referee")
 if has_referee(run):
     beside_exact(run)
 with st.container() if not has_referee(run) else st.expander("Texts of any length: faithfulness", icon=":material/rule:"):

@@ -28,7 +28,7 @@ intro(
     "A listed row is a candidate, not an error: read it, then give it your own label or a note. The CSV of the list has both.",
 )
 VIEWS = {"labels": "Label errors", "repeats": "Repeats", "train": "Leakage from training"}
-rows = choose_rows(beside=False, sliced=True)
+rows = choose_rows(second=False, sliced=True)
 view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
 
 

@@ -66,7 +66,7 @@ def matrix(rows: Rows) -> None:
     """Draw the matrix of the first run, whose cells can be clicked."""
     chosen = part()
     _matrix(rows, "matrix", chosen.cell if chosen and chosen.kind == "cell" else ())
-    st.caption("Click a cell to see its rows below; click it again for all rows.")
+    st.caption("Click a cell to see its rows at the side; click it again for all rows.")
 
 
 def part() -> Slice | None:

@@ -25,9 +25,9 @@ DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one lan
 
 intro(
     "The words of right predictions and of mistakes: those typical of a cell of the confusion matrix, or frequent in it.",
-    "A word that is typical of mistakes need not cause them: open a row in Explore and remove the word.",
+    "A word that is typical of mistakes need not cause them: open a row in Sentence and remove the word.",
 )
-rows = choose_rows(beside=False, sliced=True)
+rows = choose_rows(second=False, sliced=True)
 focus = visit.focus()
 by: By = "count" if focus.words == "count" else "keyness"
 
@@ -206,7 +206,7 @@ meaning = (
     else "The size is the number of these rows that have the word. Many words are frequent in all cells, so compare with the typical words."
 )
 click = (
-    "Click a word to see its rows below; click it again for all rows."
+    "Click a word to see its rows at the side; click it again for all rows."
     if rows.has_text
     else f"These are the words stored with the run, each in at least {counts.least} rows. Listing the rows of a word needs the data set."
 )

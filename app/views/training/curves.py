@@ -7,6 +7,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import readable, series_of, several
+from app.places import TRAINED
 from app.text import intro
 from sentviz.charts.subjects import Runs
 from sentviz.runs.store import Run
@@ -28,7 +29,7 @@ def seeds_of(runs: list[Run]) -> list[Run]:
     return [run for run in cache.runs().values() if setup(run) in wanted]
 
 
-chosen = several([run for run in cache.runs().values() if run.config["files"]], "has no history", "history.parquet")
+chosen = several([run for run in cache.runs().values() if TRAINED.shows(run)], "history.parquet")
 axes, titles = ["epoch", "step"], {"lines": "One line per run", "bands": "Seeds as bands"}
 bands = visit.chosen("seeds", list(titles)) == "bands"
 drawn_runs = readable(seeds_of(chosen), "history.parquet") if bands else chosen

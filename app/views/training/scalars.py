@@ -10,6 +10,7 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import series_of, several
 from app.focus import choices
+from app.places import SCALED
 from app.text import intro
 from app.views.papers.blocks import missing_note, show_study_figure
 from sentviz.charts.scalars import scalar_axis
@@ -21,7 +22,7 @@ intro(
     "Learned scalars during training: λ (−λ for Differential), weights of position signals, temperatures. Diamonds: a paper's values.",
     "The start value decides most of the final value.",
 )
-chosen = several([run for run in cache.runs().values() if run.capabilities.scalars], "has no learned scalar", "history.parquet")
+chosen = several([run for run in cache.runs().values() if SCALED.shows(run)], "history.parquet")
 titles = {"value": "Value", "change": "Change from the start", "step": "Steps", "share": "Share of training"}
 axes, usual = ["step", "share"], scalar_axis(chosen)
 axis = visit.chosen("axis", axes, default=usual)

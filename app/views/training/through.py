@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,14 +10,13 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.measure import lacking
-from app.blocks.run_choice import in_groups, most_similar, picker_row, quiet_note
+from app.blocks.measure import measured_run
 from app.blocks.sentence import head_title, place, sentence_box
 from app.components import browser
 from app.focus import Focus
-from app.text import intro, md, name_runs
-from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples, missing
-from sentviz.analysis.explain.notices import written_in
+from app.places import MEASURED
+from app.text import intro, md
+from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.charts.epochs import Epochs
 from sentviz.charts.figure import file_safe
@@ -28,8 +26,6 @@ from sentviz.errors import SentvizError
 from sentviz.export.animation import NEEDS_BROWSER, film_gif
 from sentviz.export.chromium import find_browser
 from sentviz.io.glossary import tip
-from sentviz.runs.catalog import language, reads_pairs
-from sentviz.runs.naming import plain_name
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -43,49 +39,6 @@ FIGURES = {
     "epoch-heads": "Heads",
     "epoch-rows": "Rows",
 }
-
-
-def chosen_run() -> tuple[Run, Focus]:
-    """Draw the choice of runs with saved epochs; return the chosen run, and the focus that it can show.
-
-    If the run in focus has no measured epochs, the most similar run that has some is chosen, with a quiet note. The page stops if there is
-    no such run.
-    """
-    focus = visit.focus()
-    run = cache.run(focus.run)
-    able = {name: each for name, each in cache.runs().items() if each.measured}
-    why = missing(run)
-    if not able:
-        if run.epochs:
-            lacking(run, "epochs")
-        else:
-            st.info(_plain(why), icon=":material/movie:")
-        st.stop()
-    fitting = run if run.measured else most_similar(run, list(able.values()))
-
-    def take() -> None:
-        visit.go(run=st.session_state["through-run"] or visit.focus().run)
-
-    with picker_row():
-        st.session_state["through-run"] = fitting.name
-        titles = {name: plain_name(cache.runs()[name]).replace(", with epochs", "") for name in in_groups(able)}
-        st.pills("Runs with saved epochs", list(titles), format_func=titles.__getitem__, key="through-run", on_change=take)
-        if fitting is not run and visit.has_chosen_run():
-            quiet_note(f"{fitting.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
-    if fitting is run:
-        return run, focus
-    if run.epochs:
-        with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
-            lacking(run, "epochs")
-    name_runs(fitting.name)
-    can_read = reads_pairs(fitting) == reads_pairs(run) and written_in(focus.text) in ("", language(fitting))
-    text, pair = (focus.text, focus.pair) if can_read else ("", "")
-    return fitting, replace(focus, run=fitting.name, row="", text=text, pair=pair).fit(fitting.capabilities)[0]
-
-
-def _plain(message: str) -> str:
-    """Return a message with commands in backticks as markdown."""
-    return "`".join(part if k % 2 else md(part) for k, part in enumerate(message.split("`")))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -192,7 +145,8 @@ intro(
     "The attention, predictions and mistakes of a model after each epoch of its training. The slider selects the epoch.",
     "The rows are a sample of the validation split. The page does not show what happens within an epoch.",
 )
-run, focus = chosen_run()
+focus = visit.focus()
+run = measured_run(MEASURED, "epochs")
 try:
     seen = load_epochs(run)
     traces, problems = sentence(run, focus)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -30,12 +31,21 @@ if TYPE_CHECKING:
 
 FILE, LAST = "yours-file", "yours-last"  # in the session's state: the table with remarks; id of the last file and why it was refused
 MOST_PASTED = 1_000_000  # characters of pasted lines
+EXAMPLE = Path(__file__).with_name("example.csv")
 BY_SHARES = ""  # choice of no column for the splits
 
 
 def refused(file: UploadedFile) -> str:
     """Read a chosen file once; return why it cannot be read, or "" if it was read."""
     return read_once(file, LAST, _keep)
+
+
+def example() -> None:
+    """Draw the button that reads twenty hotel reviews of our own, for those who have no file at hand."""
+    help = "Twenty short hotel reviews of our own with labels, to see what happens with a file of yours."
+    if st.button("Try with 20 hotel reviews", icon=":material/hotel:", type="tertiary", key="yours-example", help=help):
+        data = EXAMPLE.read_bytes()
+        read_bytes(f"example {hashlib.sha256(data).hexdigest()}", "hotel-reviews.csv", lambda: data, LAST, _keep)
 
 
 def pasted() -> str:
@@ -65,8 +75,8 @@ def _keep(table: TextTable, remarks: list[str]) -> None:
     st.session_state[FILE] = table, remarks
 
 
-def chosen_columns(table: TextTable, proposed: Understood | None) -> Choices:
-    """Draw the choice of columns and shares, with the proposed ones at first."""
+def chosen_columns(table: TextTable, proposed: Understood | None, *, divided: bool) -> Choices:
+    """Draw the choice of columns, with the proposed ones at first; the rows of a data set for training are also divided."""
     columns = [str(column) for column in table.frame.columns]
     first = guess(table.frame, labels=True)
     defaults = (proposed.text, proposed.label, proposed.split) if proposed else (guess(table.frame), first, BY_SHARES)
@@ -75,6 +85,8 @@ def chosen_columns(table: TextTable, proposed: Understood | None) -> Choices:
         label = _column(table, "Labels", ["", *columns], defaults[1], "none")
         if not label:  # rows without labels cannot become a data set, so they need no splits
             return Choices(text)
+        if not divided:
+            return Choices(text, label, defaults[2])
         split = _column(table, "Splits", ["", *columns], defaults[2], "divide the rows")
         if split != BY_SHARES:
             return Choices(text, label, split)
@@ -111,16 +123,17 @@ def with_choices(table: TextTable, choices: Choices) -> TextTable:
     return TextTable(table.name, frame, choices.text, choices.label, digest)
 
 
-def _counts(of: Understood) -> None:
-    """Show classes by split, and what was left out."""
+def _counts(of: Understood, *, divided: bool) -> None:
+    """Show the rows of each class, by split if they are divided, and what was left out."""
     counts = pd.DataFrame({split: [int((of.parts[split]["label"] == k).sum()) for k in range(len(of.labels))] for split in SPLITS})
+    counts = counts if divided else pd.DataFrame({"rows": counts.sum(axis=1)})
     counts.insert(0, "class", of.labels)
     st.dataframe(counts, hide_index=True, height="content")
     out, *remarks = (f"{NAMELESS}; change them in the table." if line.startswith(NAMELESS) else line for line in of.sentences[3:])
-    st.caption("  \n".join(md(line) for line in (f"Splits {of.division}.", out, *remarks)))
+    st.caption("  \n".join(md(line) for line in ([f"Splits {of.division}."] if divided else []) + [out, *remarks]))
 
 
-def _understood(table: TextTable, choices: Choices) -> tuple[Choices, Understood | None]:
+def _understood(table: TextTable, choices: Choices, *, divided: bool) -> tuple[Choices, Understood | None]:
     """Draw the classes, and how the table is understood; return the choices with the names of the classes, and None if they do not fit."""
     left, right = st.columns(2, gap="medium")
     with left:
@@ -130,10 +143,11 @@ def _understood(table: TextTable, choices: Choices) -> tuple[Choices, Understood
         key = (table.digest, repr(choices))
         understood = visit.keep_result("yours-understood", key, lambda: understand(table.frame, table.name, choices))
     except SentvizError as error:
-        right.info(md(f"The mistakes can be shown, but these rows cannot be saved as a data set. {error}"), icon=":material/info:")
+        if divided:
+            right.info(md(f"The mistakes can be shown, but these rows cannot be saved as a data set. {error}"), icon=":material/info:")
         return choices, None
     with right:
-        _counts(understood)
+        _counts(understood, divided=divided)
     return choices, understood
 
 
@@ -143,30 +157,37 @@ def _predictions(frame: pd.DataFrame, choices: Choices) -> list[str]:
     return [", ".join(of.columns) if of.model == NO_MODEL else described(of) for of in models]
 
 
-def show(table: TextTable, notes: list[str]) -> None:
-    """Show how a file is understood, the choices that change it, and where its rows can go."""
+def show(table: TextTable, notes: list[str], wish: str) -> None:
+    """Show how a file is understood, the choices that change it, and the button that does what the visitor wishes.
+
+    Args:
+        wish: "judge", "compare" or "train".
+    """
+    divided = wish == "train"
     proposed: Understood | None
     try:
         proposed = visit.keep_result("yours-proposed", table.digest, lambda: understand(table.frame, table.name))
     except SentvizError:
         proposed = None
     st.markdown(f"**{md(table.name)}**: {len(table.frame):,} rows. {md(' '.join(notes))}")
-    choices = chosen_columns(table, proposed)
+    choices = chosen_columns(table, proposed, divided=divided)
     answers = visit.keep_result("yours-answers", (table.digest, choices.text, choices.label), lambda: _predictions(table.frame, choices))
     if answers:
         st.caption(f"Predictions in the file: {md('; '.join(answers))}. The next page asks whether they are judged, or those of a model.")
     understood = None
     if choices.label:
-        choices, understood = _understood(table, choices)
+        choices, understood = _understood(table, choices, divided=divided)
     else:
         st.info("Without labels, a model can predict the rows, but the file cannot become a data set.", icon=":material/label_off:")
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        look = "Show the mistakes" if choices.label else "Show the predictions"
-        if st.button(look, type="primary", icon=":material/grid_view:", key="yours-look"):
-            st.session_state["mine"] = with_choices(table, choices)
-            st.session_state["mine-remarks"] = notes
-            visit.go(over="mine")
-            st.switch_page("views/testset/confusion.py")
+        if wish != "train":
+            look = "Compare the models" if wish == "compare" else "Show the mistakes" if choices.label else "Show the predictions"
+            if st.button(look, type="primary", icon=":material/grid_view:", key="yours-look"):
+                st.session_state["mine"] = with_choices(table, choices)
+                st.session_state["mine-remarks"] = notes
+                visit.go(over="mine")
+                st.switch_page(f"views/testset/{'comparison' if wish == 'compare' else 'confusion'}.py")
+            return
         if not choices.label:
             return
         if own_machine(st.context.ip_address, st.context.headers):

@@ -138,7 +138,7 @@ def saved() -> None:
                 with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                     st.markdown(f":material/network_node: {md(name)}", width="content")
                     _button(name, "Mistakes", "grid_view", "confusion", over="test")
-                    _button(name, "Explore", "psychology_alt", "explore")
+                    _button(name, "Sentence", "psychology_alt", "explore")
             offer(row["name"], trained)
 
 

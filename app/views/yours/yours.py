@@ -1,4 +1,4 @@
-"""The page for what a visitor brings: a file, lines, a model. It also trains on the data sets in the library of this machine."""
+"""The page for what a visitor brings: first the wish, then a file, lines or a model. It also trains on the data sets of this machine."""
 
 from __future__ import annotations
 
@@ -9,24 +9,44 @@ from app.text import intro, md
 from app.views.yours import file_part, library_part, model_part
 from sentviz.data.formats import KINDS
 
-BRING = ("A file", "Lines", "A model")
+WISHES = {
+    "judge": "See where a model is wrong",
+    "compare": "Compare models on my texts",
+    "train": "Train a model on my texts",
+    "open": "Open my own model",
+}
+BRING = ("A file", "Lines", "A model")  # "A model" is the wish "open" in links of earlier versions
 
 intro(
     "Bring a file of texts, some lines or a model. You see how it is understood, change what is wrong, and look at the mistakes.",
     "What you bring stays in memory for this visit until you save it.",
 )
-chosen = visit.setting(st.segmented_control, "Bring", "bring", BRING, label_visibility="collapsed")
-why = ""
-if chosen == BRING[0]:
-    file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="yours-uploader", label_visibility="collapsed")
-    why = file_part.refused(file) if file is not None else ""
-elif chosen == BRING[1]:
-    why = file_part.pasted()
-else:
+bring = visit.chosen("bring", BRING)
+wish = visit.setting(
+    st.segmented_control,
+    "What would you like to do?",
+    "wish",
+    list(WISHES),
+    default="open" if bring == BRING[2] else "judge",
+    required=True,
+    format_func=WISHES.__getitem__,
+)
+if wish == "open":
     model_part.show()
-if why:
-    st.warning(md(why), icon=":material/block:")
-elif chosen != BRING[2] and file_part.FILE in st.session_state:
-    file_part.show(*st.session_state[file_part.FILE])
+else:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        visit.setting(st.segmented_control, "Bring", "bring", BRING[:2], required=True, label_visibility="collapsed")
+        file_part.example()
+    why = ""
+    if bring == BRING[1]:
+        why = file_part.pasted()
+    else:
+        file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="yours-uploader", label_visibility="collapsed")
+        why = file_part.refused(file) if file is not None else ""
+    if why:
+        st.warning(md(why), icon=":material/block:")
+    elif file_part.FILE in st.session_state:
+        table, notes = st.session_state[file_part.FILE]
+        file_part.show(table, notes, wish)
 library_part.saved()
 library_part.models()

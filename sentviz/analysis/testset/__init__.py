@@ -1,1 +1,1 @@
-"""The rows behind the pages of the section Test set: predicted, sliced, counted, compared; the demo set and a visitor's own file."""
+"""The rows behind the views of the place Rows: predicted, sliced, counted, compared; the demo set and a visitor's own file."""

@@ -278,7 +278,7 @@ class Slice:
 
                 if points is None:
                     raise InputError(
-                        "The outline belongs to a picture of the embeddings that is not computed yet. Open the page Embeddings first."
+                        "The outline belongs to a picture of the embeddings that is not computed yet. Open Rows › Map first."
                     )
                 is_inside = inside(points[["x", "y"]].to_numpy(float), self.outline)
                 if len(points) == len(frame) and (points["id"].to_numpy() == frame["id"].to_numpy()).all():

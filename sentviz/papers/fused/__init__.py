@@ -22,7 +22,7 @@ PAPER = Paper(
         sections=(
             Section(
                 "method",
-                "Figures 1 to 3",
+                "How the lexicon is fused (figures 1 to 3)",
                 (
                     OwnBlock("fused-figures"),
                     TextBlock("##### Section 3.1: why not the product of Xia et al.?"),
@@ -30,10 +30,11 @@ PAPER = Paper(
                     TextBlock("Scores of trained models that are negative, where the product lowers the attention between alike words:"),
                     TableBlock("negative"),
                 ),
+                group="Method",
             ),
             Section(
                 "results",
-                "Gains, table 1",
+                "Gains (table 1)",
                 (
                     TextBlock("##### Does a sentiment lexicon in the scores help?"),
                     OwnBlock("fused-answers"),
@@ -57,12 +58,12 @@ PAPER = Paper(
             ),
             Section(
                 "statistics",
-                "Table 2",
+                "Spread of the gains (table 2)",
                 (TextBlock("##### Table 2: mean and spread of the gains, points"), TableBlock("statistics")),
             ),
             Section(
                 "coverage",
-                "Coverage, figure 4",
+                "Words that the lexicon knows (figure 4)",
                 (
                     TextBlock("##### Figure 4: how much of the text the lexicon reaches"),
                     SideBySide(
@@ -93,10 +94,11 @@ PAPER = Paper(
                         )
                     ),
                 ),
+                group="Method",
             ),
             Section(
                 "tasks",
-                "Out of domain, table 3",
+                "Out of domain (table 3)",
                 (
                     TextBlock("##### Table 3: out of domain"),
                     SideBySide(((FigureBlock("gains-out-of-domain"),), (TableBlock("tasks"),))),
@@ -104,7 +106,7 @@ PAPER = Paper(
             ),
             Section(
                 "cls",
-                "[CLS], figure 5",
+                "Attention of [CLS] (figure 5)",
                 (
                     TextBlock("##### Figure 5: what σ can and cannot do to [CLS]"),
                     TextBlock(
@@ -123,6 +125,7 @@ PAPER = Paper(
                     FigureBlock("cls-lines"),
                     OwnBlock("fused-sentence"),
                 ),
+                group="Method",
             ),
         ),
         cannot="The paper fine-tunes five pretrained encoders on 150,000 reviews for 3 to 10 epochs. Ours are one small encoder trained"

@@ -35,10 +35,11 @@ PAPER = Paper(
                     ),
                     OwnBlock("hardmax-playground"),
                 ),
+                group="Method",
             ),
             Section(
                 "model",
-                "Three components",
+                "Its three components",
                 (
                     TextBlock(
                         "**Embedding:** selects words as leaders. **Transformer:** clusters the tokens around the leaders. **Decoder:**"
@@ -50,6 +51,7 @@ PAPER = Paper(
                     TextBlock("##### The vocabulary, with amazing and torture"),
                     OwnBlock("hardmax-vocabulary"),
                 ),
+                group="Method",
             ),
             Section(
                 "pictures",
@@ -63,12 +65,13 @@ PAPER = Paper(
             ),
             Section(
                 "future",
-                "Any A",
+                "Other matrices A",
                 (
                     TextBlock("##### Further work: general A, and A of low rank"),
                     TableBlock("matrices"),
                     OwnBlock("hardmax-playground"),
                 ),
+                group="Method",
             ),
         ),
         cannot="The poster reports no accuracies and no numbers of points. Our runs are compared with the best test accuracies of the"

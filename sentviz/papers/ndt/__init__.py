@@ -24,10 +24,10 @@ PAPER = Paper(
         "arXiv 2603.20704: every reported number next to ours.",
         url="ndt",
         sections=(
-            Section("components", "Components", (FigureBlock("component-habits"), TableBlock("components"))),
+            Section("components", "Do components specialise?", (FigureBlock("component-habits"), TableBlock("components")), group="Method"),
             Section(
                 "results",
-                "Results: tables I to IX",
+                "Accuracy (tables I to IX)",
                 (
                     OwnBlock("ndt-results"),
                     Drawer("What the re-split leaks: test phrases inside training phrases", (TableBlock("leak"),), "ndt-leak", ("sst2",)),
@@ -35,10 +35,10 @@ PAPER = Paper(
                 ),
                 datasets=DATASETS,
             ),
-            Section("compare", "Compare", (OwnBlock("ndt-compare"),), datasets=DATASETS),
+            Section("compare", "Two configurations", (OwnBlock("ndt-compare"),), datasets=DATASETS),
             Section(
                 "lambda",
-                "Lambda: tables II to VIII",
+                "Lambda (tables II to VIII)",
                 (
                     OwnBlock("ndt-lambda-grid"),
                     OwnBlock("ndt-controls"),
@@ -46,13 +46,14 @@ PAPER = Paper(
                     TableBlock("lambdas"),
                 ),
                 datasets=DATASETS,
+                group="Method",
             ),
-            Section("confusion", "Figure 1: confusion", (FigureBlock("confusion-panels", switch=BEST),)),
-            Section("roc", "Figure 2: ROC", (FigureBlock("roc-panels", switch=BEST),)),
-            Section("tsne", "Figure 3: t-SNE", (FigureBlock("tsne-panels", switch=BEST),)),
+            Section("confusion", "Mistakes (figure 1)", (FigureBlock("confusion-panels", switch=BEST),)),
+            Section("roc", "ROC (figure 2)", (FigureBlock("roc-panels", switch=BEST),)),
+            Section("tsne", "Maps of the texts (figure 3)", (FigureBlock("tsne-panels", switch=BEST),)),
             Section(
                 "cost",
-                "Cost: tables X, XI",
+                "Cost (tables X, XI)",
                 (
                     SideBySide(
                         (
@@ -69,6 +70,7 @@ PAPER = Paper(
                 "base",
                 "On a pretrained encoder",
                 (TextBlock("##### Ours, not the paper's: a second component on MiniLM, SST-2"), OwnBlock("ndt-on-base")),
+                group="Method",
             ),
         ),
         cannot="The paper gives splits, vocabularies, optimizer, both weight decays, initialization, normalization and activation, but not"

@@ -21,10 +21,10 @@ PAPER = Paper(
         "Gupta et al.: gates, aware positions, a window; every reported number next to ours.",
         url="sentiformer",
         sections=(
-            Section("results", "Table I", (TableBlock("accuracy"), FigureBlock("sentiformer-accuracy", per_row=2))),
+            Section("results", "Accuracy (table I)", (TableBlock("accuracy"), FigureBlock("sentiformer-accuracy", per_row=2))),
             Section(
                 "parts",
-                "Table II",
+                "Without each part (table II)",
                 (SideBySide(((FigureBlock("sentiformer-parts"),), (TableBlock("ablation"),))),),
             ),
             Section(
@@ -41,6 +41,7 @@ PAPER = Paper(
                     OwnBlock("sentiformer-gates"),
                 ),
                 datasets="sentviz.papers.sentiformer.study:DATASETS",
+                group="Method",
             ),
             Section(
                 "carriers",
@@ -51,6 +52,7 @@ PAPER = Paper(
                     TextBlock("##### Short and long texts"),
                     TableBlock("leads"),
                 ),
+                group="Method",
             ),
             Section(
                 "speed",
@@ -75,6 +77,7 @@ PAPER = Paper(
                 "theory",
                 "Theory",
                 (OwnBlock("sentiformer-smoothing"), TextBlock("---"), OwnBlock("sentiformer-proposition")),
+                group="Method",
             ),
             Section(
                 "failures",
@@ -104,6 +107,7 @@ PAPER = Paper(
                         small=True,
                     ),
                 ),
+                group="Method",
             ),
         ),
         cannot=(

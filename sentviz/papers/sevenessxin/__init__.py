@@ -25,7 +25,7 @@ PAPER = Paper(
         sections=(
             Section(
                 "results",
-                "Table II",
+                "Accuracy (table II)",
                 (
                     TableBlock("results"),
                     FigureBlock("versions-beside-print"),
@@ -34,7 +34,7 @@ PAPER = Paper(
                     Drawer("Table I: the settings of each version", (TableBlock("versions"),)),
                 ),
             ),
-            Section("phases", "Two phases", (SideBySide(((FigureBlock("rope-gains"),), (TableBlock("phases"),))),)),
+            Section("phases", "Two phases", (SideBySide(((FigureBlock("rope-gains"),), (TableBlock("phases"),))),), group="Method"),
             Section(
                 "curve",
                 "Fewer tweets",
@@ -52,7 +52,7 @@ PAPER = Paper(
             ),
             Section(
                 "training",
-                "Figures 1 to 4",
+                "Training curves (figures 1 to 4)",
                 (
                     FigureBlock("version-curves", switch=EQUAL),
                     TextBlock(
@@ -65,9 +65,9 @@ PAPER = Paper(
                     OwnBlock("sevenessxin-schema"),
                 ),
             ),
-            Section("matrix", "Figure 5", (OwnBlock("sevenessxin-matrix"),)),
-            Section("importance", "Figures 6, 7", (OwnBlock("sevenessxin-importance"),)),
-            Section("clouds", "Figure 8", (OwnBlock("sevenessxin-clouds"),)),
+            Section("matrix", "Mistakes (figure 5)", (OwnBlock("sevenessxin-matrix"),)),
+            Section("importance", "Words that decide (figures 6, 7)", (OwnBlock("sevenessxin-importance"),), group="Method"),
+            Section("clouds", "Word clouds (figure 8)", (OwnBlock("sevenessxin-clouds"),)),
             Section(
                 "padding",
                 "Padding",
@@ -83,6 +83,7 @@ PAPER = Paper(
                     TableBlock("padding"),
                     OwnBlock("sevenessxin-padding"),
                 ),
+                group="Method",
             ),
             Section(
                 "future",
@@ -96,11 +97,12 @@ PAPER = Paper(
                         small=True,
                     ),
                 ),
+                group="Method",
             ),
-            Section("log", "Its log", (TableBlock("log"),)),
+            Section("log", "Its training log", (TableBlock("log"),)),
             Section(
                 "leak",
-                "A leak",
+                "Texts in training and test",
                 (
                     TextBlock("##### A leak and its cost"),
                     TextBlock(
@@ -111,6 +113,7 @@ PAPER = Paper(
                     ),
                     SideBySide(((TableBlock("leak-costs"),), (TableBlock("leak-words"),))),
                 ),
+                group="Method",
             ),
         ),
         cannot=(

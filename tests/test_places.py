@@ -1,0 +1,144 @@
+"""The five places: every view has its address, the finder leads to each thing by the name that people use, and models fit views."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.finder import targets
+from app.places import ANSWERS, HEADED, MIXED, MODEL, SCALED, SENTENCE, place_of, places, view_at
+from sentviz.runs.items import PAGES
+from sentviz.runs.store import find
+from tests.test_app import RUN, SHIPPED, opened
+
+VIEWS = Path(__file__).parents[1] / "app" / "views"
+OLD = (  # addresses of earlier versions
+    *("attention", "causes", "compare", "hardmax", "confusion", "comparison", "labels", "behaviour", "words", "embeddings"),
+    *("explanations", "directions", "heads", "components", "lambdas", "curves", "through", "yours", "claims", "findings"),
+    *("runs", "data", "glossary", "colours", "ndt", "hardmax-paper", "fused", "sentiformer", "sevenessxin"),
+)
+WANTED = {  # what people look for, and where it is
+    "lambda": "lambdas",
+    "CLS attention std": "heads",
+    "t-SNE": "embeddings?method=tsne",
+    "UMAP": "embeddings?method=umap",
+    "silhouette": "embeddings",
+    "word cloud": "words",
+    "confusion": "confusion?view=matrix",
+    "hardmax animation": "hardmax?lab=review",
+    "attention heatmap": "attention",
+    "Figure 3": "ndt?part=tsne",
+    "F1": "confusion?view=matrix",
+    "calibration": "confusion?view=calibration",
+    "BertViz": "attention?look=bertviz",
+    "my own model": "yours",
+}
+
+
+def test_every_view_has_a_script_and_one_address() -> None:
+    every = [view for place in places() for view in place.views]
+    assert [url for url, count in Counter(view.url for view in every).items() if count > 1] == []
+    assert all((VIEWS / f"{view.script}.py").is_file() for view in every if view.script)
+    assert [place.title for place in places() if not place.small] == ["Sentence", "Rows", "Model", "Papers"]
+
+
+def test_every_script_of_a_page_is_a_view() -> None:
+    """No page is left outside of the places; a module that draws a part of a page is imported by another one."""
+    known = {view.script for place in places() for view in place.views}
+    scripts = {str(path.relative_to(VIEWS).with_suffix("")) for path in VIEWS.rglob("*.py")}
+    texts = {name: (VIEWS / f"{name}.py").read_text(encoding="utf-8") for name in scripts}
+    for script in sorted(scripts - known):
+        stem = script.rpartition("/")[2]
+        named = stem in ("__init__", "generic") or any(stem in text for name, text in texts.items() if name != script)
+        assert named, f"{script} is neither a view nor a part of one"
+
+
+def test_old_addresses_lead_to_a_view() -> None:
+    for url in OLD:
+        assert view_at(url).url == url
+    assert view_at("") is view_at("no such page") is SENTENCE.views[0]
+    assert set(PAGES) <= set(OLD) and {url: view_at(url).title for url in PAGES} == PAGES  # the lists of items say the same titles
+
+
+def test_the_finder_knows_what_people_look_for() -> None:
+    """Each wanted thing stands at the beginning of a title, or as whole words in it, and leads to its view."""
+    found = targets()
+    for words, link in WANTED.items():
+        assert link in {target for title, target in found.items() if words.casefold() in title.casefold()}, words
+    assert all(view_at(target.partition("?")[0]).url == target.partition("?")[0] for target in found.values())
+
+
+def test_every_view_and_term_and_live_item_is_found() -> None:
+    links = set(targets().values())
+    assert {view.url for place in places() for view in place.views} <= {link.partition("?")[0] for link in links}
+    assert "glossary?find=lambda" in links and "fused?part=results" in {link.partition("&")[0] for link in links}
+
+
+@SHIPPED
+@pytest.mark.parametrize(
+    ("fit", "shown", "not_shown"),
+    [
+        (SCALED, RUN, "sst2/vanilla"),
+        (MIXED, RUN, "sst2/vanilla"),
+        (ANSWERS, RUN, "sst2/ndt-free-3-s1"),
+        (HEADED, "sst2/cls", "imdb/cnn-fast"),
+    ],
+)
+def test_a_fit_tells_the_runs_that_a_view_shows(fit: object, shown: str, not_shown: str) -> None:
+    assert fit.shows(find(shown)) and not fit.shows(find(not_shown))  # type: ignore[attr-defined]
+
+
+def links(app: AppTest) -> list[str]:
+    """Return the labels of the links of a page, in order."""
+    return [element.proto.label for element in app.get("page_link")]
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason() -> None:
+    """A model without lambda offers no view of lambda among the links; the menu says why, and the view itself opens on a fitting model."""
+    app = opened("curves", run="sst2/vanilla")
+    bar = links(app)
+    assert bar.index("Training") < bar.index("Lambda")  # the views that do not apply come last, in the menu
+    assert any("sst2/vanilla" in text and SCALED.lacks in text for text in (each.value.replace("\\", "") for each in app.caption))
+    app = opened("scalars", run="sst2/vanilla")
+    assert app.session_state["focus"].run == app.query_params["run"] == "sst2/vanilla"
+    notes = [each.value.replace("\\", "") for each in app.caption if "is shown instead of" in each.value]
+    assert len(notes) == 1 and SCALED.lacks in notes[0] and "sst2/vanilla" in notes[0]
+    next(button for button in app.button if button.key == "stay").click().run()
+    assert app.session_state["focus"].run != "sst2/vanilla" and not app.exception
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_without_a_chosen_model_every_view_is_offered() -> None:
+    app = opened("curves", run="")
+    assert [title for title in links(app) if title in {view.title for view in MODEL.views}] == [view.title for view in MODEL.views]
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_the_finder_opens_the_view_and_keeps_the_chosen_model() -> None:
+    app = opened("glossary")
+    title = next(title for title, link in targets().items() if link == "confusion?view=calibration")
+    app.selectbox(key="finder").set_value(title).run()
+    assert not app.exception and app.session_state["page"] == "confusion"
+    assert app.query_params["view"] == "calibration" and app.session_state["focus"].run == RUN
+    assert app.selectbox(key="finder").value is None  # ready for the next search
+    app.selectbox(key="finder").set_value("sst2/diff").run()
+    assert app.session_state["focus"].run == "sst2/diff"
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_a_model_that_is_found_outside_of_its_places_opens_on_the_sentence() -> None:
+    app = opened("glossary")
+    app.selectbox(key="finder").set_value("sst2/diff").run()
+    assert not app.exception and app.session_state["page"] == "" and app.session_state["focus"].run == "sst2/diff"
+
+
+def test_a_place_is_known_by_its_views() -> None:
+    assert all(place_of(view) is place for place in places() for view in place.views)
