@@ -13,6 +13,7 @@ import streamlit as st
 from app import cache
 from app.focus import Focus
 from app.server.queue import is_torch_loaded, turn
+from app.shared import once
 from app.visit import keep_result
 from sentviz.analysis.explain import SCORES, available, explained, supported, usual
 from sentviz.analysis.explain import score as score_of
@@ -183,7 +184,7 @@ def reasoned(focus: Focus) -> Trace:
     seen = trace(focus)
     if seen.evidence is not None and (is_complete(seen) or budget_of(source, seen).is_spent):
         return seen
-    chance = _chance(source.name, source.digest)
+    chance = _chance(source)
     with reasoning(source, seen) as loaded:
         seen = supported(loaded, seen, chance)
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
@@ -199,9 +200,8 @@ def is_complete(seen: Trace) -> bool:
     return seen.evidence is not None and (seen.evidence.flip is None or not seen.evidence.flip.untested)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _chance(name: str, digest: str) -> Chance:
-    of = cache.runs()[name]
+@once(64)
+def _chance(of: Run) -> Chance:
     return chance_of(cache.model(of), of)
 
 

@@ -15,6 +15,7 @@ import streamlit as st
 from app.focus import Focus
 from app.server.process import return_memory
 from app.server.queue import time_left, turn
+from app.shared import once
 from app.visit import keep_result
 from sentviz.analysis.explain import explained
 from sentviz.analysis.maps.injection import Entries, entries_of
@@ -45,7 +46,7 @@ def _searched() -> str:
     return "\0".join([*map(str, store.roots()), os.environ.get(APP_MODEL, "")])
 
 
-@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
+@once(1, ttl=20)
 def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
     """Return the readable runs by name, and those of them with weights."""
     first: dict[str, Run | RunError] = {}
@@ -59,7 +60,7 @@ def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
     return readable, {name: run for name, run in readable.items() if run.has_weights}
 
 
-@st.cache_resource(max_entries=1, show_spinner="Opening your model")
+@once(1, "Opening your model")
 def _in_memory(named: str, classes: str) -> Run:
     """Return the model that `sentviz app --model` names, open in memory and read by all visitors."""
     from sentviz.models.in_memory import OpenModel
@@ -70,7 +71,7 @@ def _in_memory(named: str, classes: str) -> Run:
     return OpenModel.of(model, name=f"open/{name}", first_trace=explained(model, model.trace(text)))
 
 
-@st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
+@once(1, ttl=20)
 def _gathered(searched: str) -> StudyRuns:
     from sentviz.runs.catalog import study_runs as read
 
@@ -124,16 +125,7 @@ def shape(name: str) -> Capabilities | None:
     return of.capabilities if of else None
 
 
-@st.cache_resource(max_entries=3, ttl=3600, show_spinner=False)
-def _live_page(name: str, digest: str) -> tuple[bytes, dict[str, Any]]:
-    from sentviz.serving.live.page import live_page
-
-    of = runs()[name]
-    with turn("export"), tempfile.TemporaryDirectory() as folder:
-        about = live_page(of, Path(folder) / "live.html", int8=int(of.config["parameters"]) > SMALL)
-        return (Path(folder) / "live.html").read_bytes(), about
-
-
+@once(3, ttl=3600)
 def live_page(of: Run) -> tuple[bytes, dict[str, Any]]:
     """Return the live page of a run with its example sentence, and what the function that writes it says about it.
 
@@ -142,11 +134,15 @@ def live_page(of: Run) -> tuple[bytes, dict[str, Any]]:
     Raises:
         SentvizError: the model is larger than a server should send, or its page cannot be written.
     """
+    from sentviz.serving.live import page
+
     if int(of.config["parameters"]) > LARGE:
         raise RunError(
             f"The page of {of.name} would be too large to write here. Write it yourself: `sentviz live {of.name} --int8 -o page.html`."
         )
-    return _live_page(of.name, of.digest)
+    with turn("export"), tempfile.TemporaryDirectory() as folder:
+        about = page.live_page(of, Path(folder) / "live.html", int8=int(of.config["parameters"]) > SMALL)
+        return (Path(folder) / "live.html").read_bytes(), about
 
 
 def injects(of: Run) -> bool:
@@ -154,44 +150,35 @@ def injects(of: Run) -> bool:
     return of.capabilities.lexicon
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _example(name: str, digest: str) -> Trace:
-    return runs()[name].example()
-
-
+@once(32)
 def example(of: Run) -> Trace:
     """Return the stored trace of a run's example sentence, which needs neither torch nor weights."""
-    return _example(of.name, of.digest)
+    return of.example()
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _model(name: str, digest: str, max_length: int) -> Any:
+@once(6)
+def model(of: Run) -> Any:
+    """Return the read-only model of a run, one for all visitors."""
     from sentviz.models.loading import load
 
-    loaded = load(runs()[name], max_length=max_length)
+    loaded = load(of)
     return_memory()
     return loaded
 
 
-def model(of: Run) -> Any:
-    """Return the read-only model of a run, one for all visitors."""
-    return _model(of.name, of.digest, of.max_length)
-
-
-@st.cache_resource(max_entries=3, show_spinner="Reading the data set")
+@once(3, "Reading the data set")
 def split_of(name: str, split: str) -> Any:
     """Return the rows of a data set's split; raise SentvizError if they are not available."""
     return datasets.load_split(name, split).frame
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@once(2)
 def _lexicon(name: str) -> Lexicon:
     return Lexicon.load(name)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _entries(name: str, digest: str, token: int) -> Entries:
-    of = runs()[name]
+@once(64)
+def _entries(of: Run, token: int) -> Entries:
     return entries_of(_lexicon(of.config["recipe"]["lexicon"]), model(of).tokenizer, token)
 
 
@@ -201,7 +188,7 @@ def entries(of: Run, text: str, place: int) -> Entries:
     Raises:
         DataMissingError, InputError: the lexicon is not on this machine.
     """
-    return _entries(of.name, of.digest, int(model(of).encode(text).ids[place]))
+    return _entries(of, int(model(of).encode(text).ids[place]))
 
 
 def lexicon_title(of: Run) -> str:
@@ -213,7 +200,7 @@ def lexicon_title(of: Run) -> str:
         return name or "Its lexicon"
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@once(1)
 def lexicon() -> dict[str, float]:
     """Return the polarity by English word from the first installed lexicon; an empty dictionary if none is installed."""
     for name in ("lexicon_en_vader", "lexicon_en_opinion"):
@@ -246,7 +233,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
     if focus.over == "demo":
         return demo_rows(of)
     if focus.over != "mine":
-        return _stored_rows(of.name, of.digest, focus.over)
+        return _stored_rows(of, focus.over)
     mine = st.session_state.get("mine")
     if mine is None:
         raise InputError("Your file is no longer available, because it is kept only for one visit. Choose the file again.")
@@ -286,9 +273,8 @@ def _answered(of: Run, mine: TextTable) -> Rows:
         bar.empty()
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _stored_rows(name: str, digest: str, split: str) -> Rows:
-    of = runs()[name]
+@once(8)
+def _stored_rows(of: Run, split: str) -> Rows:
     rows = stored(of, split)
     try:
         frame = split_of(of.config["data"]["name"], split)
@@ -297,14 +283,9 @@ def _stored_rows(name: str, digest: str, split: str) -> Rows:
     return rows.with_text(frame)
 
 
+@once(32, "Predicting the demo set")
 def demo_rows(of: Run, groups: tuple[str, ...] = ()) -> Rows:
     """Return a run's predictions for the demo set, or for some of its groups, computed once for all visitors."""
-    return _demo_rows(of.name, of.digest, groups)
-
-
-@st.cache_resource(max_entries=32, show_spinner="Predicting the demo set")
-def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
-    of = runs()[name]
     frame = demo.load()
     if groups:
         frame = frame[frame["phenomenon"].isin(groups)].reset_index(drop=True)

@@ -229,7 +229,7 @@ def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.Monk
 
     pooled = np.full((40, 8), np.nan, dtype=np.float16)
     monkeypatch.setattr(pictures, "_sample", lambda *_: (np.arange(40), pooled))
-    monkeypatch.setattr(pictures, "_pca", lambda key, dims, missing, vectors: pictures.pictures(None, key, vectors, "pca", 2))
+    monkeypatch.setattr(pictures, "_pca", lambda rows, key, dims, missing, vectors: pictures.pictures(None, key, vectors, "pca", 2))
     app = opened("embeddings")
     assert "40 of 40 vectors" in words(app)
 

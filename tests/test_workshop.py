@@ -144,7 +144,7 @@ def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPat
         return {"models": [{"cost": {"same": 0.99, "n": 500}}]}
 
     monkeypatch.setattr("sentviz.serving.live.page.live_page", write)
-    cache._live_page.clear()
+    cache.live_page.clear()
     app = opened(run=RUN, text="warm and kind")
     app.button(key="live-page").click().run()
     assert any("the registry" in warning.value for warning in app.warning) and not app.exception
@@ -152,7 +152,7 @@ def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPat
         app.button(key="live-page").click().run()
         assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
     assert calls == [(RUN, False)] * 2 and any("for 99.0\u00a0% of 500 test rows" in caption.value for caption in app.caption)
-    cache._live_page.clear()
+    cache.live_page.clear()
     monkeypatch.setattr(cache, "LARGE", 1_000)
     app.button(key="live-page").click().run()
     assert any("too large to write here" in warning.value for warning in app.warning) and len(calls) == 2

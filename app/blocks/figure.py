@@ -15,6 +15,7 @@ from app.blocks import studio
 from app.blocks.files import MIME, as_file, csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.server import queue
+from app.shared import once
 from app.text import md, page_theme
 from sentviz.charts import Figure, Theme, gallery
 from sentviz.charts.look import SIZES as PRINT_SIZES
@@ -29,7 +30,7 @@ from sentviz.io.spreadsheet import from_one
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 
 
-@st.cache_resource(max_entries=96, show_spinner="Drawing")
+@once(96, "Drawing")
 def _drawn(key: str, code: str, of: tuple[str, ...], theme: Theme, _make: Callable[[], Figure]) -> Figure:
     return in_theme(_make(), theme)
 

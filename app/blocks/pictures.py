@@ -13,6 +13,7 @@ import streamlit as st
 
 from app import answers, visit
 from app.server.queue import giving_way, is_present, wait
+from app.shared import once
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.analysis.embeddings.projection import Projection, method_title, parsed_method
@@ -40,7 +41,7 @@ def _cache() -> Cache:
     return _kept_in(home() / "pictures")
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@once(2)
 def _kept_in(folder: Path) -> Cache:
     return Cache(folder)
 
@@ -66,16 +67,15 @@ class VectorSource:
     disk: bool  # False for a visitor's own file, of which nothing is written to disk
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _sample(digest: str, rows: int, _run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float16]]:
-    return stored_sample(_run, rows)
+_sample = once(8)(stored_sample)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _key_of(digest_of_run: str, over: str, n: int, _rows: Rows) -> str:
-    """Return a digest of rows that all visitors share. The rows of a run's own splits never change, so that their ids are enough."""
-    private = over == "demo"
-    return digest(digest_of_run, over, *_rows.frame["id"], *(_rows.frame["text"] if private else ()))
+@once(16)
+def _key_of(run: Run, rows: Rows) -> str:
+    """Return a digest of run and rows. The rows of a run's own splits never change, so that their ids are enough."""
+    if rows.over == "mine":
+        return digest(run.digest, "mine", rows.file)
+    return digest(run.digest, rows.over, *rows.frame["id"], *(rows.frame["text"] if rows.over == "demo" else ()))
 
 
 def sample() -> str:
@@ -91,16 +91,14 @@ def source(rows: Rows) -> VectorSource:
     """
     run, n = rows.source.require_run("vectors"), len(rows)
     if rows.over == "test" and sample() == "stored":
-        places, pooled = _sample(run.digest, n, run)
+        places, pooled = _sample(run, n)
         part = replace(rows, frame=rows.frame.iloc[places])
         about = f"a stored sample of {len(places):,} of {n:,} rows"
         return VectorSource(run, part, places, digest(run.digest, "test", "stored"), about, pooled, True)
     places = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
     part = rows if n <= MOST else replace(rows, frame=rows.frame.iloc[places])
-    mine = rows.over == "mine"
-    key = digest(run.digest, "mine", rows.file) if mine else _key_of(run.digest, rows.over, len(part), part)
     about = f"all {n:,} rows" if n <= MOST else f"a sample of {MOST:,} of {n:,} rows (seed {SEED})"
-    return VectorSource(run, part, places, key, about, None, not mine)
+    return VectorSource(run, part, places, _key_of(run, part), about, None, rows.over != "mine")
 
 
 def _vectors(disk: Cache, of: VectorSource) -> list[npt.NDArray[np.float16] | None]:
@@ -121,14 +119,14 @@ def available_projections(of: VectorSource, method: str, dims: int) -> dict[int,
     """Return the available projections by layer, from the last one down. PCA is available for every layer with vectors."""
     vectors = _vectors(_cache(), of)
     if method == "pca":
-        return _pca(of.key, dims, sum(x is None for x in vectors), vectors)
+        return _pca(of.rows, of.key, dims, sum(x is None for x in vectors), vectors)
     jobs = (_jobs().get(_key(of, method, dims, layer)) for layer in range(len(vectors)))
     finished: list[dict[int, Projection]] = [job.result for job in jobs if job is not None and job.state == "done"]
     return max([*finished, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int, Projection]:
+@once(24, own=4)
+def _pca(rows: Rows, key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int, Projection]:
     return pictures(_cache(), key, _vectors, "pca", dims, seed=SEED)
 
 
@@ -146,26 +144,22 @@ def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
 
 def measured_of(of: VectorSource, projection: Projection, layer: int) -> pd.DataFrame:
     """Return the measures of a picture (`sentviz.analysis.embeddings.silhouette`) by labels, or by predictions without labels."""
-    return _measured(*_labels_of(of, projection, layer), projection, of.rows.classes)
+    return _measured(of.rows, _key(of, projection.method, projection.raw.shape[1], layer), projection)
 
 
 def silhouettes(of: VectorSource, projection: Projection, layer: int) -> Figure:
     """Return the silhouettes of `measured_of` as a figure, drawn once."""
-    return _silhouettes(_labels_of(of, projection, layer)[0], measured_of(of, projection, layer))
+    return _silhouettes(of.rows, _key(of, projection.method, projection.raw.shape[1], layer), measured_of(of, projection, layer))
 
 
-def _labels_of(of: VectorSource, projection: Projection, layer: int) -> tuple[str, npt.NDArray[np.int64]]:
-    labels = of.rows.labels if of.rows.labelled else of.rows.predicted
-    return digest(_key(of, projection.method, projection.raw.shape[1], layer), labels.tobytes()), labels
+@once(48, "Measuring the picture", own=4)
+def _measured(rows: Rows, key: str, _found: Projection) -> pd.DataFrame:
+    labels = rows.labels if rows.labelled else rows.predicted
+    return measures(_found.vectors, _found.points, labels, rows.classes, seed=SEED)
 
 
-@st.cache_data(max_entries=48, show_spinner="Measuring the picture")
-def _measured(key: str, _labels: npt.NDArray[np.int64], _found: Projection, _classes: tuple[str, ...]) -> pd.DataFrame:
-    return measures(_found.vectors, _found.points, _labels, _classes, seed=SEED)
-
-
-@st.cache_resource(max_entries=48, show_spinner=False)
-def _silhouettes(key: str, _numbers: pd.DataFrame) -> Figure:
+@once(48, own=4)
+def _silhouettes(rows: Rows, key: str, _numbers: pd.DataFrame) -> Figure:
     return measured(_numbers)
 
 

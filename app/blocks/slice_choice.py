@@ -9,6 +9,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from app import cache, visit
+from app.shared import once
 from app.text import md
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
@@ -72,20 +73,12 @@ def _text_of(chosen: list[str]) -> str:
     return str(Subset.of(parts))
 
 
+@once(16)
 def _proposed(rows: Rows) -> dict[str, float]:
     """Return the slices that can be chosen, with their shares of the rows."""
-    if rows.over == "mine":
-        return visit.keep_result("mine-slices", rows.digest, lambda: _shares(rows))
-    return _shared(rows.source.data, rows.over, len(rows), rows.has_text, rows)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _shared(data: str, over: str, n: int, has_text: bool, _rows: Rows) -> dict[str, float]:
-    places = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLE])
-    return _shares(replace(_rows, frame=_rows.frame.iloc[places].reset_index(drop=True)))
-
-
-def _shares(rows: Rows) -> dict[str, float]:
+    if rows.over != "mine":
+        places = np.sort(np.random.default_rng(0).permutation(len(rows))[:SAMPLE])
+        rows = replace(rows, frame=rows.frame.iloc[places].reset_index(drop=True))
     return {str(each.part): each.rows / len(rows) for each in facets(rows)}
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import export_menu
+from app.shared import once
 from app.text import page_theme
 from sentviz.browser.particles import animation_html, positions_frame
 from sentviz.charts import Figure, Theme, file_safe
@@ -41,16 +42,12 @@ def without_runs() -> None:
     st.caption("The playground works without a trained model.")
 
 
-@st.cache_resource(max_entries=4, show_spinner="Loading the classifier")
-def _model(name: str, digest: str) -> Any:
-    from sentviz.models.hardmax import HardmaxModel
-
-    return HardmaxModel.of(cache.runs()[name])
-
-
+@once(4, "Loading the classifier")
 def model(run: Run) -> Any:
     """Return the read-only classifier of a run, one for all visitors."""
-    return _model(run.name, run.digest)
+    from sentviz.models.hardmax import HardmaxModel
+
+    return HardmaxModel.of(run)
 
 
 def temperature() -> float:

@@ -11,6 +11,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
+from app.shared import once
 from app.text import md, page_theme
 from sentviz.charts import Figure, palette
 from sentviz.charts.colours import blend, ink_on
@@ -25,11 +26,6 @@ from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
 
 MOST_NAMED = 3  # runs that a note names
-
-
-def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
-    """Return what a cached result of these runs depends on: their names and digests, of one data set or of all."""
-    return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
 
 
 def studied() -> list[Run]:
@@ -53,9 +49,10 @@ def pick(label: str, field: str, titles: Mapping[str, str], widget: Callable[...
 # ---- figures
 
 
-@st.cache_resource(max_entries=96, show_spinner="Drawing")
-def _figure(name: str, of: str, options: tuple[tuple[str, Any], ...], key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
-    return make(name, Study.of(of, _runs), **dict(options))
+@once(96, "Drawing")
+def study_figure(name: str, of: str, runs: Sequence[Run], **options: Any) -> Figure:
+    """Return a figure of a study for one data set, or "all"."""
+    return make(name, Study.of(of, runs), **options)
 
 
 def show_study_figure(paper: Paper, name: str, of: str, runs: Sequence[Run], **options: Any) -> str:
@@ -63,12 +60,12 @@ def show_study_figure(paper: Paper, name: str, of: str, runs: Sequence[Run], **o
     spec, key = find_figure(name), f"{paper.name}-{name}-{of}"
     if not _is_requested(spec, Study.of(of, runs), key):
         return ""
-    arguments = name, of, tuple(options.items())
+    draw = partial(study_figure, name, of, runs, **options)
     try:
-        _figure(*arguments, digests(runs), runs)
+        draw()
     except InputError as error:
         return str(error)
-    show_drawn(lambda: _figure(*arguments, digests(runs), runs), key, code=code(of, name, **options))
+    show_drawn(draw, key, code=code(of, name, **options))
     return ""
 
 

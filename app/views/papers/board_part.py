@@ -12,8 +12,8 @@ import streamlit as st
 from app import visit
 from app.blocks.figure import export_menu, show_drawn
 from app.components.claim_list import LETTERS, claim_list, picked
+from app.shared import once
 from app.text import halves, md, page_theme
-from app.views.papers.blocks import digests
 from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, decided_in_words, level_in_words
 from sentviz.charts import Figure
 from sentviz.charts.board import heading
@@ -56,32 +56,23 @@ STYLE = (
 )
 
 
-@st.cache_data(max_entries=16, show_spinner="Testing the claims")
-def _judged(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
-    return verdicts(_runs, [paper])
+_judged = once(16, "Testing the claims")(verdicts)
 
 
 def judged(runs: Sequence[Run], names: Sequence[str] = ()) -> pd.DataFrame:
     """The claims of papers, of all without names, with their verdicts as `sentviz.papers.studies.claims.judged` gives them."""
-    return pd.concat([_judged(name, digests(runs), runs) for name in names or papers()], ignore_index=True)
+    return pd.concat([_judged(runs, [name]) for name in names or papers()], ignore_index=True)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _drawn(
-    keys: tuple[tuple[str, str], ...],
-    chosen: str,
-    bare: bool,
-    key: tuple[str, ...],
-    _claims: pd.DataFrame,
-    _runs: Sequence[Run],
-) -> Figure:
-    figure = drawn(_claims, () if bare else _runs, chosen=chosen, bare=bare)
+@once(64)
+def _drawn(verdicts: tuple[tuple[str, str], ...], chosen: str, bare: bool, runs: Sequence[Run], _claims: pd.DataFrame) -> Figure:
+    figure = drawn(_claims, () if bare else runs, chosen=chosen, bare=bare)
     return replace(figure, look=Look(width=HALF)) if bare else figure
 
 
 def _figure(claims: pd.DataFrame, runs: Sequence[Run], *, chosen: str = "", bare: bool = False) -> Figure:
     verdicts = tuple(zip(claims["key"], claims["verdict"], strict=True))
-    return _drawn(verdicts, chosen if chosen in set(claims["key"]) else "", bare, digests(runs), claims, runs)
+    return _drawn(verdicts, chosen if chosen in set(claims["key"]) else "", bare, runs, claims)
 
 
 def opened() -> str:
@@ -255,7 +246,7 @@ def _shown(claim: Claim) -> None:
     show_drawn(lambda: _study(claim.figure, of), "claim-figure", code=code(of, claim.figure))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Drawing the figure that shows it")
+@once(16, "Drawing the figure that shows it")
 def _study(name: str, of: str) -> Figure:
     return make(name, find_figure(name).of(of))
 

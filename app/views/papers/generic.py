@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import visit
+from app.shared import once
 from app.text import md
 from app.views.papers import board_part, items_part
-from app.views.papers.blocks import digests, missing_note, pick, show_study_figure, studied
+from app.views.papers.blocks import missing_note, pick, show_study_figure, studied
 from app.views.papers.sections import show_section
 from sentviz.analysis.claim import Finding
 from sentviz.errors import SentvizError
@@ -23,9 +24,9 @@ from sentviz.runs.sections import FigureBlock, Section
 from sentviz.runs.store import Run
 
 
-@st.cache_data(max_entries=16, show_spinner="Comparing the runs")
-def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str]:
-    return answers_of(papers()[paper], _runs)
+@once(16, "Comparing the runs")
+def _answers(paper: str, runs: Sequence[Run]) -> list[str]:
+    return answers_of(papers()[paper], runs)
 
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
@@ -93,7 +94,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
     if paper.answers:
         with st.expander("Questions and answers", on_change="rerun", key=f"{paper.name}-answers") as more:
             if more.open:
-                st.markdown("\n".join(f"- {md(line)}" for line in _answers(paper.name, digests(runs), runs)))
+                st.markdown("\n".join(f"- {md(line)}" for line in _answers(paper.name, runs)))
                 st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 

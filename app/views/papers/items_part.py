@@ -10,8 +10,9 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_drawn
+from app.shared import once
 from app.text import md, page_theme
-from app.views.papers.blocks import digests, show_table
+from app.views.papers.blocks import show_table
 from sentviz.charts import Figure, palette
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, Table, listed, makers, measured_items
@@ -28,9 +29,9 @@ STYLE = (
 )
 
 
-@st.cache_data(max_entries=32, show_spinner="Reading the runs")
-def _made(paper: str, item: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[PaperItem]:
-    return makers(find_paper(paper))[item](_runs)
+@once(32, "Reading the runs")
+def _made(paper: str, item: str, runs: Sequence[Run]) -> list[PaperItem]:
+    return makers(find_paper(paper))[item](runs)
 
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
@@ -82,7 +83,7 @@ def _link(place: str, link: str) -> str:
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
-    parts = _made(paper.name, name, digests(runs), runs)
+    parts = _made(paper.name, name, runs)
     if not parts:
         st.caption("No installed run can show this item.")
     for i, part in enumerate(parts):
@@ -90,12 +91,12 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
         if isinstance(part, Table):
             show_table(part, key)
         else:
-            show_drawn(partial(_drawn, paper, name, i, runs), key)
+            show_drawn(partial(_drawn, paper.name, name, i, runs), key)
     if why:
         st.caption(md(why))
 
 
-def _drawn(paper: Paper, name: str, place: int, runs: Sequence[Run]) -> Figure:
-    figure = _made(paper.name, name, digests(runs), runs)[place]
+def _drawn(paper: str, name: str, place: int, runs: Sequence[Run]) -> Figure:
+    figure = _made(paper, name, runs)[place]
     assert isinstance(figure, Figure)
     return figure

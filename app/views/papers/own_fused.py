@@ -9,15 +9,15 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import show_drawn, show_figure
+from app.shared import once
 from app.text import halves, md
-from app.views.papers.blocks import digests
 from sentviz.analysis.maps.compare import difference
 from sentviz.charts.attention import difference_map
 from sentviz.charts.subjects import Sentence, sourced
 from sentviz.errors import SentvizError
 from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage
-from sentviz.papers.fused.study import DATASETS, Answer, answer, encoders, readable
+from sentviz.papers.fused.study import DATASETS, answer, encoders, readable
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -26,15 +26,13 @@ ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be
 ROUNDING = 1e-7  # largest rounding error of a weight in single precision
 
 
-@st.cache_data(max_entries=8, show_spinner="Comparing the settings")
-def _answer(dataset: str, encoder: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer:
-    return answer(_runs, dataset, encoder)
+_answer = once(8, "Comparing the settings")(answer)
 
 
 def answers(runs: Sequence[Run], _: str) -> None:
     """Show whether the injection helps, one sentence per data set and encoder with its numbers."""
     for dataset, encoder in [(each, encoder) for each in DATASETS for encoder in encoders(runs, each)]:
-        of = _answer(dataset, encoder, digests(runs, dataset), runs)
+        of = _answer(runs, dataset, encoder)
         known = of.baseline is not None and len(of.rows) > 0
         with st.container(gap=None):
             st.markdown(f"{ICONS[of.word] if known else ':material/inventory_2:'} **{md(of.short)}**")
@@ -83,17 +81,16 @@ def sentence(runs: Sequence[Run], _: str) -> None:
             _show_sentence(run)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Running the model with and without its lexicon")
-def _change(name: str, digest: str) -> Trace:
+@once(2, "Running the model with and without its lexicon")
+def _change(run: Run) -> Trace:
     """Return attention with the lexicon minus attention without it, on the run's example."""
-    run = cache.runs()[name]
     model, text = cache.model(run), run.example().text
     return difference(model.trace(text, change="term:lexicon=0"), model.trace(text))
 
 
 def _show_sentence(run: Run) -> None:
     try:
-        change = _change(run.name, run.digest)
+        change = _change(run)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return

@@ -9,10 +9,10 @@ import streamlit as st
 
 from app import visit
 from app.focus import choices
+from app.shared import once
 from app.text import halves, md
-from app.views.papers.blocks import digests, missing_note, show_study_figure, show_table
+from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from sentviz.errors import InputError
-from sentviz.io.lazy import pd
 from sentviz.io.numbers import p_value
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
@@ -38,20 +38,17 @@ SPLITS = {"test": "Test split of the paper", "official_test": "Official test sen
 SCALES = {"value": "Value", "change": "Change from the start"}
 
 
-@st.cache_data(max_entries=16, show_spinner="Reading the runs")
-def _summary(dataset: str, split: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
-    return summary(_runs, dataset, split)
+measured_runs = once(16, "Reading the runs")(summary)
 
 
 def results(runs: Sequence[Run], dataset: str) -> None:
     """Show a metric measured and printed, the accuracy by constraint, and the table of all metrics."""
-    tested = [run for seeds in configurations(runs, dataset).values() for run in seeds]
     split = "test"
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         metric = visit.setting(
             st.selectbox, "Metric", "metric", list(METRICS), format_func=lambda name: TITLES[name], label_visibility="collapsed", width=220
         )
-        if any("official_test" in run.metrics() for run in tested):
+        if any("official_test" in run.metrics() for seeds in configurations(runs, dataset).values() for run in seeds):
             split = visit.focus().over if visit.focus().over in SPLITS else "test"
             visit.choose(
                 st.segmented_control,
@@ -62,7 +59,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
                 format_func=lambda name: SPLITS[name],
                 label_visibility="collapsed",
             )
-    measured = _summary(dataset, split, digests(tested), runs)
+    measured = measured_runs(runs, dataset, split)
     left, right = halves("ndt-results")
     with left:
         missing = show_study_figure(PAPER, "accuracy-beside-print", dataset, runs, metric=metric, split=split)
@@ -83,9 +80,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
 # ---- comparisons
 
 
-@st.cache_data(max_entries=16, show_spinner="Comparing the configurations")
-def _comparisons(dataset: str, base: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
-    return comparisons(_runs, dataset, base)
+compared = once(16, "Comparing the configurations")(comparisons)
 
 
 def compare(runs: Sequence[Run], dataset: str) -> None:
@@ -104,7 +99,7 @@ def compare(runs: Sequence[Run], dataset: str) -> None:
         format_func=lambda name: f"against {bases[name]}",
         label_visibility="collapsed",
     )
-    table = _comparisons(dataset, base, digests(runs, dataset), runs)
+    table = compared(runs, dataset, base)
     if table.frame.empty:
         st.info("No other configuration is installed to compare with.", icon=":material/inventory_2:")
         return
@@ -144,14 +139,12 @@ def lambda_grid(runs: Sequence[Run], dataset: str) -> None:
     missing_note([show_study_figure(PAPER, "lambda-grid", dataset, runs, change=visit.focus().scale == "change")])
 
 
-@st.cache_data(max_entries=8, show_spinner="Reading the lambdas")
-def _controls(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
-    return controlled_lambdas(_runs, dataset)
+controlled = once(8, "Reading the lambdas")(controlled_lambdas)
 
 
 def controls(runs: Sequence[Run], dataset: str) -> None:
     """Show how much of a lambda is put in by its start and how much training changes, if there are controlled runs."""
-    frame = _controls(dataset, digests(runs, dataset), runs)
+    frame = controlled(runs, dataset)
     if frame.empty:
         return
     st.markdown("##### Learned, or set by the start values?")
@@ -176,15 +169,15 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
 # ---- on a base
 
 
-@st.cache_data(max_entries=4, show_spinner="Comparing the runs on MiniLM")
-def _on_base(key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[Table, Table]:
-    return based.accuracies(_runs), based.lambdas(_runs)
+@once(4, "Comparing the runs on MiniLM")
+def _on_base(runs: Sequence[Run]) -> tuple[Table, Table]:
+    return based.accuracies(runs), based.lambdas(runs)
 
 
 def on_base(runs: Sequence[Run], _: str) -> None:
     """Show accuracy and lambda of the runs on MiniLM, or the command that trains them."""
     try:
-        accuracies, lambdas = _on_base(digests(runs, based.DATASET), runs)
+        accuracies, lambdas = _on_base(runs)
     except InputError as error:
         missing_note([str(error)])
         return

@@ -9,8 +9,9 @@ from pkgutil import resolve_name
 import streamlit as st
 
 from app import visit
+from app.shared import once
 from app.text import halves
-from app.views.papers.blocks import digests, missing_note, pick, show_study_figure, show_table
+from app.views.papers.blocks import missing_note, pick, show_study_figure, show_table
 from sentviz.charts.registry import find_figure
 from sentviz.errors import InputError
 from sentviz.io.glossary import tip
@@ -104,14 +105,14 @@ def _show_figures(paper: Paper, block: FigureBlock, runs: Sequence[Run], dataset
     missing_note(reasons)
 
 
-@st.cache_data(max_entries=48, show_spinner="Reading the runs")
-def _paper_table(paper: str, name: str, dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
-    return make_table(find_paper(paper), name, _runs, dataset)
+@once(48, "Reading the runs")
+def _paper_table(paper: str, name: str, dataset: str, runs: Sequence[Run]) -> Table:
+    return make_table(find_paper(paper), name, runs, dataset)
 
 
 def _show_paper_table(paper: Paper, block: TableBlock, runs: Sequence[Run], dataset: str) -> None:
     try:
-        table = _paper_table(paper.name, block.name, dataset or "all", digests(runs), runs)
+        table = _paper_table(paper.name, block.name, dataset or "all", runs)
     except InputError as error:
         missing_note([str(error)])
     else:

@@ -12,6 +12,7 @@ from app.blocks.measure import measured_run
 from app.blocks.run_choice import series_of, several
 from app.blocks.slice_choice import note_unsliced
 from app.places import HEADED
+from app.shared import once
 from app.text import halves, intro, md
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
@@ -29,9 +30,9 @@ intro(
 note_unsliced("the measurements are stored as means over the whole split, not for each of its rows")
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def measured(name: str, digest: str) -> pd.DataFrame:
-    return cache.run(name).frame(FILE)
+@once(32)
+def measured(run: Run) -> pd.DataFrame:
+    return run.frame(FILE)
 
 
 def has_cls(run: Run) -> bool:
@@ -44,7 +45,7 @@ if run.capabilities.gate:
     gates_part.show(run)
 chosen = several([each for each in cache.runs().values() if HEADED.shows(each)], FILE)
 series = series_of(chosen)
-frames = {each.name: measured(each.name, each.digest) for each in chosen}
+frames = {each.name: measured(each) for each in chosen}
 baselines = [each.name for each in chosen if not each.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []
 

@@ -19,12 +19,13 @@ from app.blocks.rows import same_rows
 from app.blocks.run_choice import in_groups, option
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
+from app.shared import once
 from app.text import halves, in_percent, intro, md, name_runs, with_code
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
 from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows
 from sentviz.analysis.testset.rows import OVER, Rows
-from sentviz.charts import gallery
+from sentviz.charts import Figure, gallery
 from sentviz.charts.subjects import Answers
 from sentviz.data.labels import ReadingError
 from sentviz.errors import SentvizError
@@ -218,19 +219,12 @@ def sources() -> tuple[list[Rows], bool]:
     return [cache.table_of(run, replace(focus, over=over)) for run in every], together
 
 
-@st.cache_resource(max_entries=24, show_spinner="Comparing the models")
-def _shared(digests: tuple[str, ...], over: str, among: str, together: bool, _rows: Sequence[Rows]) -> Comparison:
-    return compare_rows(_rows, together=together)
+compared = once(24, "Comparing the models")(compare_rows)
 
 
-def compared(rows: Sequence[Rows], together: bool) -> Comparison:
-    """Return the comparison, computed once for all visitors; of a visitor's own rows once per visit."""
-    digests = tuple(each.source.digest for each in rows)
-    if rows and rows[0].over != "mine":
-        return _shared(digests, rows[0].over, rows[0].among, together, rows)
-    key = (digests, rows[0].among if rows else "", *(each.file for each in rows))
-    partial = bool(rows) and st.session_state["mine"].reading.partial
-    return visit.keep_result("comparison", key, lambda: compare_rows(rows, together=together, partial=partial))
+@once(24, "Drawing")
+def drawn(rows: Sequence[Rows], **options: Any) -> Figure:
+    return gallery.make("comparison", Answers.of(*rows), **options)
 
 
 def speeds_key(result: Comparison) -> tuple[object, ...]:
@@ -289,16 +283,8 @@ def verdict(result: Comparison) -> None:
 def numbers(result: Comparison, together: bool) -> None:
     """Draw the figure, the table of the models, and of three or more models every pair."""
     rows = [each for candidate in result.candidates for each in candidate.trainings]
-    of, options = Answers.of(*rows), {} if together else {"together": False}
-    show_drawn(
-        lambda: gallery.make("comparison", of, **options),
-        "comparison",
-        slim=True,
-        code=gallery.call("comparison", of, options),
-        of=()
-        if result.first.over == "mine"
-        else (*(each.source.digest for each in rows), result.first.over, result.first.among, str(together)),
-    )
+    options = {} if together else {"together": False}
+    show_drawn(lambda: drawn(rows, **options), "comparison", slim=True, code=gallery.call("comparison", Answers.of(*rows), options))
     columns = {
         "behind": st.column_config.NumberColumn("behind, points", format="%.2f", help="Accuracy minus that of the best."),
         "p": st.column_config.NumberColumn(format="%.3f", help="Corrected for the number of pairs."),
@@ -331,7 +317,8 @@ try:
     sliced, _ = choose_slice(all_rows[0])
     if sliced.among:
         all_rows = [sliced, *(same_rows(sliced, each) for each in all_rows[1:])]
-    outcome = with_speed(compared(all_rows, with_all_seeds))
+    partly = all_rows[0].over == "mine" and st.session_state["mine"].reading.partial
+    outcome = with_speed(compared(all_rows, together=with_all_seeds, partial=partly))
 except ReadingError as error:
     my_file.ask_reading(st.session_state["mine"], error)
     st.stop()

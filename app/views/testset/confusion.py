@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from app.blocks.figure import show_figure
 from app.blocks.my_file import unlabelled
 from app.blocks.rows import choose_rows, every_row, list_rows, rows_of_second_run
 from app.blocks.slice_choice import open_slice
-from app.server.queue import turn
+from app.shared import once
 from app.text import halves, in_percent, intro, md
 from app.views.testset import matrix_part
 from sentviz.analysis.calibration import calibration_line, leaning
@@ -22,10 +21,10 @@ from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.operating import accuracy
 from sentviz.analysis.testset.rows import EVERY, Rows, accuracy_by_phenomenon
 from sentviz.analysis.testset.slices import Slice
-from sentviz.analysis.testset.weak import WeakSlices, line, numbers, weak_slices
+from sentviz.analysis.testset.weak import line, numbers, weak_slices
 from sentviz.charts.operating import STEPS
 from sentviz.charts.phenomena import MOST
-from sentviz.charts.subjects import Answers, Runs
+from sentviz.charts.subjects import Answers, Runs, computed
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
@@ -33,7 +32,6 @@ from sentviz.io.numbers import number, percent
 
 FIRST = 3  # slices that are named above the matrix
 KEY = "phenomena"
-KEPT = 8  # stored results for a visitor's own file
 
 
 def curves(runs: Sequence[Rows]) -> None:
@@ -121,35 +119,15 @@ def _sentence(run: str, factor: float | None, errors: pd.DataFrame) -> str:
     return f"{text} Its logits divided by {factor:.2f}, a temperature fitted on validation rows, {moved}; it is then {then}."
 
 
+_computed = once(48, "Resampling the rows", own=8)(computed)
+_searched = once(16, "Searching for weak slices", own=4)(weak_slices)
+
+
 def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:
-    """Return a statistic of labels, probabilities and an option, computed once for all visitors; of a visitor's own rows once per visit."""
-    content = hashlib.blake2b(rows.probabilities.tobytes() + rows.labels.tobytes(), digest_size=12).hexdigest()
-    if rows.over != "mine":
-        return _shared(statistic.__name__, content, option, rows, statistic)
-    key = (statistic.__name__, content, option)
-    return visit.keep_result("operating", key, lambda: statistic(rows.labels, rows.probabilities, option), most=KEPT)
-
-
-@st.cache_data(max_entries=48, show_spinner="Resampling the rows")
-def _shared(name: str, content: str, option: Any, _rows: Rows, _statistic: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-    return _statistic(_rows.labels, _rows.probabilities, option)
-
-
-def _searched(rows: Rows) -> WeakSlices:
-    """Return the weak slices of all rows, searched once for all visitors; of a visitor's own rows once per visit."""
-    if rows.over != "mine":
-        return _weakest(rows.digest, rows)
-
-    def search() -> WeakSlices:
-        with st.spinner("Searching for weak slices"), turn(long=True) as step:
-            return weak_slices(rows, step=step)
-
-    return visit.keep_result("weak-slices", rows.digest, search, most=4)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Searching for weak slices")
-def _weakest(digest: str, _rows: Rows) -> WeakSlices:
-    return weak_slices(_rows)
+    """Return a statistic of labels, probabilities and an option, which no threshold changes."""
+    columns = ["label", *(f"p{k}" for k in range(len(rows.classes)))]
+    table: pd.DataFrame = _computed(statistic, Rows(rows.source, rows.over, rows.classes, rows.frame[columns]), option)
+    return table
 
 
 def _button(row: dict[Any, Any], key: str, **how: Any) -> None:

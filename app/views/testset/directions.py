@@ -16,6 +16,7 @@ from app.blocks.sentence import sentence_box, sentence_of, texts_in_focus
 from app.blocks.slice_choice import note_unsliced
 from app.places import DIRECTED
 from app.server.queue import turn
+from app.shared import once
 from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.causal.claims import CLAIMS
@@ -64,11 +65,11 @@ def removed(run: Run) -> tuple[int, Any, Any]:
     return depth, right.container(), left.container()
 
 
-@st.cache_resource(max_entries=4, show_spinner="Finding the direction")
-def shared_directions(_run: Run, digest: str) -> Directions:
+@once(4, "Finding the direction")
+def shared_directions(run: Run) -> Directions:
     """Return the directions of a run on its test rows, found once for all visitors; nobody may change them."""
     with turn(long=True) as step:
-        return replace(directions_of(cache.model(_run).stoppable(step)), model=cache.model(_run))
+        return replace(directions_of(cache.model(run).stoppable(step)), model=cache.model(run))
 
 
 def live(run: Run, depth: int, below: Any) -> None:
@@ -85,7 +86,7 @@ def live(run: Run, depth: int, below: Any) -> None:
             return
         wanted_digests.add(run.digest)
     try:
-        class_directions = shared_directions(run, run.digest)
+        class_directions = shared_directions(run)
         trace = answers.trace(replace(visit.focus(), run=run.name, target="", against=""), scored=False, exact=True)
         apart = class_directions.apart("difference", depth)
         steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)

@@ -9,6 +9,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
+from app.shared import once
 from app.text import halves, md
 from sentviz.analysis.maps.gates import FILE, verdict
 from sentviz.charts.gate_groups import KINDS
@@ -34,9 +35,9 @@ COLUMNS = {
 }
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _measured(name: str, digest: str, _run: Run) -> pd.DataFrame:
-    return _run.frame(FILE)
+@once(8)
+def _measured(run: Run) -> pd.DataFrame:
+    return run.frame(FILE)
 
 
 def show(run: Run) -> None:
@@ -48,7 +49,7 @@ def show(run: Run) -> None:
     if FILE not in run.files:
         lacking(run, "gates")
         return
-    frame = _measured(run.name, run.digest, run)
+    frame = _measured(run)
     st.markdown("\n".join(f"- {md(line)}" for line in verdict(frame)))
     left, right = halves("gates")
     with left:

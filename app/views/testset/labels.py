@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -14,7 +13,7 @@ from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.blocks.my_file import unlabelled
 from app.blocks.rows import choose_rows, every_row, list_rows
-from app.server.queue import turn
+from app.shared import once
 from app.text import halves, intro, md
 from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.testset import label_errors as errors
@@ -32,25 +31,19 @@ rows = choose_rows(second=False, sliced=True)
 view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
 
 
-def once(what: str, rows: Rows, compute: Callable[[Callable[[], object]], Any]) -> Any:
-    """Return a result for rows, computed once for all visitors; of a visitor's own rows once per visit."""
-    key = (what, rows.source.digest, rows.over, rows.among, rows.file)
-    if rows.over != "mine":
-        return _shared(*key, compute)
-
-    def alone() -> Any:
-        with st.spinner("Comparing the rows"), turn(long=True) as step:
-            return compute(step)
-
-    return visit.keep_result("labels-of-rows", key, alone, most=4)
+compared = once(8, "Comparing the rows", own=2)
+repeated = compared(repeats.repeated)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Comparing the rows")
-def _shared(what: str, digest: str, over: str, among: str, file: tuple[str, ...], _compute: Callable[[Callable[[], object]], Any]) -> Any:
-    return _compute(lambda: None)
+@compared
+def leaked(of: Rows, data: str, *, step: Callable[[], object] = lambda: None) -> tuple[Rows, int]:
+    """Return the rows that are among the training rows of a data set, and the number of its training rows."""
+    train = cache.split_of(data, "train")
+    return repeats.leaked(of, train, step), len(train)
 
 
-def judged(of: Rows, step: Callable[[], object]) -> tuple[Rows, Any]:
+@compared
+def judged(of: Rows, *, step: Callable[[], object] = lambda: None) -> tuple[Rows, Any]:
     """Return `label_errors` of rows, with the stored vectors if there are any, and what the ranking is worth on them."""
     run = of.source.run
     if run is None or of.over != "test" or "embeddings.safetensors" not in run.config["files"]:
@@ -67,7 +60,7 @@ def show_labels() -> None:
     if not rows.labelled:
         raise InputError(f"{unlabelled(rows.over)} Without labels none can look wrong; see the repeats.")
     every = every_row()
-    judged_rows, check = once("labels", every, partial(judged, every))
+    judged_rows, check = judged(every)
     if rows.among:  # Rates of classes need all rows; a weak slice alone would look like swapped labels.
         inside = judged_rows.frame["id"].isin(rows.frame["id"])
         judged_rows = replace(judged_rows, frame=judged_rows.frame[inside], among=rows.among, described=rows.described)
@@ -89,13 +82,13 @@ def show_labels() -> None:
 
 def show_repeats() -> None:
     """Show how many rows repeat another one, above the list of the groups."""
-    repeated = once("repeats", rows, lambda step: repeats.repeated(rows, step))
-    st.markdown(f"##### {md(repeats.describe_repeats(repeated, len(rows)))}")
+    again = repeated(rows)
+    st.markdown(f"##### {md(repeats.describe_repeats(again, len(rows)))}")
     st.caption(
         "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70 % of the pairs of words are shared. The rows"
         " of a group follow each other; groups with different labels come first."
     )
-    list_rows(repeated, total=len(rows), words="rows that repeat another one")
+    list_rows(again, total=len(rows), words="rows that repeat another one")
 
 
 def show_leaks() -> None:
@@ -103,14 +96,13 @@ def show_leaks() -> None:
     name = rows.source.require_run("training rows to compare with").config["data"]["name"]
     if not name:
         raise InputError(f"{rows.source.name} was adopted without data, so its training rows are not known.")
-    train = cache.split_of(name, "train")
-    leaked = once("train", rows, lambda step: repeats.leaked(rows, train, step))
-    st.markdown(f"##### {md(repeats.describe_leaks(leaked, rows, len(train)))}")
+    known, training_rows = leaked(rows, name)
+    st.markdown(f"##### {md(repeats.describe_leaks(known, rows, training_rows))}")
     st.caption(
         f"A row of {repeats.LONG} words or more also counts if its words stand in this order within a longer training text. The accuracy"
         " on the other rows is nearer to that on new texts."
     )
-    list_rows(leaked, total=len(rows), words="rows that are among the training rows")
+    list_rows(known, total=len(rows), words="rows that are among the training rows")
 
 
 try:

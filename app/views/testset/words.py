@@ -11,7 +11,7 @@ import streamlit as st
 from app import visit
 from app.blocks.figure import show_figure
 from app.blocks.rows import choose_rows, list_rows, rows_in_slice
-from app.server.queue import turn
+from app.shared import once
 from app.text import halves, intro, md
 from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows
@@ -19,7 +19,6 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.charts.subjects import Answers
 from sentviz.charts.word_clouds import By, largest_words, name_of
 from sentviz.errors import InputError, SentvizError
-from sentviz.runs.store import Run
 
 DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer
 
@@ -32,27 +31,18 @@ focus = visit.focus()
 by: By = "count" if focus.words == "count" else "keyness"
 
 
-@st.cache_resource(max_entries=6, show_spinner="Counting words")
-def counted(digest: str, over: str, threshold: float, part: str, _rows: Rows) -> lib.Counts:
-    return lib.count_words(_rows)
+counted = once(6, "Counting words")(lib.count_words)
+stored = once(6)(lib.read)
 
 
 def counts_of(rows: Rows) -> lib.Counts:
-    """Return the words of the rows in focus; those of a visitor's own file are stored for the visit only.
+    """Return the words of the rows in focus.
 
     Raises:
         SentvizError: no texts, and no stored words either.
     """
-    if rows.over == "mine":
-        key = (rows.source.digest, rows.file, focus.threshold, rows.among, followed)
-
-        def count() -> lib.Counts:
-            with st.spinner("Counting words"), turn(long=True) as step:
-                return lib.count_words(rows, most=DIFFERENT, step=step)
-
-        return visit.keep_result("mine-words", key, count)
-    if rows.has_text:
-        return counted(rows.source.digest, rows.over, focus.threshold, f"{rows.among} {followed}", rows)
+    if rows.has_text or rows.over == "mine":
+        return counted(rows, most=DIFFERENT if rows.over == "mine" else 0)
     run = rows.source.run
     if run is None:
         raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
@@ -60,12 +50,7 @@ def counts_of(rows: Rows) -> lib.Counts:
         raise InputError("The texts of these rows are not on this machine, so their words cannot be counted. Get the data set below.")
     if focus.threshold >= 0:
         raise InputError("The words stored with this run are those of its usual predictions. Words for another threshold need the texts.")
-    return stored(run.digest, rows, run)
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def stored(digest: str, _rows: Rows, _run: Run) -> lib.Counts:
-    return lib.read(_run, _rows)
+    return stored(run, rows)
 
 
 def picked() -> Slice | None:
@@ -158,10 +143,10 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
 
 
 every, part = rows, picked()
-followed = "" if part is None or part.kind in ("cell", "word") else focus.slice  # the page itself makes slices of cells and words
-if followed:
+followed = False
+if part is not None and part.kind not in ("cell", "word"):  # the page itself makes slices of cells and words
     rows, about = rows_in_slice(every)
-    followed = str(hash(tuple(rows.frame["id"]))) if about else ""  # key of the counts: a slice may depend on other settings too
+    followed = bool(about)
 if followed:
     st.markdown(f"Only the words of **{len(rows):,} of {len(every):,} rows**, {md(about)}.")
     if not len(rows):

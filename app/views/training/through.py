@@ -8,13 +8,14 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, cache, visit
+from app import answers, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import measured_run
 from app.blocks.sentence import head_title, place, sentence_box
 from app.components import browser
 from app.focus import Focus
 from app.places import MEASURED
+from app.shared import once
 from app.text import intro, md
 from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples
 from sentviz.browser.film import Film, through_data, through_html
@@ -41,23 +42,7 @@ FIGURES = {
 }
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _course(name: str, digest: str) -> EpochSeries:
-    return epoch_series(cache.runs()[name])
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _examples(name: str, digest: str) -> Traces:
-    return examples(cache.runs()[name])
-
-
-def load_epochs(run: Run) -> EpochSeries:
-    """Return the measurements after each epoch.
-
-    Raises:
-        RunError: no measurement can be read.
-    """
-    return _course(run.name, run.digest)
+load_epochs, load_examples = once(8)(epoch_series), once(8)(examples)
 
 
 def sentence(run: Run, focus: Focus) -> Traces:
@@ -67,22 +52,22 @@ def sentence(run: Run, focus: Focus) -> Traces:
         SentvizError: the text is not available or cannot be read.
     """
     if not (focus.text or focus.row):
-        return _examples(run.name, run.digest)
+        return load_examples(run)
     text, pair = answers.texts(focus)
 
     def ask() -> Traces:
         with st.spinner("Running the model of each epoch"):
-            return asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
+            return asked_of(run, text, pair, lambda epoch: _model(run, epoch))
 
     traces, problems = visit.keep_result("through-traces", (run.digest, text, pair), ask, most=KEPT)
-    return (traces, problems) if traces else (_examples(run.name, run.digest)[0], problems)
+    return (traces, problems) if traces else (load_examples(run)[0], problems)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def _model(name: str, digest: str, epoch: int) -> Any:
+@once(12)
+def _model(run: Run, epoch: int) -> Any:
     from sentviz.models.loading import load
 
-    return load(cache.runs()[name], epoch=epoch)
+    return load(run, epoch=epoch)
 
 
 def film_of(run: Run, seen: EpochSeries, traces: Mapping[int, Trace], focus: Focus, travel: str) -> Film:
@@ -108,7 +93,7 @@ def texts_of(run: Run, split: str) -> dict[str, str]:
         return {}
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the data set")
+@once(2, "Reading the data set")
 def _texts(name: str, split: str) -> dict[str, str]:
     frame = datasets.load_split(name, split).frame
     both = frame["text"] + " ⏐ " + frame["text_pair"] if "text_pair" in frame else frame["text"]
