@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks import studio
+from app.blocks.boundary import boundary
 from app.blocks.files import MIME, as_file, csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.server import queue
@@ -22,7 +23,6 @@ from sentviz.charts.look import SIZES as PRINT_SIZES
 from sentviz.charts.look import Style
 from sentviz.charts.registry import FigureSubject
 from sentviz.charts.source import Call
-from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS
 from sentviz.io.spreadsheet import from_one
@@ -40,6 +40,7 @@ def in_theme(figure: Figure, theme: Theme) -> Figure:
     return replace(figure, look=replace(figure.look, theme=theme))
 
 
+@boundary()
 def show_drawn(
     make: Callable[[], Figure],
     key: str,
@@ -56,11 +57,7 @@ def show_drawn(
     drawn once for all visitors: `of` are the digests of its runs. `selecting`, such as on_select and selection_mode, is passed to
     `st.plotly_chart`; the selection is stored under plot-<key> in the session's state.
     """
-    try:
-        drawn = _drawn(key, str(code), of, page_theme(), make) if of else in_theme(make(), page_theme())
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return None
+    drawn = _drawn(key, str(code), of, page_theme(), make) if of else in_theme(make(), page_theme())
     plain = {"displaylogo": False, "displayModeBar": False}
     side: dict[str, Any] = {"horizontal": True, "wrap": False, "vertical_alignment": "center"} if slim else {}
     with st.container(key=f"figure-{key}", gap="small", **side):
@@ -166,17 +163,14 @@ def _named(make: Callable[[], Figure], code: Call | None, view: str) -> Figure:
 
 
 @st.dialog("Numbers", width="large", icon=":material/table:")
+@boundary()
 def open_numbers(make: Callable[[], Figure], name: str, key: str) -> None:
     """Show a figure's numbers as a table on the page.
 
     Args:
         make: draws the figure. name: of its file. key: of the widgets.
     """
-    try:
-        figure = make()
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    figure = make()
     frame = from_one(figure.frame, figure.from_zero)
     st.markdown(md(figure.caption))
     csv_button(frame, name, f"numbers-csv-{key}")

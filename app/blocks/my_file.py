@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.run_choice import option
 from app.server.queue import turn
 from app.text import md
@@ -119,12 +120,10 @@ def _choices(digest: str) -> dict[str, Any]:
 
 def _reading(digest: str) -> Reading:
     """Return how a file's labels are read; labels that are not written as 1=negative are not used."""
-    choices = _choices(digest)
-    try:
-        return Reading.of((), choices.get("labels", ""), choices.get("scale", ""), choices.get("partial", False))
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return AS_FOUND
+    choices, reading = _choices(digest), AS_FOUND
+    with boundary():
+        reading = Reading.of((), choices.get("labels", ""), choices.get("scale", ""), choices.get("partial", False))
+    return reading
 
 
 def ask_reading(mine: TextTable, error: SentvizError | None = None) -> None:
@@ -237,10 +236,8 @@ def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run,
         if all(number(name) is not None for name in answers.classes):
             title, example = f"Names of the classes {', '.join(answers.classes)}", "negative, positive"
             choices["names"] = st.text_input(title, choices.get("names", ""), placeholder=example, key=f"mine-names-{key}", width=240)
-            try:
+            with boundary():
                 answers = named(answers, choices["names"].split(","))
-            except SentvizError as error:
-                st.warning(md(str(error)), icon=":material/block:")
         if not beside:
             return replace(mine, answers=answers)
         second_answers: list[Predictions | str] = [

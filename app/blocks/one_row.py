@@ -10,11 +10,10 @@ import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.sentence import show_missing
+from app.blocks.boundary import boundary
 from app.text import md
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.rows import Rows
-from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
@@ -113,14 +112,11 @@ def _in_focus(rows: Rows, row: pd.Series[Any]) -> dict[str, str]:
     return {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))} if rows.over == "mine" else {"row": str(row["id"])}
 
 
+@boundary("row")
 def _reason(rows: Rows, row: pd.Series[Any], reader: Run) -> None:
     """Draw the run's prediction with its reason."""
-    try:
-        focus = visit.focus().with_(run=reader.name, **_in_focus(rows, row)).as_trained()
-        seen = answers.reasoned(focus)
-    except SentvizError as error:
-        show_missing(error, "row")
-        return
+    focus = visit.focus().with_(run=reader.name, **_in_focus(rows, row)).as_trained()
+    seen = answers.reasoned(focus)
     by = "" if rows.source.run is not None else f"{reader.name}: "
     st.markdown(f":material/lightbulb: {md(by + headline(seen))}")
 
@@ -144,6 +140,7 @@ def _remark(rows: Rows, name: str) -> None:
             st.caption(f"{count:,} row{'s' * (count != 1)} with your label or note. The CSV of the list has them.", width="content")
 
 
+@boundary()
 def _to_explore(rows: Rows, row: pd.Series[Any], reader: Run | None) -> None:
     """Draw the buttons that open the row in Sentence, and follow them."""
     if reader is None:
@@ -155,11 +152,7 @@ def _to_explore(rows: Rows, row: pd.Series[Any], reader: Run | None) -> None:
         look = st.button(f"Open in Sentence{of_other}", icon=":material/psychology_alt:", key="drawer-open")
         edit = st.button("Edit next to the original", icon=":material/edit:", key="drawer-edit")
     if edit:
-        try:
-            st.session_state["pinned"] = answers.trace(visit.focus().with_(**_in_focus(rows, row)).as_trained())
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/block:")
-            return
+        st.session_state["pinned"] = answers.trace(visit.focus().with_(**_in_focus(rows, row)).as_trained())
     if look or edit:
         st.session_state["own_label"] = (str(row["text"]), rows.classes[row["label"]]) if row["label"] >= 0 else ("", "")
         visit.go(**_in_focus(rows, row))

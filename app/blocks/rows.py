@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks import my_file, pictures
+from app.blocks.boundary import boundary
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
 from app.blocks.one_row import open_row, own_columns
@@ -67,14 +68,11 @@ def choose_rows(*, second: bool = True, sliced: bool = False) -> Rows:
         st.stop()
     if focus.over == "mine" and not my_file.choose_file(run, beside=second):
         st.stop()
-    try:
+    with boundary(page=True):
         rows = cache.table(focus)
         if rows.unread:
             st.caption(f":material/rule: {md(unread(rows))}")
         rows = at_threshold(rows)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        st.stop()
     with line:
         return choose_slice(rows)[0] if sliced else rows
 
@@ -124,6 +122,7 @@ def _beside(name: str) -> None:
     pick_run("Compare with", ["", *candidates], key="beside", on_change=take, width=240)
 
 
+@boundary(quiet=True)
 def rows_of_second_run(rows: Rows) -> Rows | None:
     """Return the rows of the second run; None if none is chosen or it has no predictions for the same rows."""
     focus = visit.focus()
@@ -132,11 +131,7 @@ def rows_of_second_run(rows: Rows) -> Rows | None:
     name = next((name for name in focus.versus if name in cache.runs() and name != focus.run), None)
     if name is None or cache.runs()[name].labels != rows.classes:
         return None
-    try:
-        second = cache.table_of(cache.run(name), focus)
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return None
+    second = cache.table_of(cache.run(name), focus)
     second = same_rows(rows, second) if rows.among else second
     if list(second.frame["id"]) != list(rows.frame["id"]):
         if second.unread != rows.unread:
@@ -145,19 +140,16 @@ def rows_of_second_run(rows: Rows) -> Rows | None:
     return at_threshold(second)
 
 
+@boundary(quiet=True)
 def _second_of_file(rows: Rows, mine: TextTable) -> Rows | None:
     """Return the second predictions of a visitor's file: of another model in the file, or of a run that reads its texts."""
     if not mine.beside:
         return None
-    try:
-        if isinstance(mine.beside, str):
-            second = cache.table_of(cache.run(mine.beside), visit.focus())
-        else:
-            second = cache.brought_rows(mine, mine.beside)
-        return at_threshold(aligned(rows, same_rows(rows, second)))
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return None
+    if isinstance(mine.beside, str):
+        second = cache.table_of(cache.run(mine.beside), visit.focus())
+    else:
+        second = cache.brought_rows(mine, mine.beside)
+    return at_threshold(aligned(rows, same_rows(rows, second)))
 
 
 def same_rows(rows: Rows, second: Rows) -> Rows:
@@ -305,10 +297,8 @@ def _filtered(rows: Rows) -> tuple[Rows, str]:
         return rows, order
     mask = np.ones(len(rows), dtype=bool)
     if find.strip():
-        try:
+        with boundary():
             mask &= matching(rows, find.strip())
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/search_off:")
     if least or most:
         words = rows.texts.str.count(r"\S+").to_numpy()
         mask &= (words >= least) & (words <= (most or np.inf))

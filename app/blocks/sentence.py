@@ -19,7 +19,6 @@ from sentviz.charts.source import Call
 from sentviz.charts.subjects import Sentence
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
-from sentviz.models.budget import Budget, Spent
 from sentviz.runs.catalog import best_to_fetch, language, reads_pairs
 from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.store import Run
@@ -33,20 +32,6 @@ def run_with_weights() -> Run:
         st.info("No installed run has weights. `sentviz runs get sst2/ndt-unit-2` installs one.", icon=":material/inventory_2:")
         st.stop()
     return run
-
-
-def show_missing(error: SentvizError, key: str) -> None:
-    """Show why something is missing on the page. If only its computing time is over, offer to go on; `key` names the place."""
-    st.warning(md(str(error)), icon=":material/hourglass_bottom:" if isinstance(error, Spent) else ":material/edit:")
-    if isinstance(error, Spent):
-        go_on(error.budget, key)
-
-
-def go_on(budget: Budget, key: str) -> None:
-    """Draw the button that gives a search more time; `key` names its place."""
-    label = f"Go on for {budget.seconds:.0f} seconds"
-    help = "What was computed until now is kept. Other visitors' answers go first."
-    st.button(label, icon=":material/play_arrow:", key=f"go-on-{key}", on_click=budget.extend, help=help)
 
 
 def attends(run: Run) -> bool:

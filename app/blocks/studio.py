@@ -10,12 +10,13 @@ from typing import Any
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.blocks.files import MIME, as_file
 from app.server import queue
-from app.text import md, paper
+from app.text import paper
 from sentviz.charts import Figure
 from sentviz.charts.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS
 from sentviz.export.files import render
@@ -35,6 +36,7 @@ def style_in_focus() -> Style:
 
 
 @st.dialog("Figure studio", width="large", icon=":material/straighten:", on_dismiss="rerun")
+@boundary()
 def open_studio(make: Any, name: str, key: str, code: Any) -> None:
     """Show the controls next to a preview, and the downloads.
 
@@ -49,13 +51,9 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
         style = _controls(style_in_focus())
     if style is None:
         return
-    try:
-        figure = make()
-        with sheet:
-            _preview(figure, style)
-    except SentvizError as error:
-        st.error(md(str(error)), icon=":material/block:")
-        return
+    figure = make()
+    with sheet:
+        _preview(figure, style)
     with controls:
         _files(figure, name, style)
         if code is not None:
@@ -71,6 +69,7 @@ def _keep(style: Style) -> None:
     st.session_state["note"] = style.note
 
 
+@boundary()
 def _controls(now: Style) -> Style | None:
     """Draw the controls and return their style; show an error and return None if a value is not allowed."""
     sizes = ["screen", *SIZES, "own"]
@@ -110,11 +109,7 @@ def _controls(now: Style) -> Style | None:
             text = "..".join(f"{end:g}" for end in span) if span else ""
             spans[letter] = st.text_input(f"Axis {letter}", text, placeholder="as 0..1", key=f"studio-{letter}", width=120)
     choices["note"] = st.text_input("Note below", now.note, max_chars=300, key="studio-note", help="Saved in the file, never in the link.")
-    try:
-        style = replace(Style.parse(f"{letter}={span.strip()}" for letter, span in spans.items() if span.strip()), **choices)
-    except InputError as error:
-        st.error(md(str(error)), icon=":material/block:")
-        return None
+    style = replace(Style.parse(f"{letter}={span.strip()}" for letter, span in spans.items() if span.strip()), **choices)
     _keep(style)
     return style
 

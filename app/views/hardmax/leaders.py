@@ -6,19 +6,20 @@ import numpy as np
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, md
 from app.views.hardmax.parts import model, runs, without_runs
 from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, leading, per_layer
 from sentviz.charts.subjects import Runs
-from sentviz.errors import SentvizError
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
 PAPER = 2.0  # least distance of a leader from the decision line in the paper
 
 
+@boundary()
 def show() -> None:
     """Draw the stored survey of a run's test split."""
     available = runs()
@@ -29,12 +30,9 @@ def show() -> None:
     if FILE not in run.files:
         lacking(run, "leaders")
         return
-    try:
-        _lists(run)
-        _depth(run)
-        _map(run)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
+    _lists(run)
+    _depth(run)
+    _map(run)
 
 
 @st.fragment

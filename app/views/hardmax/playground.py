@@ -13,6 +13,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.components import browser
 from app.text import halves, md, name_runs
@@ -21,7 +22,7 @@ from sentviz.browser.particles import scene_data
 from sentviz.charts.clustering import layer_lines
 from sentviz.charts.scene import limits, scene_of
 from sentviz.charts.token_step import token_step
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError
 from sentviz.models.clustering import Clustering, Kind, kind, simulate, weights
 
 Doubles = npt.NDArray[np.float64]
@@ -111,17 +112,15 @@ def show() -> None:
 
 
 @st.fragment
+@boundary()
 def _play() -> None:
     visit.settle()
     left, right = halves("hardmax-play", 1.0, 2.1)
-    try:
-        with left:
-            setting, start = _controls()
-        with right:
-            clustering, places = _animation(setting, start)
-        _numbers(clustering, places, setting)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
+    with left:
+        setting, start = _controls()
+    with right:
+        clustering, places = _animation(setting, start)
+    _numbers(clustering, places, setting)
 
 
 def _controls() -> tuple[_Setting, str]:

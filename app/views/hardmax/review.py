@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.blocks.sentence import example_buttons
 from app.components import browser
@@ -100,16 +101,10 @@ def _pick(run: Run) -> None:
 
 
 @st.fragment
+@boundary()
 def _lab(available: dict[str, Run]) -> None:
     """Draw the animation, and next to it the review and the clicked word. A click runs only this part of the page again."""
     visit.settle()
-    try:
-        _follow(available)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
-
-
-def _follow(available: dict[str, Run]) -> None:
     text = visit.focus().text or EXAMPLES["Praise"]
     left, right = halves("hardmax", 1.75, 1.0)
     slot = left.container()

@@ -12,7 +12,7 @@ from app import cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
 from app.shared import once
-from app.text import md, page_theme
+from app.text import md, page_theme, with_code
 from sentviz.charts import Figure, palette
 from sentviz.charts.colours import blend, ink_on
 from sentviz.charts.gallery import code, make
@@ -81,15 +81,9 @@ def _is_requested(spec: FigureSpec, study: Study, key: str) -> bool:
     return False
 
 
-def with_commands(sentence: str) -> str:
-    """Return a sentence as Markdown in which only commands between backticks are formatted."""
-    parts = sentence.split("`")
-    return "".join(f"`{part}`" if place % 2 else md(part) for place, part in enumerate(parts))
-
-
 def missing_note(reasons: Sequence[str]) -> None:
     """Show why figures or tables are missing, each reason once."""
-    if lines := [with_commands(reason) for reason in dict.fromkeys(reasons) if reason]:
+    if lines := [with_code(reason) for reason in dict.fromkeys(reasons) if reason]:
         st.info("\n".join(lines) if len(lines) == 1 else "\n".join(f"- {line}" for line in lines), icon=":material/inventory_2:")
 
 
@@ -127,7 +121,7 @@ def show_table(table: Table, key: str) -> None:
         )
     st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
     with st.container(horizontal=True, gap="small", wrap=False):
-        st.caption(with_commands(table.caption), width="stretch")
+        st.caption(with_code(table.caption), width="stretch")
         csv_button(table.frame, table.name, f"{key}-csv")
 
 

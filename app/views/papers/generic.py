@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.shared import once
 from app.text import md
 from app.views.papers import board_part, items_part
 from app.views.papers.blocks import missing_note, pick, show_study_figure, studied
 from app.views.papers.sections import show_section
 from sentviz.analysis.claim import Finding
-from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, of_paper
@@ -98,14 +98,11 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
                 st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 
+@boundary()
 def _opening(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     """Show what the paper says, what was found and what is open, and the figure that answers its main question."""
     findings = {row["key"]: Finding(row["verdict"], row["evidence"], row["parts"], row["effect"]) for row in claims.to_dict("records")}
-    try:
-        opening = opening_of(paper, findings)
-    except SentvizError as error:
-        st.error(md(str(error)), icon=":material/extension_off:")
-        return
+    opening = opening_of(paper, findings)
     if opening is None:
         return
     st.markdown("\n\n".join(f"**{title}:** {md(text)}" for title, text in opening.lines))
@@ -115,7 +112,5 @@ def _opening(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 current = paper_at(st.session_state["page"])
 assert current is not None
-try:
+with boundary():
     show(current, studied())
-except SentvizError as error:
-    st.error(md(str(error)), icon=":material/extension_off:")

@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 from app import cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn, show_figure
 from app.shared import once
 from app.text import halves, md
 from sentviz.analysis.maps.compare import difference
 from sentviz.charts.attention import difference_map
 from sentviz.charts.subjects import Sentence, sourced
-from sentviz.errors import SentvizError
 from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS, answer, encoders, readable
@@ -88,12 +88,9 @@ def _change(run: Run) -> Trace:
     return difference(model.trace(text, change="term:lexicon=0"), model.trace(text))
 
 
+@boundary()
 def _show_sentence(run: Run) -> None:
-    try:
-        change = _change(run)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    change = _change(run)
     assert change.attention is not None
     head = len(change.head_ids) - 1
     moved = np.abs(change.attention[0, head])
@@ -110,6 +107,7 @@ def _show_sentence(run: Run) -> None:
         _follow_button(run)
 
 
+@boundary()
 def measure_coverage(runs: Sequence[Run], _: str) -> None:
     """Offer to measure the coverage again, from the data sets on this machine."""
     with st.popover("Measure again here", icon=":material/refresh:"):
@@ -117,12 +115,8 @@ def measure_coverage(runs: Sequence[Run], _: str) -> None:
         if not st.button("Measure", key="fused-again"):
             st.caption("Trains the tokenizer again and reads the complete test split. This takes seconds, for IMDb about a minute.")
             return
-        try:
-            with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
-                measured = coverage.measure_coverage(dataset)
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/database_off:")
-            return
+        with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
+            measured = coverage.measure_coverage(dataset)
         stored = coverage.MEASURED.read().set_index(["dataset", "lexicon"])["neutral"]
         for row in measured.to_dict("records"):
             before = stored.get((dataset, row["lexicon"]))

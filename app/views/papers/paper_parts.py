@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app import cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.run_choice import in_groups, option, series_of
 from app.text import halves, md
@@ -21,7 +22,6 @@ from sentviz.charts.phenomena import MOST, phenomena
 from sentviz.charts.subjects import Answers, Runs, Sentence, sourced
 from sentviz.data.demo import FAILURES
 from sentviz.data.labels import sides
-from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
@@ -91,6 +91,7 @@ def gates(runs: Sequence[Run], dataset: str) -> None:
         gates_part.show(run)
 
 
+@boundary()
 def failures(runs: Sequence[Run], _: str) -> None:
     """Show the accuracy of some runs on implicit, sarcastic and code-mixed sentences, with the sentences and each run's predictions."""
     names = [name for name, run in cache.models().items() if cache.fits_demo(run)]
@@ -105,12 +106,8 @@ def failures(runs: Sequence[Run], _: str) -> None:
     if not chosen:
         st.caption("Choose at least one run.")
         return
-    try:
-        rows = {name: cache.demo_rows(cache.run(name), SHOWN_FAILURES) for name in chosen}
-        frame = accuracy_by_phenomenon(rows, sided=True)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    rows = {name: cache.demo_rows(cache.run(name), SHOWN_FAILURES) for name in chosen}
+    frame = accuracy_by_phenomenon(rows, sided=True)
     part, sources = frame[frame["phenomenon"].isin(SHOWN_FAILURES)], [cache.run(name) for name in chosen]
     series = series_of(sources)
     show_drawn(
@@ -203,30 +200,24 @@ def importance(runs: Sequence[Run], _: str) -> None:
     for column, (kind, example) in zip(halves("sevenessxin-importance"), printed_tables.SENTENCES.items(), strict=True):
         with column:
             text = st.text_input(kind.capitalize(), example, key=f"sevenessxin-{kind}")
-            try:
+            with boundary():
                 trace = cache.model(run).trace(text)
-            except SentvizError as error:
-                st.warning(md(str(error)), icon=":material/edit:")
-                continue
-            st.markdown(f"{md(trace.label)}, {percent(trace.confidence, 0)}")
-            show_figure("token-importance", Sentence.of(run, trace), f"sevenessxin-importance-{kind}")
+                st.markdown(f"{md(trace.label)}, {percent(trace.confidence, 0)}")
+                show_figure("token-importance", Sentence.of(run, trace), f"sevenessxin-importance-{kind}")
     st.caption(
         "As the paper computes it: attention of the first layer, averaged over its heads, then over the tokens that look. It says where a"
         " layer looks, not why the model predicts a class. Word removal, in Sentence › Reason, answers that question."
     )
 
 
+@boundary()
 def padding(runs: Sequence[Run], _: str) -> None:
     """Compare one sentence with padding that is masked and padding that is read."""
     run = choose_version(runs, "sevenessxin-padding-of", weights=True)
     if run is None:
         return
     text = st.text_input("Sentence", printed_tables.SENTENCES["contrast"], key="sevenessxin-padding-text")
-    try:
-        masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
-        return
+    masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
     assert masked.pooled is not None and read.pooled is not None
     words = len(read.tokens) - read.padding
     on_padding = float(read.map(0).mean(axis=0)[words:].sum())

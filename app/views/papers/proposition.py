@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.fields import LARGEST, whole_number
 from app.server.queue import is_present, wait
@@ -177,15 +178,12 @@ def _typed() -> str:
     return st.text_input("A sequence", key="prop2-text", help=words_help, placeholder="not ... good", on_change=take)
 
 
+@boundary()
 def _ask(separation: Separation) -> None:
     """Show each model's prediction for a typed sequence and for the sequence with another first word, and the two heads."""
     text = _typed()
     st.caption(f"Words to choose from: {', '.join(WORDS)}.")
-    try:
-        answers = separation.solvers.answers(text)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
-        return
+    answers = separation.solvers.answers(text)
     first, *rest = text.lower().split()
     twin = " ".join(["was" if first == FIRST else FIRST, *rest])
     twin_answers = separation.solvers.answers(twin)

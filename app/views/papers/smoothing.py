@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.blocks.run_choice import pick_run
 from app.blocks.sentence import notebook, sentence_box
@@ -15,7 +16,6 @@ from app.text import halves, md
 from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
 from sentviz.charts.smoother import smoother
 from sentviz.charts.subjects import sourced
-from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
@@ -26,6 +26,7 @@ FORMULA = (
 )
 
 
+@boundary()
 def show(runs: Sequence[Run], _: str) -> None:
     """A token of a sentence, a layer and a head: the kernel value of every other token, and the average that it makes."""
     st.markdown("##### Definition 1: attention is a kernel smoother", help=tip("kernel-smoother"))
@@ -41,24 +42,16 @@ def show(runs: Sequence[Run], _: str) -> None:
         pick_run("Model", names, index=None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=480)
         return
     run = cache.run(visit.focus().run)
-    try:
-        text, pair = answers.texts(visit.focus())
-        with st.container(horizontal=True, gap="small"):
-            pick_run("Model", names, width=360)
-            sentence_box(run, text, pair, "smooth-sentence")
-            if plain := _plain(run, names):
-                help = f"{run.name} has {run.capabilities.components} kernels a head; this run has one, as the definition says."
-                st.button(md(f"See {plain}"), help=md(help), key="smooth-plain", on_click=visit.go, kwargs={"run": plain})
-        trace = answers.trace(visit.focus(), scored=False, exact=True)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
-        return
+    text, pair = answers.texts(visit.focus())
+    with st.container(horizontal=True, gap="small"):
+        pick_run("Model", names, width=360)
+        sentence_box(run, text, pair, "smooth-sentence")
+        if plain := _plain(run, names):
+            help = f"{run.name} has {run.capabilities.components} kernels a head; this run has one, as the definition says."
+            st.button(md(f"See {plain}"), help=md(help), key="smooth-plain", on_click=visit.go, kwargs={"run": plain})
+    trace = answers.trace(visit.focus(), scored=False, exact=True)
     layer, head, query = _row(trace)
-    try:
-        row = cell(cache.model(run), trace, layer, head, query, 0)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    row = cell(cache.model(run), trace, layer, head, query, 0)
     best = int(np.argmax(np.abs(row.row)))
     arithmetic = cell(cache.model(run), trace, layer, head, query, best)
     lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.sentence import (
     attends,
@@ -17,7 +18,6 @@ from app.blocks.sentence import (
     run_with_weights,
     sentence_box,
     sentence_of,
-    show_missing,
     strength,
     texts_in_focus,
 )
@@ -27,7 +27,7 @@ from app.views.sentence import bertviz_part, lexicon_part, map_part
 from sentviz.analysis.explain import SCORES, available
 from sentviz.analysis.explain.exact import is_quick
 from sentviz.analysis.explain.judge import Judgement, judged
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError
 from sentviz.io.documents import parse_json
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
@@ -109,6 +109,7 @@ HELP = (
 )
 
 
+@boundary("judge")
 def judge_scores(trace: Trace, run: Run) -> None:
     """Draw the field, and what is found of the scores in it.
 
@@ -122,11 +123,7 @@ def judge_scores(trace: Trace, run: Run) -> None:
     if not pasted.strip():
         st.caption("Paste the scores for this sentence. They are compared with exact values, with word removal, and with random orders.")
         return
-    try:
-        judgement = _judgement(trace, run, pasted)
-    except SentvizError as error:
-        show_missing(error, "judge")
-        return
+    judgement = _judgement(trace, run, pasted)
     st.markdown(f":material/{ICONS[judgement.verdict]}: **{md(judgement.answer)}**")
     for line in judgement.evidence:
         st.caption(md(line))
@@ -197,13 +194,10 @@ def show_maps(trace: Trace, run: Run) -> None:
         map_figure(trace, run, "detail", side=540, hide_specials=specials == "hide", top=top)
 
 
+@boundary("scores")
 def show_scores(trace: Trace, run: Run) -> None:
     """Draw a table of all methods next to a random explanation, and the sentence coloured by one of them."""
-    try:
-        full, table = answers.explanations(visit.focus())
-    except SentvizError as error:
-        show_missing(error, "scores")
-        return
+    full, table = answers.explanations(visit.focus())
     of = sentence_of(run, full)
     with st.container(horizontal=True, gap="small"):
         class_choice(run, full)
@@ -235,13 +229,10 @@ intro(
 )
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "attention-sentence")
-try:
+with boundary("attention", page=True):
     # a stored example knows neither its terms nor its window
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)
     trace = answers.trace(focus, scored=focus.look == "scores", exact=exact)
-except SentvizError as error:
-    show_missing(error, "attention")
-    st.stop()
 
 if not attends(run):
     st.stop()

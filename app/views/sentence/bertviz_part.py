@@ -7,11 +7,11 @@ from functools import partial
 import streamlit as st
 
 from app import answers, visit
+from app.blocks.boundary import boundary
 from app.blocks.sentence import place
 from app.text import md, page_theme
 from sentviz.browser.bertviz import View, bertviz_height, bertviz_html
 from sentviz.charts import Theme, component_name, file_safe
-from sentviz.errors import SentvizError
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -19,6 +19,7 @@ TITLES: dict[View, str] = {"head": "Head view", "model": "Model view", "neuron":
 TALLEST = 900  # pixels; a taller page scrolls
 
 
+@boundary()
 def show(trace: Trace, run: Run) -> None:
     """Draw the controls, BertViz's page, and its download; show an error instead if the maps are too large for it."""
     focused = visit.focus().component
@@ -42,17 +43,9 @@ def show(trace: Trace, run: Run) -> None:
     if "neuron" not in views:
         st.caption(f"{md(run.name)} has no neuron view: its maps are not the softmax of a dot product of queries and keys.")
     if view == "neuron" and not trace.terms:
-        try:
-            trace = answers.trace(visit.focus(), scored=False, exact=True)  # a stored example has no queries and keys
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/block:")
-            return
+        trace = answers.trace(visit.focus(), scored=False, exact=True)  # a stored example has no queries and keys
     make = partial(bertviz_html, trace, view, place(component), layers=layers, heads=heads)
-    try:
-        page = make(theme=page_theme())
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    page = make(theme=page_theme())
     height = min(bertviz_height(trace, view, len(layers), len(heads)), TALLEST)
     st.iframe(page, height=height, alt=f"BertViz's {TITLES[view].lower()} of the attention of {run.name}")
     st.download_button(

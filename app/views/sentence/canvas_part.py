@@ -11,12 +11,12 @@ from typing import Any
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import export_menu
-from app.blocks.sentence import notebook, place, show_missing
+from app.blocks.sentence import notebook, place
 from app.components import browser
 from app.focus import Focus
 from app.live import ticket
-from app.text import md
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_quick, scene_of
@@ -113,12 +113,9 @@ def _live(trace: Trace, run: Run) -> dict[str, Any]:
 def measure_heads(trace: Trace, run: Run) -> None:
     """Measure the effects of heads that the picture did not wait for, and draw the page again with them."""
     if _is_measured(trace, run) and not is_quick(run) and answers.heads(visit.focus(), trace, wait=False) is None:
-        try:
+        with boundary("heads"):
             answers.heads(visit.focus(), trace)
-        except Spent as spent:
-            show_missing(spent, "heads")
-            return
-        visit.draw_again()
+            visit.draw_again()
 
 
 def _is_measured(trace: Trace, run: Run) -> bool:
@@ -175,6 +172,7 @@ def exports(scene: Scene, run: Run, score: str) -> None:
     live_file(run)
 
 
+@boundary()
 def live_file(run: Run) -> None:
     """Draw the button that writes a page on which the model computes without this server, if a page can hold the model."""
     try:
@@ -182,12 +180,8 @@ def live_file(run: Run) -> None:
     except SentvizError:
         return
     if st.button("Live page", icon=":material/offline_bolt:", type="tertiary", key="live-page", help=LIVE_HELP):
-        try:
-            with st.spinner("Writing the page"):
-                page, about = cache.live_page(run)
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/cloud_off:")
-            return
+        with st.spinner("Writing the page"):
+            page, about = cache.live_page(run)
         name, label = f"{file_safe(run.name)}-live.html", f"Save ({len(page) / 1e6:.0f} MB)"
         st.download_button(label, page, name, "text/html", icon=":material/download:", on_click="ignore", key="save-live-page")
         (model,) = about["models"]

@@ -11,8 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
-from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
+from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.fields import LONGEST
 from app.server.queue import turn
 from app.text import halves, intro, md
@@ -57,15 +58,12 @@ def second_box(run: Run, trace: Trace) -> None:
         kind: Any = "secondary" if visit.focus().second else "primary"
         if st.button("Use the smallest edit that flips it", icon=":material/swap_horiz:", key="use-flip", type=kind, help=help):
             of = sentence_of(run, trace)
-            try:
+            with boundary("flip", page=True):
                 with answers.reasoning(run, trace) as model, st.spinner("Searching the smallest edit"):
                     of.load = lambda: model
                     text, _ = flipped(of)
-            except SentvizError as error:
-                show_missing(error, "flip")
-                st.stop()
-            visit.go(second=text)
-            st.rerun()
+                visit.go(second=text)
+                st.rerun()
         pinned: Trace | None = st.session_state.get("pinned")
         if pinned is not None and pinned.run != run.name:
             st.caption(f"The pinned sentence was read by {md(pinned.run)}, whose states do not fit {md(run.name)}.")
@@ -131,6 +129,7 @@ def show_path(pair: Pair, of: Sentence) -> None:
         st.button("Clear the path", on_click=visit.go, kwargs={"path": ""}, key="clear-path", type="tertiary")
 
 
+@boundary("sums")
 def show_sums(of: Sentence) -> None:
     """Draw what each part of the model adds to the log-odds of the sentence, beside the logit lens."""
     from sentviz.analysis.causal.direct import direct_attribution as direct_of
@@ -140,15 +139,12 @@ def show_sums(of: Sentence) -> None:
     with st.container(horizontal=True, gap="small"):
         key = visit.setting(st.segmented_control, "Contributions", "sums", list(by), format_func=by.get, label_visibility="collapsed")
         class_choice(of.run, of.trace)
-    try:
-        with answers.reasoning(run, of.trace) as model:
-            of.once("direct", lambda: direct_of(model, of.trace))
-    except SentvizError as error:
-        show_missing(error, "sums")
-        return
+    with answers.reasoning(run, of.trace) as model:
+        of.once("direct", lambda: direct_of(model, of.trace))
     show_figure("attribution-direct", of, by=key)
 
 
+@boundary()
 def show_pairs(of: Sentence) -> None:
     """Draw averages over minimal pairs, and a circuit, once the visitor chooses what is exchanged in the pairs."""
     st.markdown("##### Beyond one sentence", help=tip("minimal-pairs"))
@@ -175,9 +171,6 @@ def show_pairs(of: Sentence) -> None:
             else:
                 for place, what in enumerate((states, parts)):
                     average_of(of, pairs, what, progress=partial(move_bar, bar, f"Replacing {NAMES[what]}", place / 2, 1 / 2))
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
     finally:
         bar.empty()
     if show == "circuit":
@@ -207,12 +200,9 @@ sentence_box(run, text, text_pair, "causes-sentence")
 if not run.capabilities.replaces:
     st.info(f"{md(run.name)} has no states of tokens that can be replaced: choose a transformer.", icon=":material/visibility_off:")
     st.stop()
-try:
+with boundary(page=True):
     aim = focus if not focus.second.strip() else replace(focus, target="", against="")  # the second sentence decides the class
     trace = answers.trace(aim, scored=False, exact=True)
-except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/edit:")
-    st.stop()
 second_box(run, trace)
 states, parts = (
     visit.chosen(name, [what for what in offered if what in run.capabilities.replaces])
@@ -228,23 +218,21 @@ direction = visit.chosen("direction", list(DIRECTIONS))
 align = visit.page_value("align", "", str, resets=RESETS)
 options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": direction == "break"}
 bar = st.empty()
-try:
-    with answers.reasoning(run, trace) as model:
-        of.load = lambda: model
-        of.__dict__.pop("model", None)
-        pair = pair_of(of, **options)
-        pair.model = model
-        maps = []
-        for place, (what, tokens) in enumerate((("head", True), (states, None), (parts, None))):
-            moved = partial(move_bar, bar, f"Replacing {NAMES[what]}", place / 3, 1 / 3)
-            maps.append(map_of(of, pair, what, tokens, moved))
-        sentence, strongest = of.once(("strongest", id(pair)), partial(pair.strongest, maps[0]))
-        pair.model = cache.model(run)
-except SentvizError as error:
-    show_missing(error, "causes")
-    st.stop()
-finally:
-    bar.empty()
+with boundary("causes", page=True):
+    try:
+        with answers.reasoning(run, trace) as model:
+            of.load = lambda: model
+            of.__dict__.pop("model", None)
+            pair = pair_of(of, **options)
+            pair.model = model
+            maps = []
+            for place, (what, tokens) in enumerate((("head", True), (states, None), (parts, None))):
+                moved = partial(move_bar, bar, f"Replacing {NAMES[what]}", place / 3, 1 / 3)
+                maps.append(map_of(of, pair, what, tokens, moved))
+            sentence, strongest = of.once(("strongest", id(pair)), partial(pair.strongest, maps[0]))
+            pair.model = cache.model(run)
+    finally:
+        bar.empty()
 
 st.markdown(f"### {md(sentence)}")
 a, b = pair.first, pair.second

@@ -8,9 +8,10 @@ from typing import Any
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import most_alike, note_weights, pick_run
-from app.blocks.sentence import attends, head_title, place, run_with_weights, sentence_box, sentence_of, show_missing, texts_in_focus
+from app.blocks.sentence import attends, head_title, place, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import why_part
 from sentviz.analysis.explain import SCORES, answer, available
@@ -19,7 +20,6 @@ from sentviz.analysis.maps.compare import map_difference
 from sentviz.charts import component_name
 from sentviz.charts.scalars import scalar_axis
 from sentviz.charts.subjects import Runs
-from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -67,13 +67,10 @@ def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
     return int(chosen["layer"]) - 1, place(chosen["head"]), place(chosen["component"])
 
 
+@boundary(quiet=True)
 def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: int, head: int | str, component: int | str) -> None:
     st.markdown(f"**Difference** · {md(second_run.name)} minus {md(run.name)}")
-    try:
-        changed = map_difference(first, second, layer, head, component)
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return
+    changed = map_difference(first, second, layer, head, component)
 
     of = sentence_of(run, first)
     of.known["versus", second_run.name] = sentence_of(second_run, second)
@@ -156,11 +153,8 @@ name_runs(run.name, second.name)
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
 plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")
-try:
+with boundary("compare", page=True):
     traces = [answers.trace(replace(plain, run=each.name)) for each in (run, second)]
-except SentvizError as error:
-    show_missing(error, "compare")
-    st.stop()
 if focus.change:
     st.caption("Both models are shown as they were trained, without the changes made in Sentence.")
 

@@ -9,9 +9,10 @@ from typing import Any
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.files import csv_button
-from app.blocks.sentence import head_title, place, sentence_of, show_missing
+from app.blocks.sentence import head_title, place, sentence_of
 from app.text import halves, in_percent, md
 from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import notices
@@ -19,7 +20,7 @@ from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.charts import heatmap
 from sentviz.charts.subjects import sourced
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError
 from sentviz.export.report import report_html
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
@@ -134,6 +135,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
     return answers.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
 
 
+@boundary("pinned")
 def side_by_side(run: Run, trace: Trace) -> None:
     """Draw the pinned sentence next to the one on the page: predictions, strips, and the difference of the map in focus."""
     pinned: Trace | None = st.session_state.get("pinned")
@@ -153,11 +155,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
         both = st.toggle("Change both", key="change-both", help="Apply the changes above to the pinned sentence, too")
     focus = visit.focus()
     if both:
-        try:
-            pinned = _changed_too(pinned, trace)
-        except SentvizError as error:
-            show_missing(error, "pinned")
-            return
+        pinned = _changed_too(pinned, trace)
     if all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "text_pair", "change")):
         st.caption("The prediction is pinned. Now edit the sentence, change the model or choose another model.")
         return
@@ -177,15 +175,12 @@ def side_by_side(run: Run, trace: Trace) -> None:
     if new or gone:
         words = [f"{name}: {md(', '.join(part))}" for name, part in (("new", new), ("gone", gone)) if part]
         st.caption("Words in only one of the sentences, not shown in the map below — " + "; ".join(words) + ".")
-    try:
+    with boundary(quiet=True):
         changed = difference(pinned, trace)
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return
-    title = f"current − pinned · layer {focus.layer} · {head_title(focus.head)}"
+        title = f"current − pinned · layer {focus.layer} · {head_title(focus.head)}"
 
-    def draw() -> Any:
-        figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, title=title)
-        return sourced(figure, *dict.fromkeys((cache.run(pinned.run), run)), trace=trace)
+        def draw() -> Any:
+            figure = heatmap(changed, focus.layer - 1, place(focus.head), place(focus.component), side=460, title=title)
+            return sourced(figure, *dict.fromkeys((cache.run(pinned.run), run)), trace=trace)
 
-    show_drawn(draw, "difference")
+        show_drawn(draw, "difference")

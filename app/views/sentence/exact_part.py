@@ -9,13 +9,13 @@ import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
-from app.blocks.sentence import sentence_of, show_missing
+from app.blocks.sentence import sentence_of
 from app.server.queue import giving_way, is_present, turn, wait
 from app.text import md
 from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.value_function import ABSENT, Absent
-from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
@@ -129,10 +129,7 @@ def subset_table(values: Exact) -> pd.DataFrame:
     return frame.sort_values(values.by, ascending=False, kind="stable", ignore_index=True)
 
 
+@boundary("exact")
 def scored(trace: Trace, run: Run) -> Exact | None:
     """Return `result`, or show the error of the library and return None."""
-    try:
-        return result(trace, run)
-    except SentvizError as error:
-        show_missing(error, "exact")
-        return None
+    return result(trace, run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.sentence import attends, class_choice, example_buttons, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import exact_part, whatif_part, why_part
@@ -35,12 +36,8 @@ with st.container(key="ask", gap="small"):
         example_buttons({kind: (example.text, example.pair or "") for kind, example in kinds.items()}, (text, pair or ""))
 place, awaited = st.container(key="answer", gap=None), st.empty()
 with place:
-    try:
-        with st.container(key="running"):  # The place of the spinners, so that they move nothing.
-            before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
-        st.stop()
+    with boundary(page=True), st.container(key="running"):  # The place of the spinners, so that they move nothing.
+        before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
     reserve(awaited, answered)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"### {md(answer(answered))}", width="stretch")

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.sentence import head_title, map_controls, map_figure, place, sentence_of, strength
@@ -95,6 +96,7 @@ def _token(trace: Trace) -> int:
     return int((words_only if words_only.any() else strong).argmax())
 
 
+@boundary()
 def _walk(trace: Trace, run: Run, token: int) -> None:
     """Draw the steps from the entries that contain a token to its attention."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
@@ -119,11 +121,7 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
     head, component = place(focus.head), place(focus.component)
     head = heads[-1] if isinstance(head, str) else head
     component = 0 if isinstance(component, str) else component
-    try:
-        row = row_of(of, focus.layer - 1, head, component, token)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    row = row_of(of, focus.layer - 1, head, component, token)
     _remarks(trace, run, row)
     scores, attention = halves("lexicon-rows", 1.2, 1.0)
     of_row: dict[str, Any] = {"layer": row.layer, "head": row.head, "component": row.component, "token": token}

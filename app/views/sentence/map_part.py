@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from app import answers, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import export_menu, show_figure
 from app.blocks.sentence import map_controls, notebook, place, sentence_of
 from app.components.attention_map import Layer, attention_map, picked
@@ -21,7 +22,6 @@ from sentviz.analysis.maps.coarse_map import HOWS, KINDS, How, Kind, Packed, Tok
 from sentviz.charts import Figure, component_name, file_safe, heatmap
 from sentviz.charts.maps import component_slug, head_slug
 from sentviz.charts.subjects import sourced
-from sentviz.errors import SentvizError
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -99,21 +99,19 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
 
 
 @st.fragment
+@boundary()
 def _map(trace: Trace, run: Run, view: _View) -> None:
     """Draw the map and its arithmetic. A click runs only this part of the page again."""
-    try:
-        units = coarse_map.units(trace, view.kind)
-        left, right = halves("map", 1.1, 1.0)
-        with left:
-            source = _source(trace, view)
-            layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
-            sight = coarse_map.window_visibility(trace, units, view.layer)
-            seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY, sight=sight)
-            _below(trace, run, view, units, layers, sight)
-        with right:
-            _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
+    units = coarse_map.units(trace, view.kind)
+    left, right = halves("map", 1.1, 1.0)
+    with left:
+        source = _source(trace, view)
+        layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
+        sight = coarse_map.window_visibility(trace, units, view.layer)
+        seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY, sight=sight)
+        _below(trace, run, view, units, layers, sight)
+    with right:
+        _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
 
 
 def _source(trace: Trace, view: _View) -> TokenMap:

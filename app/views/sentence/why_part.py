@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.sentence import go_on
+from app.blocks.boundary import boundary, go_on
 from app.focus import Focus
 from app.server import queue
 from app.text import md
@@ -66,10 +66,8 @@ def show_reason(slot: Any, focus: Focus) -> bool:
 
 def show_unknown(slot: Any, error: SentvizError, key: str) -> None:
     """Show why a reason is not known; if only its time is over, offer to go on."""
-    with slot.container(gap="small"):
-        st.caption(md(str(error)))
-        if isinstance(error, Spent):
-            go_on(error.budget, key)
+    with slot.container(gap="small"), boundary(key, quiet=True):
+        raise error
 
 
 def _reason(slot: Any, trace: Trace) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.files import csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
@@ -22,7 +23,6 @@ from sentviz.charts import file_safe
 from sentviz.charts.behaviour import MOST
 from sentviz.charts.subjects import Runs
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES, built_in
-from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
@@ -63,15 +63,12 @@ def _measured(run: Run, job: Job) -> Card:
         return card_of(run, model, progress=lambda done, total: job.tick(done / max(total, 1), f"{done:,} of {total:,} texts"))
 
 
+@boundary()
 def _open(run: Run, case: pd.Series[Any]) -> None:
     """Open a case in Sentence; an edited text is shown next to the text before the edit."""
     focus = visit.focus().with_(run=run.name).as_trained()
     if case["before"]:
-        try:
-            st.session_state["pinned"] = answers.trace(focus.with_(row=f"{case['id']}-before"))
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/block:")
-            return
+        st.session_state["pinned"] = answers.trace(focus.with_(row=f"{case['id']}-before"))
     visit.go(run=run.name)
     visit.go(row=str(case["id"]))
     st.switch_page("views/sentence/explore.py")

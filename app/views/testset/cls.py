@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.measure import measured_run
 from app.blocks.run_choice import series_of, several
@@ -19,7 +20,6 @@ from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.charts.figure import Figure
 from sentviz.charts.heads import MEASURE_TITLES, head_grid, layer_lines
 from sentviz.charts.subjects import Runs, sourced
-from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 
@@ -54,10 +54,8 @@ if focus.text or focus.row:
     own = focus.with_(run=run.name)
     if own.change:
         st.caption("Rings show the model as you changed it in Sentence. Lines show it as it was trained.")
-    try:
+    with boundary(quiet=True):
         sentence = of_trace(answers.trace(own, scored=False))
-    except SentvizError as error:
-        st.caption(md(str(error)))
 
 
 def lines(measures: tuple[str, ...], key: str) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks import my_file
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.blocks.files import MIME, as_report, csv_button
 from app.blocks.get_data import offer
@@ -236,6 +237,7 @@ def with_speed(result: Comparison) -> Comparison:
     return replace(result, speeds=st.session_state.get("comparison-speeds", {}).get(speeds_key(result), {}))
 
 
+@boundary()
 def speed_button(result: Comparison) -> None:
     """Offer to measure the speed of the models that are compared, until it is measured."""
     if result.speeds or not any(each.rows.source.ask for each in result.candidates):
@@ -243,12 +245,8 @@ def speed_button(result: Comparison) -> None:
     says = f"Rows per second of each model on this machine, on {ROWS} rows. The table and the report then have a column for it."
     if not st.button("Measure the speed", icon=":material/speed:", key="comparison-speed", help=says):
         return
-    try:
-        with st.spinner("Measuring the speed"), queue.turn(long=True):
-            speeds = timed(result, load=cache.model).speeds
-    except SentvizError as error:
-        st.warning(with_code(str(error)), icon=":material/block:")
-        return
+    with st.spinner("Measuring the speed"), queue.turn(long=True):
+        speeds = timed(result, load=cache.model).speeds
     st.session_state.setdefault("comparison-speeds", {})[speeds_key(result)] = speeds
     st.rerun()
 

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.my_file import unlabelled
 from app.blocks.rows import choose_rows, every_row, list_rows, rows_of_second_run
@@ -158,14 +159,11 @@ def first_ones() -> None:
         st.button("Intervals", icon=":material/bar_chart:", type="tertiary", key="weakest-all", **more)
 
 
+@boundary()
 def show_weakest() -> None:
     """Draw the slices that were tested with their intervals, and those that were found with the way to their mistakes."""
     rows = every_row()
-    try:
-        weak = _searched(rows)
-    except SentvizError as error:
-        st.info(md(str(error)), icon=":material/troubleshoot:")
-        return
+    weak = _searched(rows)
     left, right = halves("weak-slices")
     of = Answers.of(rows)
     of.weak = weak
@@ -191,15 +189,12 @@ def show_weakest() -> None:
         )
 
 
+@boundary(quiet=True)
 def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     """Draw the accuracy of the first six runs by phenomenon; for rows of the demo set."""
     runs = list(rows_by_run)[:MOST]
-    try:
-        sources = [rows_by_run[name].source.require_run("accuracies by phenomenon") for name in runs]
-        frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return
+    sources = [rows_by_run[name].source.require_run("accuracies by phenomenon") for name in runs]
+    frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
     try:
         part = Slice.parse(visit.focus().slice)
     except SentvizError:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.blocks.measure import measured_run
@@ -24,7 +25,6 @@ from sentviz.analysis.causal.direction_tables import board, depth_name, headline
 from sentviz.analysis.causal.directions import Directions
 from sentviz.charts.directions import directions_of
 from sentviz.charts.subjects import Runs
-from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
@@ -72,6 +72,7 @@ def shared_directions(run: Run) -> Directions:
         return replace(directions_of(cache.model(run).stoppable(step)), model=cache.model(run))
 
 
+@boundary()
 def live(run: Run, depth: int, below: Any) -> None:
     """Show the typed sentence while the direction is added and, in the place `below`, rows and words along it; all run the model."""
     st.markdown("##### Add the direction to your sentence", help=tip("steering"))
@@ -85,31 +86,28 @@ def live(run: Run, depth: int, below: Any) -> None:
             st.caption(f"This runs {md(run.name)} on 600 test rows.")
             return
         wanted_digests.add(run.digest)
-    try:
-        class_directions = shared_directions(run)
-        trace = answers.trace(replace(visit.focus(), run=run.name, target="", against=""), scored=False, exact=True)
-        apart = class_directions.apart("difference", depth)
-        steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)
-        st.slider("Norm, in percent of the distance of the two means", -200, 200, step=5, **visit.bound("push", steps))
-        norm = steps / 100 * apart
-        after = class_directions.steer(trace.text, depth, [0.0, norm], trace.text_pair)
-        before, then = (max((row[label], label) for label in trace.labels) for row in after.to_dict("records"))
-        share, side = abs(norm) / float(class_directions.norms[depth]), class_directions.sides[norm >= 0]
-        st.markdown(
-            f"**{md(before[1])} {percent(before[0], 0)} → {md(then[1])} {percent(then[0], 0)}** with a vector of norm {abs(norm):.2f}"
-            f" toward {md(side)} at every token ({depth_name(depth)}), {percent(share, 0)} of the mean norm of the states."
-        )
-        of = sentence_of(run, trace)
-        of.known["directions"] = class_directions
-        show_figure("steering", of, depth=depth, norm=norm)
-        subject = Runs(run)
-        subject.directions = class_directions
-        with below:
-            show_figure("direction-rows", subject, depth=depth)
-            if trace.text_pair is None:
-                show_figure("direction-words", subject, depth=depth)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/edit:")
+    class_directions = shared_directions(run)
+    trace = answers.trace(replace(visit.focus(), run=run.name, target="", against=""), scored=False, exact=True)
+    apart = class_directions.apart("difference", depth)
+    steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)
+    st.slider("Norm, in percent of the distance of the two means", -200, 200, step=5, **visit.bound("push", steps))
+    norm = steps / 100 * apart
+    after = class_directions.steer(trace.text, depth, [0.0, norm], trace.text_pair)
+    before, then = (max((row[label], label) for label in trace.labels) for row in after.to_dict("records"))
+    share, side = abs(norm) / float(class_directions.norms[depth]), class_directions.sides[norm >= 0]
+    st.markdown(
+        f"**{md(before[1])} {percent(before[0], 0)} → {md(then[1])} {percent(then[0], 0)}** with a vector of norm {abs(norm):.2f}"
+        f" toward {md(side)} at every token ({depth_name(depth)}), {percent(share, 0)} of the mean norm of the states."
+    )
+    of = sentence_of(run, trace)
+    of.known["directions"] = class_directions
+    show_figure("steering", of, depth=depth, norm=norm)
+    subject = Runs(run)
+    subject.directions = class_directions
+    with below:
+        show_figure("direction-rows", subject, depth=depth)
+        if trace.text_pair is None:
+            show_figure("direction-words", subject, depth=depth)
 
 
 intro(

@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks import pictures
+from app.blocks.boundary import boundary
 from app.blocks.figure import export_menu, show_drawn
 from app.blocks.rows import beside, choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.blocks.slice_choice import choose_slice
@@ -49,6 +50,7 @@ DIFFERENT = 500_000  # words of the drawn rows
 CUT = 160  # characters of a text in the table of nearest rows
 
 
+@boundary(quiet=True)
 def show_selection(rows: Rows, chosen: npt.NDArray[np.bool_], vectors: npt.NDArray[Any], key: str, layer: str) -> None:
     """Show what the selected points hold.
 
@@ -56,29 +58,22 @@ def show_selection(rows: Rows, chosen: npt.NDArray[np.bool_], vectors: npt.NDArr
         rows: of all points, (n,). chosen: (n,). vectors: (n, d) of the layer shown. key: digest of the rows. layer: its name.
     """
     st.markdown("##### What the selection holds")
-    try:
-        st.markdown(md(lib.describe_errors(rows, chosen)))
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return
+    st.markdown(md(lib.describe_errors(rows, chosen)))
     left, right = halves("selection", 1.0, 1.4)
-    with left:
-        try:
-            words = lib.typical(_counts(rows, chosen, key), stop_words())
-            if words.empty:
-                st.caption("No word is typical of these rows. There are too few rows, or their words are as frequent in all rows.")
-            else:
-                show_drawn(
-                    lambda: sourced(
-                        word_bars(words, title=f"Typical words of {int(chosen.sum()):,} rows", about="Against all other points."),
-                        rows.source,
-                        rows=rows,
-                    ),
-                    "selection-words",
-                )
-                st.page_link("views/testset/words.py", label="Word clouds of the selection", icon=":material/cloud:")
-        except SentvizError as error:
-            st.caption(md(str(error)))
+    with left, boundary(quiet=True):
+        words = lib.typical(_counts(rows, chosen, key), stop_words())
+        if words.empty:
+            st.caption("No word is typical of these rows. There are too few rows, or their words are as frequent in all rows.")
+        else:
+            show_drawn(
+                lambda: sourced(
+                    word_bars(words, title=f"Typical words of {int(chosen.sum()):,} rows", about="Against all other points."),
+                    rows.source,
+                    rows=rows,
+                ),
+                "selection-words",
+            )
+            st.page_link("views/testset/words.py", label="Word clouds of the selection", icon=":material/cloud:")
     with right:
         nearest(rows, chosen, vectors, layer)
 
@@ -195,13 +190,10 @@ def part_of(of: pictures.VectorSource) -> tuple[Any, Slice | None]:
         return None, None  # the list of rows below shows why
 
 
+@boundary(quiet=True)
 def star_of(of: pictures.VectorSource, projections: dict[int, Projection], at: int, text: str, pair: str | None) -> dict[int, Any] | None:
     """Return the place of the sentence: in every layer for PCA, which costs nothing, otherwise in the layer that is shown."""
-    try:
-        return pictures.placed(of, projections if projections[at].method == "pca" else {at: projections[at]}, text, pair)
-    except SentvizError as error:
-        st.caption(md(str(error)))
-        return None
+    return pictures.placed(of, projections if projections[at].method == "pca" else {at: projections[at]}, text, pair)
 
 
 def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int) -> None:
@@ -339,7 +331,7 @@ def neighbours(name: str) -> None:
 
 drawable: dict[int, Projection] = {}
 at = last
-try:
+with boundary():
     of = pictures.source(rows)
     available = pictures.available_projections(of, method, dims)
     wished = 0 if st.session_state.get(every(of)) else layer
@@ -351,8 +343,6 @@ try:
         if layer not in available:
             left.caption(f"Until this is computed, {method_title(next(iter(drawable.values())).method)} of {LAYERS[at]} is shown.")
         show(of, drawable, at)
-except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/block:")
 if pictures.problem():
     st.caption(md(pictures.problem()))
 list_rows(sliced, below=neighbours)

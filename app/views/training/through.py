@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import answers, visit
+from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.measure import measured_run
 from app.blocks.sentence import head_title, place, sentence_box
@@ -132,12 +133,9 @@ intro(
 )
 focus = visit.focus()
 run = measured_run(MEASURED, "epochs")
-try:
+with boundary(page=True):
     seen = load_epochs(run)
     traces, problems = sentence(run, focus)
-except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/block:")
-    st.stop()
 for problem in dict.fromkeys((*seen.problems, *problems)):
     st.warning(md(problem), icon=":material/broken_image:")
 
@@ -158,11 +156,8 @@ def take_row() -> None:
         visit.go(run=run.name, row=row)
 
 
-try:
+with boundary(page=True):
     data = through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs))
-except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/block:")
-    st.stop()
 with st.container(key="figure-through", gap="small"):
     browser.draw("through", data, key=KEY, row=take_row)
     about = (

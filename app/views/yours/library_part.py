@@ -9,6 +9,7 @@ from functools import partial
 import streamlit as st
 
 from app import cache, visit
+from app.blocks.boundary import boundary
 from app.server.headers import own_machine
 from app.server.queue import time_left, wait
 from app.text import md
@@ -17,7 +18,7 @@ from sentviz.cli.terminal import Report
 from sentviz.data.datasets import datasets, is_own, run_group
 from sentviz.data.understanding import Understood
 from sentviz.data.user_datasets import store
-from sentviz.errors import SentvizError, Stopped
+from sentviz.errors import Stopped
 from sentviz.io.files import home
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
@@ -109,13 +110,10 @@ def save(file: str, understood: Understood | None, remarks: Sequence[str], defau
     """Draw the name and the button that saves an understood file as mine/NAME."""
     name = st.text_input("Name in your library", default, key=f"yours-name-{file}", width=220)
     if st.button("Save to my library", icon=":material/save:", key="yours-save", disabled=understood is None) and understood is not None:
-        try:
+        with boundary():
             added = store(name, file, understood, remarks)
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/block:")
-            return
-        st.session_state["yours-saved"] = added.name
-        st.rerun()
+            st.session_state["yours-saved"] = added.name
+            st.rerun()
 
 
 def saved() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import streamlit as st
 
 from app import cache, visit
+from app.blocks.boundary import boundary
 from app.server.headers import own_machine
 from app.server.queue import wait
 from app.text import md
 from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
-from sentviz.errors import SentvizError
 from sentviz.io.files import home
 from sentviz.models.folder import ModelFolder, look_at, model_folders
 from sentviz.serving.jobs import Job, Jobs
@@ -33,16 +33,13 @@ def of_operator() -> list[Path]:
     return model_folders(named) if named else []
 
 
+@boundary()
 def show() -> None:
     """Draw the choice of a folder, what it holds, the names of its classes, and the button that opens it or why it cannot be opened."""
     folder = _chosen()
     if folder is None:
         return
-    try:
-        model = look_at(folder)
-    except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
-        return
+    model = look_at(folder)
     st.markdown(f"**{md(model.path.name)}** · {md(str(model).partition(': ')[2])}")
     if model.no_run:
         st.warning(md(model.no_run), icon=":material/block:")
