@@ -16,7 +16,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import sentviz
-from app.views.papers import paper_parts, proposition
+from app.server.queue import jobs
+from app.views.papers import paper_parts
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.charts.colours import palette
 from sentviz.papers.sentiformer import solvers
@@ -145,7 +146,7 @@ def learned(app: AppTest) -> AppTest:
 @pytest.mark.exhaustive
 def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     """After the click, and not before, the page learns Proposition 2 and shows predictions and heads; it rejects unknown words."""
-    proposition._jobs.clear()
+    jobs.clear()
     app = page()
     assert "trained on this machine when you click" in words(app) and not app.text_input(key="smooth-sentence").disabled
     app = learned(app)
@@ -172,9 +173,9 @@ def test_other_settings_say_what_is_shown(page: Any) -> None:
 
 def test_visitors_share_what_was_learned() -> None:
     """One job for a setting, none for who did not ask."""
-    proposition._jobs.clear()
-    assert proposition._jobs() is proposition._jobs()
-    assert proposition._jobs().get(str(solvers.Setting())) is None
+    jobs.clear()
+    assert jobs("proposition") is jobs("proposition")
+    assert jobs("proposition").get(str(solvers.Setting())) is None
 
 
 @pytest.mark.exhaustive

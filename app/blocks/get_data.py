@@ -9,19 +9,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.server.headers import own_machine
-from app.server.queue import wait
+from app.server.queue import finished, wait
 from app.text import md
 from sentviz.data.dataset_info import DatasetInfo, origin
 from sentviz.data.datasets import info, missing_parts, part_info
 from sentviz.data.fetch import hub
 from sentviz.errors import InputError
-from sentviz.serving.jobs import Job, Jobs
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    """Return the latest download of each data set, without its visitor."""
-    return Jobs()
+from sentviz.serving.jobs import Job
 
 
 def offer(name: str, split: str = "", *, place: str = "", line: str = "") -> bool:
@@ -35,12 +29,12 @@ def offer(name: str, split: str = "", *, place: str = "", line: str = "") -> boo
         line: one line in place of the description, which becomes its tooltip, with the missing files; the button is next to it.
     """
     try:
-        item, job = info(name), _jobs().get(name)
+        item = info(name)
     except InputError as error:
         st.caption(md(str(error)))
         return False
-    if job is not None and job.state == "done" and job.result:
-        st.info(md(job.result), icon=":material/info:")
+    if remarks := finished("data", name):
+        st.info(md(remarks), icon=":material/info:")
     missing = missing_parts(item, split)
     if not missing:
         return True
@@ -72,7 +66,7 @@ def _button(item: DatasetInfo, split: str, missing: tuple[str, ...], nowhere: li
         st.caption(f"Downloads are switched off on this server. Its operator can run `sentviz data get {name}`.")
     else:
         icon = ":material/cloud_download:"
-        wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button=label, icon=icon, place=place)
+        wait("data", name, item.title, lambda job: _fetched(name, job), button=label, icon=icon, place=place)
     return False
 
 

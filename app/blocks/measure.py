@@ -12,12 +12,7 @@ from app.server.queue import wait
 from app.text import md
 from sentviz.analysis.measurements import MEASUREMENTS, measure_run
 from sentviz.runs.store import Run
-from sentviz.serving.jobs import Job, Jobs
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs(at_once=1)
+from sentviz.serving.jobs import Job
 
 
 def measured_run(fit: Fit, name: str) -> Run:
@@ -57,7 +52,7 @@ def lacking(run: Run, name: str) -> None:
     st.info(message, icon=":material/science:")
     if own_machine(st.context.ip_address, st.context.headers) and offer(run.config["data"]["name"], kind.split, place=name):
         key = f"{name} {run.name} {run.digest}"
-        wait(_jobs(), key, f"The {kind.title} of {run.name}", lambda job: _measured(run, name, job), button="Measure them here")
+        wait("measurement", key, f"The {kind.title} of {run.name}", lambda job: _measured(run, name, job), button="Measure them here")
 
 
 def _measured(run: Run, name: str, job: Job) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from app import answers, visit
-from app.server.queue import giving_way, is_present, wait
+from app.server.queue import finished, giving_way, jobs, wait
 from app.shared import once
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
@@ -25,16 +25,11 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.io.files import home
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
-from sentviz.serving.jobs import Job, Jobs
+from sentviz.serving.jobs import Job
 
 MOST = 25_000  # points; of more rows, a seeded sample
 SEED = 0
 SAMPLES = {"stored": "stored sample", "all": "all rows"}
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs(is_waiting=is_present)
 
 
 def _cache() -> Cache:
@@ -105,8 +100,9 @@ def _vectors(disk: Cache, of: VectorSource) -> list[npt.NDArray[np.float16] | No
     """Return the vectors (n, d) by layer; None for a layer without available vectors."""
     last = of.run.capabilities.layers
     key = digest(of.key, "vectors")
-    job, cached = _jobs().get(key), disk.get(key)
-    layers = job.result if job is not None and job.state == "done" else None if cached is None else cached["layers"]
+    layers, cached = finished("pictures", key), disk.get(key)
+    if layers is None and cached is not None:
+        layers = cached["layers"]
     if layers is None or layers.shape[:2] != (last + 1, len(of.rows)):
         return [*[None] * last, of.stored]
     return [*layers] if of.stored is None else [*layers[:-1], of.stored]
@@ -120,9 +116,8 @@ def available_projections(of: VectorSource, method: str, dims: int) -> dict[int,
     vectors = _vectors(_cache(), of)
     if method == "pca":
         return _pca(of.rows, of.key, dims, sum(x is None for x in vectors), vectors)
-    jobs = (_jobs().get(_key(of, method, dims, layer)) for layer in range(len(vectors)))
-    finished: list[dict[int, Projection]] = [job.result for job in jobs if job is not None and job.state == "done"]
-    return max([*finished, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
+    done: list[dict[int, Projection]] = [finished("pictures", _key(of, method, dims, layer)) or {} for layer in range(len(vectors))]
+    return max([*done, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
 
 
 @once(24, own=4)
@@ -181,7 +176,7 @@ def start_pictures(of: VectorSource, method: str, dims: int, layer: int) -> bool
     def work(job: Job) -> dict[int, Projection]:
         return pictures(disk, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
 
-    return wait(_jobs(), _key(of, method, dims, layer), f"{method_title(method)} of {_layer(layer)}", work)
+    return wait("pictures", _key(of, method, dims, layer), f"{method_title(method)} of {_layer(layer)}", work)
 
 
 def _start_vectors(of: VectorSource, disk: Cache) -> bool:
@@ -206,7 +201,7 @@ def _start_vectors(of: VectorSource, disk: Cache) -> bool:
         disk.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
-    return wait(_jobs(), key, f"The vectors of {len(frame):,} rows", work)
+    return wait("pictures", key, f"The vectors of {len(frame):,} rows", work)
 
 
 def _layer(layer: int) -> str:
@@ -230,13 +225,13 @@ def placed(
         return {layer: picture.place(vectors[layer])[0] for layer, picture in projections.items()}
 
     key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in projections.items()), "sentence", text, pair)
-    job = _jobs().get(key)
+    job = jobs("pictures").get(key)
     if job is not None and job.state == "done":
         at: dict[int, npt.NDArray[np.float64]] = job.result
         return at
     if job is not None and job.state == "failed":
         raise InputError(job.error)
-    wait(_jobs(), key, "Your sentence", work)
+    wait("pictures", key, "Your sentence", work)
     return None
 
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit import runtime
@@ -19,6 +19,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app.text import md
 from sentviz.models.budget import Budget
 from sentviz.serving.jobs import Job, Jobs, Turns, Work
+
+JobKind = Literal["behaviour", "data", "exact", "measurement", "model", "pictures", "proposition", "training"]
+PARALLEL: tuple[JobKind, ...] = ("data", "pictures")  # Two such jobs run at a time; of the other kinds, one.
+ATTENDED: tuple[JobKind, ...] = ("exact", "pictures", "proposition")  # Such a job ends when nobody who waits for it is connected any more.
 
 
 def visitor() -> str:
@@ -135,37 +139,51 @@ def time_left(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:", place: str = "") -> bool:
+@st.cache_resource(show_spinner=False)
+def jobs(kind: JobKind) -> Jobs:
+    """Return the background jobs of one kind, which all visitors share by key."""
+    return Jobs(at_once=2 if kind in PARALLEL else 1, is_waiting=is_present if kind in ATTENDED else lambda who: True)
+
+
+def finished(kind: JobKind, key: str) -> Any:
+    """Return the result of a job; None until it is done."""
+    job = jobs(kind).get(key)
+    return job.result if job is not None and job.state == "done" else None
+
+
+def wait(
+    kind: JobKind, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:", place: str = ""
+) -> bool:
     """Start a job for this visitor, or continue to wait for it; return True until the job is over.
 
     Args:
         button: the label of a button that starts it; without one it starts at once.
         place: tells the places of a page apart that wait for the same job.
     """
-    who, job = visitor(), jobs.get(key)
+    who, job = visitor(), jobs(kind).get(key)
     stopped: set[str] = st.session_state.setdefault("stopped", set())
     if job is not None and job.state == "failed":
         st.warning(md(job.error), icon=":material/block:")
     elif job is not None and job.state == "stopped" and job.error:
         st.info(md(job.error), icon=":material/info:")
     if job is not None and key in stopped and _is_stopping(job):
-        _watch(jobs, key, job, who, place)
+        _watch(kind, key, job, who, place)
         return True
     if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.is_over)):
-        st.button(button or f"Compute {title}", key=f"again-{key}{place}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
+        st.button(button or f"Compute {title}", key=f"again-{key}{place}", icon=icon, on_click=_again, args=(kind, key, title, work, who))
         return False
-    _watch(jobs, key, jobs.start(key, title, work, who), who, place)
+    _watch(kind, key, jobs(kind).start(key, title, work, who), who, place)
     return True
 
 
-def _again(jobs: Jobs, key: str, title: str, work: Work, who: str) -> None:
+def _again(kind: JobKind, key: str, title: str, work: Work, who: str) -> None:
     st.session_state["stopped"].discard(key)
-    jobs.start(key, title, work, who, again=True)
+    jobs(kind).start(key, title, work, who, again=True)
 
 
-def _stop(jobs: Jobs, key: str, who: str) -> None:
+def _stop(kind: JobKind, key: str, who: str) -> None:
     st.session_state["stopped"].add(key)
-    jobs.leave(key, who)
+    jobs(kind).leave(key, who)
 
 
 def _is_stopping(job: Job) -> bool:
@@ -174,7 +192,7 @@ def _is_stopping(job: Job) -> bool:
 
 
 @st.fragment(run_every=0.5)
-def _watch(jobs: Jobs, key: str, job: Job, who: str, place: str) -> None:
+def _watch(kind: JobKind, key: str, job: Job, who: str, place: str) -> None:
     """Draw a progress bar that moves without the page, and run the page again when the job is over, or goes on for others only."""
     is_left = key in st.session_state["stopped"]
     if job.is_over or (is_left and not _is_stopping(job)):
@@ -183,4 +201,4 @@ def _watch(jobs: Jobs, key: str, job: Job, who: str, place: str) -> None:
         st.progress(job.share, f"{job.title}: {job.doing}")
         if is_left:
             return
-        st.button("Stop", key=f"stop-{key}{place}", icon=":material/stop:", on_click=_stop, args=(jobs, key, who))
+        st.button("Stop", key=f"stop-{key}{place}", icon=":material/stop:", on_click=_stop, args=(kind, key, who))

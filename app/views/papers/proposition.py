@@ -12,7 +12,7 @@ from app import visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.fields import LARGEST, whole_number
-from app.server.queue import is_present, wait
+from app.server.queue import finished, wait
 from app.text import halves, md
 from sentviz.charts import Figure, heatmap
 from sentviz.charts.gallery import code
@@ -25,18 +25,12 @@ from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from sentviz.serving.jobs import Jobs
 
 if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation, Setting
 
 LENGTHS = ("8", "16", "24", "32")  # words of the longest training sequence
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs(max_finished=8, at_once=1, is_waiting=is_present)
 
 
 def show(runs: Sequence[Run], _: str) -> None:
@@ -55,11 +49,10 @@ def show(runs: Sequence[Run], _: str) -> None:
         )
         return
     key = str(setting)
-    job = _jobs().get(key)
-    if job is None or job.state != "done":
-        wait(_jobs(), key, "Proposition 2", lambda job: _separate(setting, job.tick))
+    separation: Separation | None = finished("proposition", key)
+    if separation is None:
+        wait("proposition", key, "Proposition 2", lambda job: _separate(setting, job.tick))
         return
-    separation: Separation = job.result
     lines = code("all", "separation", positions=setting.positions, longest=setting.longest, seed=setting.seed)
     left, right = halves("separation", 1.6, 1.0)
     with left:

@@ -12,7 +12,7 @@ from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.sentence import sentence_of
-from app.server.queue import giving_way, is_present, turn, wait
+from app.server.queue import finished, giving_way, turn, wait
 from app.text import md
 from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.value_function import ABSENT, Absent
@@ -20,16 +20,11 @@ from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from sentviz.serving.jobs import Job, Jobs
+from sentviz.serving.jobs import Job
 
 KEPT = 8  # results that a visit keeps
 TIMED_TOKENS = 400  # tokens that are predicted to estimate the time
 SAYS = {"deleted": "absent words deleted", "masked": "masked", "padded": "padded"}
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs(at_once=1, is_waiting=is_present)
 
 
 def absent_words(run: Run) -> Absent:
@@ -78,11 +73,11 @@ def _slow(key: object, trace: Trace, run: Run, absent: Absent) -> Exact | None:
             model = cache.model(run).stoppable(step)
             return exact(model, trace, absent=absent, progress=lambda done, total: job.tick(done / total, f"{done:,} of {total:,} texts"))
 
-    job = _jobs().get(name)
-    if job is not None and job.state == "done" and isinstance(job.result, Exact):
-        return job.result
+    done: Exact | None = finished("exact", name)
+    if done is not None:
+        return done
     seconds = _seconds(trace, run)
-    wait(_jobs(), name, "Exact values", work, button=f"Compute exact values (about {_rounded(seconds)})", icon=":material/function:")
+    wait("exact", name, "Exact values", work, button=f"Compute exact values (about {_rounded(seconds)})", icon=":material/function:")
     return None
 
 

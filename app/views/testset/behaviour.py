@@ -15,7 +15,7 @@ from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import series_of, several
 from app.blocks.slice_choice import note_unsliced
 from app.places import TESTED
-from app.server.queue import giving_way, wait
+from app.server.queue import finished, giving_way, wait
 from app.text import halves, intro, md
 from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card
 from sentviz.analysis.testset.behaviour_report import HOW, as_json, as_markdown
@@ -26,7 +26,7 @@ from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES, built_in
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
-from sentviz.serving.jobs import Job, Jobs
+from sentviz.serving.jobs import Job
 
 EXPECTED = {
     "negative": "negative",
@@ -37,22 +37,16 @@ EXPECTED = {
 }
 
 
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs(at_once=1)
-
-
 def _card(run: Run) -> Card | None:
     """Return the card of a run, the shipped one or that of a finished job; else draw what makes it, and return None."""
     if (card := stored_card(run)) is not None:
         return card
     key = f"behaviour {run.name} {run.digest}"
-    job = _jobs().get(key)
-    if job is not None and job.state == "done":
-        done: Card = job.result
+    done: Card | None = finished("behaviour", key)
+    if done is not None:
         return done
     st.info(f"{md(run.name)} is not tested yet: `sentviz behave {run.name}` tests it on 1,500 cases.", icon=":material/science:")
-    wait(_jobs(), key, f"Cases of {run.name}", lambda job: _measured(run, job), button=f"Test {run.name} here")
+    wait("behaviour", key, f"Cases of {run.name}", lambda job: _measured(run, job), button=f"Test {run.name} here")
     return None
 
 

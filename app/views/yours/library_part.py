@@ -11,7 +11,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.boundary import boundary
 from app.server.headers import own_machine
-from app.server.queue import time_left, wait
+from app.server.queue import jobs, time_left, wait
 from app.text import md
 from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
@@ -24,16 +24,10 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.runs.bases import bases
 from sentviz.runs.store import resume_point
-from sentviz.serving.jobs import Job, Jobs
+from sentviz.serving.jobs import Job
 from sentviz.training.own_data import BASE
 
 ADOPTED = "adopted"  # first part of the names of runs that were made of a model's folder
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    """Return the latest training on each data set. One runs at a time; the others wait for their turn."""
-    return Jobs(at_once=1)
 
 
 def offer(dataset: str, trained: list[str]) -> None:
@@ -42,7 +36,7 @@ def offer(dataset: str, trained: list[str]) -> None:
     Args:
         trained: names of the runs that were trained on it.
     """
-    job = _jobs().get(dataset)
+    job = jobs("training").get(dataset)
     group = run_group(dataset)
     left = [name for name in (BASE, *bases()) if f"{group}/{name}" not in trained]
     left = [name for name in dict.fromkeys(left) if name in bases()]
@@ -57,7 +51,7 @@ def offer(dataset: str, trained: list[str]) -> None:
         goes_on = resume_point(home() / "runs" / group / base).exists()
         label = f"Continue the training of {group}/{base}" if goes_on else f"Train {group}/{base}"
         work = partial(_train, dataset, base)
-        wait(_jobs(), dataset, f"Training {group}/{base}", work, button=label, icon=":material/model_training:")
+        wait("training", dataset, f"Training {group}/{base}", work, button=label, icon=":material/model_training:")
 
 
 def _train(dataset: str, base: str, job: Job) -> list[dict[str, object]]:

@@ -11,20 +11,15 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.boundary import boundary
 from app.server.headers import own_machine
-from app.server.queue import wait
+from app.server.queue import finished, wait
 from app.text import md
 from sentviz.cli.process import run_apart
 from sentviz.cli.terminal import Report
 from sentviz.io.files import home
 from sentviz.models.folder import ModelFolder, look_at, model_folders
-from sentviz.serving.jobs import Job, Jobs
+from sentviz.serving.jobs import Job
 
 MOST_CLASSES = 20  # of a model with more classes, the names are taken as they are
-
-
-@st.cache_resource(show_spinner=False)
-def _jobs() -> Jobs:
-    return Jobs(at_once=1)
 
 
 def of_operator() -> list[Path]:
@@ -49,12 +44,12 @@ def show() -> None:
     if classes is None:
         return
     key = f"adopt {model.path} {classes}"
-    job = _jobs().get(key)
-    if job is not None and job.state == "done" and st.session_state.pop("yours-opening", "") == key:
-        visit.go(run=job.result)
+    name = finished("model", key)
+    if name and st.session_state.pop("yours-opening", "") == key:
+        visit.go(run=name)
         st.switch_page("views/sentence/explore.py")
     if wait(
-        _jobs(), key, model.path.name, lambda job: _opened(model.path, classes, job), button="Open the model", icon=":material/open_in_new:"
+        "model", key, model.path.name, lambda job: _opened(model.path, classes, job), button="Open the model", icon=":material/open_in_new:"
     ):
         st.session_state["yours-opening"] = key
 
