@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Any
 
+from sentviz.errors import SentvizError
 from sentviz.runs.configs import Capabilities
+from sentviz.runs.intervention import UNCHANGED, Edit, Intervention, Taken
 
-STRONGEST = 10.0  # largest strength of a term, and largest lambda
+STRONGEST = 10.0  # largest new value of an edit: a strength, a lambda
 LONGEST = 20_000  # characters of a text that a model reads
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
 LISTED = 1_000  # entries of a list; enough for the heads of the largest encoders
@@ -58,8 +62,6 @@ class Field:
         moved: returns whether an old and a new value count as a change for the fields that it resets.
         fits: returns the value that a model with given capabilities can show.
         private: True for a text that a visitor typed; a link carries it only on request.
-        of_text: True if the value has a meaning only together with its text; a link carries it only with that text.
-        by_hand: True for an intervention, which the trained model does not have.
         of_classes: True if the chip also depends on the names of the classes.
         of_pairs: True if only runs that read pairs of texts use the field; other runs show no chip of it.
     """
@@ -75,8 +77,6 @@ class Field:
     moved: Callable[[Any, Any], bool] = moves_if_different
     fits: Callable[[Any, Capabilities], Any] | None = None
     private: bool = False
-    of_text: bool = False
-    by_hand: bool = False
     of_classes: bool = False
     of_pairs: bool = False
 
@@ -169,67 +169,35 @@ def place_or(words: Sequence[str], axis: str, default: str = "", **more: Any) ->
     return _field(default, _one(lambda value: value if value in words or _place(value) else None), fits=fits, **more)
 
 
-def places(**more: Any) -> Any:
-    """Declare pairs of places as in `1.4~2.1`; parts without meaning are left out."""
+def edits(**more: Any) -> Any:
+    """Declare an intervention as `Intervention.text` writes it. Of two edits of the same quantity, the later one is used."""
 
     def read(value: str, names: LinkNames) -> Reading:
-        parts = value.split("~")
-        valid = [pair for part in parts[:LISTED] if (pair := two_places(part))]
-        return tuple(valid), () if len(valid) == len(parts) else (value,)
+        parts = as_sent(value).split("~")
+        read_edits = {part: _edit(part) for part in parts[:LISTED] if part and not part.startswith("donor:")}
+        unique = {edit.target: edit.text() for edit in read_edits.values() if edit}
+        change = Intervention.parse("~".join([*unique.values(), *(part for part in parts if part.startswith("donor:"))]))
+        return change, [*(part for part, edit in read_edits.items() if edit is None), *parts[LISTED : LISTED + 1]]
 
-    return _field((), read, write=lambda value: "~".join(f"{first}.{second}" for first, second in value), **more)
-
-
-def lambdas(**more: Any) -> Any:
-    """Declare changes of lambdas as in `1.2:-0.18~2.2:0`, layer, component, four-digit value; all after a mistake is left out."""
-
-    def read(value: str, names: LinkNames) -> Reading:
-        valid: list[tuple[int, int, float]] = []
-        for part in value.split("~"):
-            place, _, number = part.partition(":")
-            pair, weight = two_places(place), _real(number)
-            if pair is None or weight is None or not abs(weight) <= STRONGEST or len(valid) == LISTED:
-                return tuple(valid), (part,)
-            valid.append((*pair, float(f"{weight:.4g}")))
-        return tuple(valid), ()
-
-    def write(value: Sequence[tuple[int, int, float]]) -> str:
-        return "~".join(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
-
-    return _field((), read, write=write, **more)
+    return _field(UNCHANGED, read, write=Intervention.text, **more)
 
 
-def strengths(**more: Any) -> Any:
-    """Declare strengths of terms as in `lexicon:0.5~gate:0`; links of earlier versions have a number alone, the lexicon's."""
+def earlier_edits(called: str, instead: str, *spellings: tuple[str, str], prefix: str = "") -> Field:
+    """Return the reader of a list of edits in links of earlier versions. What follows a mistake is left out.
+
+    Args:
+        called, instead: words of a note, as in `Field`.
+        spellings: a pattern of a part, and the text of the edit that it means.
+        prefix: what is added before a value without a colon.
+    """
 
     def read(value: str, names: LinkNames) -> Reading:
-        parts = [f"lexicon:{value}"] if ":" not in value else value.split("~")[:LISTED]
-        valid: dict[str, float] = {}
-        for part in parts:
-            term, _, number = part.partition(":")
-            factor = _real(number)
-            if not term.isidentifier() or len(term) > 40 or factor is None or not abs(factor) <= STRONGEST:
-                return tuple(valid.items()), (part,)
-            valid[term] = float(f"{factor:.4g}")
-        return tuple((term, factor) for term, factor in valid.items() if factor != 1), ()
+        parts = (value if ":" in value else prefix + value).split("~")
+        meanings = (_edit(next((re.sub(old, new, part) for old, new in spellings if re.fullmatch(old, part)), "")) for part in parts)
+        valid = list(takewhile(bool, islice(meanings, LISTED)))
+        return Intervention(tuple({edit.target: edit for edit in valid if edit}.values())), parts[len(valid) : len(valid) + 1]
 
-    return _field((), read, write=lambda value: "~".join(f"{term}:{factor:.4g}" for term, factor in value), **more)
-
-
-def switches(*states: str, **more: Any) -> Any:
-    """Declare places that are in one of a few states, as in `2:open~4:shut`; what follows a mistake is left out."""
-
-    def read(value: str, names: LinkNames) -> Reading:
-        valid: dict[int, str] = {}
-        for part in value.split("~"):
-            at, _, state = part.partition(":")
-            place = _place(at)
-            if place is None or state not in states:
-                return tuple(sorted(valid.items())), (part,)
-            valid[place] = state
-        return tuple(sorted(valid.items())), ()
-
-    return _field((), read, write=lambda value: "~".join(f"{place}:{state}" for place, state in value), **more)
+    return Field(UNCHANGED, read, called=called, instead=instead)
 
 
 # ---- values
@@ -255,6 +223,16 @@ def two_places(value: str) -> tuple[int, int] | None:
     first, _, second = value.partition(".")
     start, end = _place(first), _place(second)
     return (start, end) if start and end else None
+
+
+def _edit(text: str) -> Edit | None:
+    """Return the edit that a part of a link names; None for any other text, and for the mean over a data set, which no page has."""
+    try:
+        edit = Edit.parse(text)
+    except SentvizError:
+        return None
+    is_small = not isinstance(edit.to, str) and (isinstance(edit.to, Taken) or abs(edit.to) <= STRONGEST)
+    return edit if is_small and min(edit.at, default=0) >= 0 else None
 
 
 def _real(value: str) -> float | None:

@@ -7,27 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.fields import (
-    LISTED,
     LONGEST,
-    Field,
     LinkNames,
-    Reading,
     as_sent,
     characters,
     chip_text,
     choice,
     declared,
+    earlier_edits,
+    edits,
     hidden,
-    lambdas,
     moves_always,
     moves_if_set,
     one_of,
     place_or,
-    places,
     real,
     several_of,
-    strengths,
-    switches,
     whole,
 )
 from sentviz.analysis.explain import SCORES
@@ -39,11 +34,12 @@ from sentviz.charts.look import Style
 from sentviz.errors import SentvizError
 from sentviz.io.numbers import signed
 from sentviz.runs.configs import Capabilities
-from sentviz.runs.intervention import Edit, Intervention
+from sentviz.runs.intervention import UNCHANGED, Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies
 from sentviz.runs.target import Target
 
 NOTES = 3  # largest number of notes about one link
+CHIPS = 8  # largest number of edits that have a chip each
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
 
@@ -71,21 +67,24 @@ def _component(value: str) -> str:
     return f"component {component_name(int(value) - 1)}"
 
 
-def _mix(value: Sequence[tuple[int, int, float]]) -> str:
-    return ", ".join(f"λ{component_name(c - 1)[1:]} of layer {layer} = {signed(weight)}" for layer, c, weight in value)
+def edit_words(edit: Edit) -> str:
+    """Return an edit of the model in a few words."""
+    at = [place + 1 for place in edit.at]
+    match edit.what, edit.to:
+        case "lambda", float() as value:
+            return f"λ{component_name(edit.at[1])[1:]} of layer {at[0]} = {signed(value)}"
+        case "head", 0 if len(at) == 2:
+            return f"layer {at[0]} head {at[1]} off"
+        case "term", float() as factor:
+            return f"{edit.name} × {factor:g}"
+        case "gate", 0 | 1:
+            return f"gate of token {at[0]} {'open' if edit.to else 'shut'}"
+        case _:
+            return edit.text()
 
 
-def _off(value: Sequence[tuple[int, int]]) -> str:
-    return "silenced: " + ", ".join(f"layer {layer} head {head}" for layer, head in value)
-
-
-def _strong(value: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(f"{term} × {factor:g}" for term, factor in value)
-
-
-def _gates(value: Sequence[tuple[int, str]]) -> str:
-    states = {state: [f"{place}" for place, each in value if each == state] for state in ("open", "shut")}
-    return "; ".join(f"gates set to {state}: {', '.join(places)}" for state, places in states.items() if places)
+def _edited(value: Intervention) -> str:
+    return f"{len(value.edits):,} changes of the model"
 
 
 def _beside(value: Sequence[str]) -> str:
@@ -151,49 +150,11 @@ def _depth(value: int) -> str:
     return f"states of layer {value}" if value else "embedding"
 
 
-# ---- an intervention in a link
-
-
-def _as_field(text: str) -> tuple[str, str] | None:
-    """Return the name of the field that holds an edit, and the edit in the spelling of that field; None if no field can hold it."""
-    try:
-        edit = Edit.parse(text)
-    except SentvizError:
-        return None
-    at = [place + 1 for place in edit.at]
-    match edit.what, edit.to:
-        case "lambda", float():
-            return "mix", f"{at[0]}.{at[1]}:{edit.to}"
-        case "head", 0 if len(at) == 2:
-            return "off", f"{at[0]}.{at[1]}"
-        case "term", float():
-            return "strength", f"{edit.name}:{edit.to}"
-        case "gate", 0 | 1:
-            return "gates", f"{at[0]}:{'open' if edit.to else 'shut'}"
-        case _:
-            return None
-
-
-def _unknown_edits(text: str, names: LinkNames) -> Reading:
-    return None, [part for part in text.split("~", LISTED)[:LISTED] if part and _as_field(part) is None]
-
-
-CHANGE = Field("", _unknown_edits, called="the change", instead="it is left out")  # read from links; written as the fields of its edits
-
-
 # ---- what a model can show
 
 
 def _inside(value: int, has: Capabilities, default: int) -> int:
     return value if value <= has.layers else default
-
-
-def _mixed(value: tuple[tuple[int, int, float], ...], has: Capabilities) -> tuple[tuple[int, int, float], ...]:
-    return tuple(change for change in value if change[0] <= has.layers and 2 <= change[1] <= has.components)
-
-
-def _silent(value: tuple[tuple[int, int], ...], has: Capabilities) -> tuple[tuple[int, int], ...]:
-    return tuple((layer, head) for layer, head in value if has.silence and layer <= has.layers and head <= has.heads)
 
 
 def _studied() -> tuple[str, ...]:
@@ -204,15 +165,6 @@ def _studied() -> tuple[str, ...]:
 def _parts() -> tuple[str, ...]:
     """Return every part of a paper's page."""
     return tuple(dict.fromkeys(part for paper in papers().values() for part in paper.page.parts))
-
-
-def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tuple[str, float], ...]:
-    there = {dial.term for dial in (*has.dials, *has.switches)}
-    return tuple((term, factor) for term, factor in value if term in there)
-
-
-def _gated(value: tuple[tuple[int, str], ...], has: Capabilities) -> tuple[tuple[int, str], ...]:
-    return value if has.gate else ()
 
 
 RUN, TEXT = frozenset({"run"}), frozenset({"run", "text", "row"})
@@ -245,25 +197,8 @@ class Focus:
     # class that explanations are about, "" = the predicted one; and the class that it is compared with, "" = all others
     target: str = characters(most=200, resets=RUN, chip=_explained)
     against: str = characters(most=200, resets=frozenset({"run", "target"}), chip=_compared)
-    mix: tuple[tuple[int, int, float], ...] = lambdas(  # changed lambdas: layer, component, value
-        resets=RUN, by_hand=True, fits=_mixed, chip=_mix, called="the lambda", instead="the learned one is used"
-    )
-    off: tuple[tuple[int, int], ...] = places(  # silenced heads: layer, head
-        resets=RUN, by_hand=True, fits=_silent, chip=_off, called="silenced heads", instead="only valid heads are silenced"
-    )
-    strength: tuple[tuple[str, float], ...] = strengths(  # changed strengths of score terms: term, factor
-        resets=RUN, by_hand=True, fits=_turned, chip=_strong, called="the strength", instead="the trained one is used"
-    )
-    gates: tuple[tuple[int, str], ...] = switches(  # changed gates of tokens: place, "open" or "shut" in every layer
-        "open",
-        "shut",
-        resets=TEXT,
-        by_hand=True,
-        of_text=True,
-        fits=_gated,
-        chip=_gates,
-        called="the gates",
-        instead="only the gates before it are changed",
+    change: Intervention = edits(  # noqa: RUF009 - a frozen value
+        resets=RUN, called="the change", instead="it is left out", chip=_edited
     )
     token: int = whole(0, resets=TEXT)  # token pinned in Reason and followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
@@ -300,7 +235,8 @@ class Focus:
     def with_(self, **changes: Any) -> Focus:
         """Return a changed focus; fields that belong to the old run, text or row go back to their defaults."""
         moved = self.moved(changes)
-        gone = {name: field.default for name, field in FIELDS.items() if not field.resets.isdisjoint(moved)}
+        gone: dict[str, Any] = {} if TEXT.isdisjoint(moved) else {"change": self.change.without_tokens()}
+        gone |= {name: field.default for name, field in FIELDS.items() if not field.resets.isdisjoint(moved)}
         return replace(self, **(gone | {name: as_sent(value) if isinstance(value, str) else value for name, value in changes.items()}))
 
     def moved(self, changes: Mapping[str, Any]) -> set[str]:
@@ -309,70 +245,77 @@ class Focus:
 
     def as_trained(self) -> Focus:
         """Return the same view of the model as it was trained, without interventions."""
-        return replace(self, **{name: field.default for name, field in FIELDS.items() if field.by_hand})
+        return replace(self, change=UNCHANGED)
 
     @property
     def aim(self) -> Target:
         """The class that explanations are about, as traces take it."""
         return Target(self.target, self.against)
 
-    @property
-    def change(self) -> Intervention:
-        """The intervention that the visitor set, as models take it."""
-        edits = [Edit("lambda", (layer - 1, component - 1), to=value) for layer, component, value in self.mix]
-        edits += [Edit("head", (layer - 1, head - 1)) for layer, head in self.off]
-        edits += [Edit("term", name=term, to=factor) for term, factor in self.strength]
-        edits += [Edit("gate", (place - 1,), to=float(state == "open")) for place, state in self.gates]
-        return Intervention(tuple(edits))
-
     def beside(self, old: Focus) -> Focus:
-        """Return the focus of a link without a text, with the text of `old`; fields of that text stay if the run is the same."""
+        """Return the focus of a link without a text, with the text of `old`; edits of that text stay if the run is the same."""
         if not old.text:
             return replace(self, pair=old.pair)
-        stays = {name: old if FIELDS[name].private or old.run == self.run else Focus() for name in WITH_TEXT}
-        return replace(self, **{name: getattr(of, name) for name, of in stays.items()})
+        stays = [edit for edit in old.change.edits if edit.is_of_token and old.run == self.run]
+        change = replace(old.change, edits=(*self.change.without_tokens().edits, *stays))
+        return replace(self, **{name: getattr(old, name) for name in PRIVATE}, change=change)
 
-    def query(self, default: str = "", *, with_text: bool = False) -> dict[str, str]:
-        """Return URL parameters without defaults. A text is private: it is included only on request or if it came from a link.
+    def query(self, default: str = "", *, with_text: bool | None = None) -> dict[str, str]:
+        """Return URL parameters without defaults.
 
         Args:
             default: run that a link without a run opens.
+            with_text: True to include the text, which is private, with the edits of its tokens; None to include one that came by a link.
         """
-        hidden = () if with_text or self.shared else WITH_TEXT if self.text else PRIVATE
+        focus = self
+        if not (self.shared if with_text is None else with_text):
+            change = self.change.without_tokens() if self.text else self.change
+            focus = replace(self, **{name: FIELDS[name].default for name in PRIVATE}, change=change)
         return {
             name: field.write(value)
             for name, field in FIELDS.items()
-            if field.read and (value := getattr(self, name)) != (default if name == "run" else field.default) and name not in hidden
+            if field.read and (value := getattr(focus, name)) != (default if name == "run" else field.default)
         }
 
     def chips(self, classes: Sequence[str] = (), *, pairs: bool = False) -> dict[str, str]:
-        """Return the chip texts of all fields that are not at their default, for a run with these classes that reads pairs or not."""
-        return {
-            name: chip_text(name, FIELDS[name], getattr(self, name), classes)
-            for name in self.query(with_text=True)
-            if name != "run" and (pairs or not FIELDS[name].of_pairs)
-        }
+        """Return the chip texts of all fields that are not at their default, for a run with these classes that reads pairs or not.
+
+        An edit of the model has its own chip, whose name is the text of the edit. Many edits have one chip, "change".
+        """
+        chips = dict[str, str]()
+        for name in self.query(with_text=True):
+            if name == "change" and len(self.change.edits) <= CHIPS:
+                chips |= {edit.text(): edit_words(edit) for edit in self.change.edits}
+            elif name != "run" and (pairs or not FIELDS[name].of_pairs):
+                chips[name] = chip_text(name, FIELDS[name], getattr(self, name), classes)
+        return chips
+
+    def without(self, chip: str) -> dict[str, Any]:
+        """Return the changes of fields that take back what a chip names."""
+        if chip in FIELDS:
+            return {chip: FIELDS[chip].default}
+        return {"change": replace(self.change, edits=tuple(edit for edit in self.change.edits if edit.text() != chip))}
 
     @classmethod
     def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str], default: str = "") -> tuple[Focus, list[str]]:
         """Return the focus of URL parameters, and at most three notes about values without meaning, which become the default.
 
         Args:
-            query: parameters. `change` is the text of an intervention (`sentviz.runs.intervention`).
+            query: parameters, also those of `EARLIER`.
             default: run to show if the link names none; "" = the first of `runs`.
         """
-        query = dict(query)
-        for name, text in filter(None, map(_as_field, query.get("change", "").split("~", LISTED)[:LISTED])):
-            query[name] = f"{query[name]}~{text}" if name in query else text
         names = LinkNames(runs, scores, default or next(iter(runs), ""))
         values: dict[str, Any] = {"run": names.run}
         notes, strange = [], 0
         for name, text in query.items():
-            field = CHANGE if name == "change" else FIELDS.get(name)
+            field = EARLIER.get(name) or FIELDS.get(name)
             if field is None or field.read is None:
                 continue
             value, bad = field.read(text, names)
-            if value is not None:
+            if isinstance(value, Intervention):
+                old = values.get("change", UNCHANGED)
+                values["change"] = replace(old.with_(*value.edits), donor=old.donor or value.donor)
+            elif value is not None:
                 values[name] = value
             for part in bad[: max(0, NOTES - strange)]:
                 quoted, instead = part if len(part) <= 60 else part[:59] + "…", field.instead.format(run=names.run)
@@ -392,15 +335,25 @@ class Focus:
         """Return the focus that a model can show, and a note for each field that was changed."""
         fitted = {name: field.fits(getattr(self, name), has) for name, field in FIELDS.items() if field.fits}
         changes = {name: value for name, value in fitted.items() if value != getattr(self, name)}
-        return replace(self, **changes), [
-            f"{self.run} cannot show the chosen {(FIELDS[name].called or name).removeprefix('the ')}; the default is shown."
-            for name in changes
-        ]
+        notes = [f"{self.run} cannot show the chosen {FIELDS[name].called or name}; the default is shown." for name in changes]
+        if refused := self.change.refused(has, name=self.run):
+            changes["change"] = replace(self.change, edits=tuple(edit for edit in self.change.edits if edit not in refused))
+            more = "This change is" if len(refused) == 1 else f"{len(refused):,} changes are"
+            notes.append(f"{next(iter(refused.values()))} {more} left out.")
+        return replace(self, **changes), notes
 
 
 FIELDS = declared(Focus)
 PRIVATE = tuple(name for name, field in FIELDS.items() if field.private)
-WITH_TEXT = tuple(name for name, field in FIELDS.items() if field.private or field.of_text)
+_AT = r"([1-9]\d{0,2})"
+EARLIER = {  # parameters of earlier versions, which were read before `change` was a parameter
+    "mix": earlier_edits("the lambda", "the learned one is used", (rf"{_AT}\.{_AT}:(.+)", r"lambda:\1.\2=\3")),
+    "off": earlier_edits("silenced heads", "only valid heads are silenced", (rf"{_AT}\.{_AT}", r"head:\1.\2=0")),
+    "strength": earlier_edits("the strength", "the trained one is used", (r"(\w+):(.+)", r"term:\1=\2"), prefix="lexicon:"),
+    "gates": earlier_edits(
+        "the gates", "only the gates before it are changed", (rf"{_AT}:open", r"gate:\1=1"), (rf"{_AT}:shut", r"gate:\1=0")
+    ),
+}
 
 
 def choices(name: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from app.blocks.rows import choose_over
 from app.blocks.run_choice import choose_model, show_fitting_run
 from app.blocks.sentence import reader_of
 from app.fields import TEXT_IN_URL
-from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
+from app.focus import FIELDS, PRIVATE, Focus
 from app.places import SENTENCE, Place, View, place_of, places
 from app.server import queue
 from app.text import halves, md, name_runs
@@ -173,9 +173,9 @@ def _chip(name: str, words: str) -> None:
         icon=":material/close:",
         icon_position="right",
         type="tertiary",
-        help=f"Remove: back to the default {name}",
+        help=f"Remove: back to the default {name}" if name in FIELDS else "Take this change back",
         on_click=visit.go,
-        kwargs={name: getattr(Focus(), name)},
+        kwargs=visit.focus().without(name),
     )
 
 
@@ -185,5 +185,5 @@ def _link() -> None:
     st.caption("Share this view. The link contains the sentence that you typed as readable text.")
     if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:
         st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, so the link does not contain it.")
-        with_text = {name: value for name, value in with_text.items() if name not in WITH_TEXT}
+        with_text = visit.query(cache.default_run(), with_text=False)
     st.code(f"{base}?{urlencode(with_text)}" if with_text else base, language=None, wrap_lines=True)

@@ -25,7 +25,7 @@ from app import cache
 from app.answers import aim_of, aimed
 from app.errors import sentence
 from app.fields import LONGEST, as_sent
-from app.focus import FIELDS, Focus
+from app.focus import EARLIER, Focus
 from app.server.queue import turns
 from sentviz.analysis.explain import SCORES, answer, available, explained
 from sentviz.analysis.maps.layers import silenced
@@ -111,7 +111,7 @@ class Question:
         named = self.view.get("run") or next(iter(models), "")
         if named not in models:
             raise RunError(f"There is no run {named!r} here that can predict. Choose another model.")
-        changes = {name: text for name, text in self.view.items() if name == "change" or (name in FIELDS and FIELDS[name].by_hand)}
+        changes = {name: text for name, text in self.view.items() if name in {"change", *EARLIER}}
         parsed, unknown = Focus.parse({"run": named} | changes, models, ())
         if unknown or parsed.fit(models[named].capabilities)[1]:
             raise RunError(f"{named} does not have what the view changes in it. Reset the changes.")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from app.fields import TEXT_IN_URL, as_sent
-from app.focus import FIELDS, Focus
+from app.focus import EARLIER, FIELDS, Focus
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Settings:
         known = self.pages.get(page, {})
         for name in known:
             self.values.pop(name, None)
-        own = {name: as_sent(value[:TEXT_IN_URL]) for name, value in query.items() if name not in {*FIELDS, "change"}}
+        own = {name: as_sent(value[:TEXT_IN_URL]) for name, value in query.items() if name not in {*FIELDS, *EARLIER}}
         self.values |= own
         self.linked = own.keys() - known.keys()
 
@@ -94,8 +94,8 @@ def settings() -> Settings:
     return own
 
 
-def query(default: str, *, with_text: bool = False) -> dict[str, str]:
-    """Return focus and settings of this page as URL parameters: no run if it is the app's default, a private text only on request."""
+def query(default: str, *, with_text: bool | None = None) -> dict[str, str]:
+    """Return focus and settings of this page as URL parameters: no run if it is the app's default, a private text as `Focus.query`."""
     return chosen_focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", ""))
 
 

@@ -192,19 +192,21 @@ def test_lambda_sliders_move_the_answer_and_the_url() -> None:
     before = next(m.value for m in app.markdown if m.value.startswith("###"))
     app.button(key="lambda-flip").click().run()
     assert not app.exception
-    assert "mix" in app.query_params
+    assert "change" in app.query_params
     app.slider(key="lambda-1-2").set_value(-1.0).run()
     assert next(m.value for m in app.markdown if m.value.startswith("###")) != before
     app.button(key="lambda-learned").click().run()
-    assert "mix" not in app.query_params
+    assert "change" not in app.query_params
     assert next(m.value for m in app.markdown if m.value.startswith("###")) == before
 
 
-def test_a_link_with_an_intervention_is_written_with_its_fields() -> None:
-    app = opened("explore", change="head:1.2=0~lambda:2.2=0.5")
-    assert app.button(key="chip-off").label.replace("\\", "") == "silenced: layer 1 head 2"
-    assert (app.query_params["off"], app.query_params["mix"]) in (("1.2", "2.2:0.5"), (["1.2"], ["2.2:0.5"]))
-    assert "change" not in app.query_params
+def test_a_link_of_an_earlier_version_is_written_as_one_change() -> None:
+    """Each edit has a chip, and a click on it takes back that edit."""
+    app = opened("explore", off="1.2", mix="2.2:0.5")
+    assert app.query_params["change"] in ("lambda:2.2=0.5~head:1.2=0", ["lambda:2.2=0.5~head:1.2=0"]) and "off" not in app.query_params
+    assert app.button(key="chip-head:1.2=0").label.replace("\\", "") == "layer 1 head 2 off"
+    app.button(key="chip-lambda:2.2=0.5").click().run()
+    assert not app.exception and app.query_params["change"] in ("head:1.2=0", ["head:1.2=0"])
 
 
 ODD_TEXTS = {  # a part of the sentence that answers, if the text gets one

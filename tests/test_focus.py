@@ -10,13 +10,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.fields import LISTED, LinkNames, choice, declared
-from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
+from app.focus import CHIPS, EARLIER, FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.analysis.explain import SCORES as METHODS
 from sentviz.runs.configs import LEXICON, Capabilities
+from sentviz.runs.intervention import UNCHANGED, Edit, Intervention
 
 RUNS = ("english/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")
 DEFAULT = Focus(run=RUNS[0])  # focus of an empty link
+SHUT = Intervention.parse("gate:3=0")
 
 
 def test_defaults_leave_an_empty_query() -> None:
@@ -34,10 +36,7 @@ def test_a_focus_survives_its_url() -> None:
         score="received",
         target="very positive",
         against="neutral",
-        mix=((1, 2, -0.25), (2, 2, 0.0)),
-        off=((1, 4), (2, 1)),
-        strength=(("lexicon", 0.5),),
-        gates=((2, "open"), (4, "shut")),
+        change=Intervention.parse("lambda:1.2=-0.25~lambda:2.2=0~head:1.4=0~head:2.1=0~term:lexicon=0.5~gate:2=1~gate:4=0"),
         token=3,
         look="lexicon",
         over="demo",
@@ -75,11 +74,9 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"strength": "11"}, "the strength"),
         ({"strength": "lexicon:1:2"}, "the strength"),
         ({"strength": "a b:1"}, "the strength"),
-        ({"change": "head:1.4=0.5"}, "the change “head:1.4=0.5”"),
-        ({"change": "head:1.4.2=0"}, "the change"),
-        ({"change": "state:1.2=0"}, "the change"),
-        ({"change": "gate:3=mean"}, "the change"),
-        ({"change": "lambda:1.2=999"}, "the lambda"),
+        ({"change": "gate:3=mean"}, "the change “gate:3=mean”"),
+        ({"change": "head:0.4=0"}, "the change"),
+        ({"change": "lambda:1.2=999"}, "the change"),
         ({"change": "<script>"}, "the change"),
         ({"gates": "0:open"}, "the gates"),
         ({"gates": "2:ajar"}, "the gates"),
@@ -99,13 +96,22 @@ def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], note: 
     assert note in notes[0]
 
 
-def test_a_link_may_name_an_intervention_by_its_text() -> None:
-    """`change` is read into the fields, which are written as before; edits without meaning are left out with a note each."""
-    focus = Focus(run=RUNS[0], mix=((1, 2, -0.25),), off=((1, 4),), strength=(("lexicon", 0.5),), gates=((2, "open"), (4, "shut")))
-    assert Focus.parse({"change": focus.change.text()}, RUNS, SCORES) == (focus, [])
-    assert "change" not in focus.query()
-    both, notes = Focus.parse({"off": "2.1", "change": "head:1.4=0~nonsense~state:1=0"}, RUNS, SCORES)
-    assert both.off == ((2, 1), (1, 4)) and len(notes) == 2
+def test_earlier_links_name_the_same_intervention() -> None:
+    """Parameters of earlier versions are read as edits; edits without meaning are left out with a note each; the last value counts."""
+    earlier = {"mix": "1.2:-0.25", "off": "1.4~2.1", "strength": "lexicon:0.5~gate:1", "gates": "2:open~4:shut"}
+    focus, notes = Focus.parse(earlier, RUNS, SCORES)
+    assert focus.query() == {"run": RUNS[0], "change": "lambda:1.2=-0.25~head:1.4=0~head:2.1=0~gate:2=1~gate:4=0~term:lexicon=0.5"}
+    assert (notes, Focus.parse(focus.query(), RUNS, SCORES)) == ([], (focus, []))
+    both, notes = Focus.parse({"off": "2.1", "change": "head:1.4=0~nonsense~state:1.2=0~head:1.4=0.5~gate=1"}, RUNS, SCORES)
+    assert both.change.text() == "head:1.4=0.5~head:2.1=0~state:1.2=0" and len(notes) == 2
+
+
+def test_a_link_may_take_vectors_from_another_text() -> None:
+    change = Intervention.parse("head:1.4.3=@5~donor:1=another%20text")
+    focus, notes = Focus.parse({"change": change.text(), "off": "2.1"}, RUNS, SCORES)
+    assert notes == [] and focus.change == change.with_(Edit("head", (1, 0)))
+    assert focus.fit(Capabilities(2, 4, replaces=("head",))) == (focus, [])
+    assert focus.with_(text="words").change.text() == "head:2.1=0"
 
 
 def test_foreign_parameters_are_ignored() -> None:
@@ -113,65 +119,67 @@ def test_foreign_parameters_are_ignored() -> None:
 
 
 def test_another_run_drops_what_belonged_to_the_old_one() -> None:
-    focus = Focus(text="kept", layer=2, head="4", component="2", mix=((1, 2, 0.0),), strength=(("lexicon", 0.0),), token=4).with_(
+    focus = Focus(text="kept", layer=2, head="4", component="2", change=Intervention.parse("lambda:1.2=0~term:lexicon=0"), token=4).with_(
         run="sst2/diff"
     )
     assert focus == Focus(run="sst2/diff", text="kept")
 
 
 def test_another_text_drops_the_token_and_keeps_the_changes() -> None:
-    focus = Focus(text="one", token=4, strength=(("lexicon", 0.5),), off=((1, 1),))
-    assert focus.with_(text="two") == Focus(text="two", strength=(("lexicon", 0.5),), off=((1, 1),))
-    assert focus.with_(row="test-1") == Focus(row="test-1", strength=(("lexicon", 0.5),), off=((1, 1),))
+    change = Intervention.parse("head:1.1=0~term:lexicon=0.5")
+    focus = Focus(text="one", token=4, change=change)
+    assert focus.with_(text="two") == Focus(text="two", change=change)
+    assert focus.with_(row="test-1") == Focus(row="test-1", change=change)
     assert focus.with_(text="two", token=2).token == 2
 
 
 def test_gates_are_of_a_run_and_its_text() -> None:
     """Another text, row or run takes them back; a model without gates does, with a note; another page of the same view does not."""
-    shut = ((3, "shut"),)
-    focus = Focus(text="one", gates=shut)
-    assert focus.with_(layer=2).gates == focus.with_(strength=(("gate", 2.0),)).gates == shut
-    assert [focus.with_(**change).gates for change in ({"text": "two"}, {"row": "test-1"}, {"run": "sst2/diff"})] == [()] * 3
+    focus = Focus(text="one", change=SHUT)
+    assert focus.with_(layer=2).change == SHUT
+    moved = ({"text": "two"}, {"row": "test-1"}, {"run": "sst2/diff"})
+    assert [focus.with_(**change).change for change in moved] == [UNCHANGED] * 3
     assert focus.fit(Capabilities(2, gate=True)) == (focus, [])
     fitted, notes = focus.fit(Capabilities(2))
-    assert fitted == Focus(text="one") and len(notes) == 1 and "the chosen gates" in notes[0]
+    assert fitted == Focus(text="one") and len(notes) == 1 and "no gates to open or shut. This change is left out." in notes[0]
 
 
 def test_what_is_of_a_private_text_stays_out_of_the_url_with_it() -> None:
     """A place of a token means nothing beside another text; beside the example, a row or a text from a link it is said."""
-    shut = ((3, "shut"),)
-    assert Focus(text="mine", gates=shut).query() == {}
-    assert Focus(text="mine", gates=shut).query(with_text=True) == {"text": "mine", "gates": "3:shut"}
-    for focus in (Focus(gates=shut), Focus(row="test-1", gates=shut), Focus(text="sent", shared=True, gates=shut)):
-        assert focus.query()["gates"] == "3:shut"
+    both = SHUT.with_(Edit("head", (0, 1)))
+    assert Focus(text="mine", change=both).query() == {"change": "head:1.2=0"}
+    assert Focus(text="mine", change=SHUT).query(with_text=True) == {"text": "mine", "change": "gate:3=0"}
+    for focus in (Focus(change=SHUT), Focus(row="test-1", change=SHUT), Focus(text="sent", shared=True, change=SHUT)):
+        assert focus.query()["change"] == "gate:3=0"
 
 
 def test_going_back_keeps_the_typed_text_with_what_is_of_it() -> None:
-    typed = Focus(text="mine", gates=((3, "shut"),))
-    assert Focus(layer=2, gates=((1, "open"),)).beside(typed) == Focus(text="mine", layer=2, gates=((3, "shut"),))
-    assert Focus(run="sst2/diff", gates=((1, "open"),)).beside(typed) == Focus(run="sst2/diff", text="mine")
-    assert Focus(gates=((1, "open"),)).beside(Focus(layer=2)) == Focus(gates=((1, "open"),))
+    typed, opened = Focus(text="mine", change=SHUT), Intervention.parse("gate:1=1")
+    assert Focus(layer=2, change=opened).beside(typed) == Focus(text="mine", layer=2, change=SHUT)
+    assert Focus(run="sst2/diff", change=opened).beside(typed) == Focus(run="sst2/diff", text="mine")
+    assert Focus(change=opened).beside(Focus(layer=2)) == Focus(change=opened)
 
 
 def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
-    focus = Focus(text="kept", layer=2, mix=((1, 2, 0.0),), off=((1, 1),), strength=(("lexicon", 2.0),), gates=((1, "open"),))
+    focus = Focus(text="kept", layer=2, change=Intervention.parse("head:1.1=0~term:lexicon=2~gate:1=1"))
     assert focus.as_trained() == Focus(text="kept", layer=2)
 
 
 def test_an_earlier_link_gives_the_lexicons_strength_alone() -> None:
     for link in ("0.5", "lexicon:0.5", "lexicon:0.5~gate:1"):
-        assert Focus.parse({"strength": link}, ["r"], [])[0].strength == (("lexicon", 0.5),)
+        assert Focus.parse({"strength": link}, ["r"], [])[0].change.text() == "term:lexicon=0.5"
 
 
 def test_a_strength_needs_its_term() -> None:
-    assert Focus(strength=(("lexicon", 0.5),)).fit(Capabilities(2, 4, dials=(LEXICON,))) == (Focus(strength=(("lexicon", 0.5),)), [])
-    focus, notes = Focus(strength=(("lexicon", 0.5),)).fit(Capabilities(2, 4))
-    assert focus == Focus() and len(notes) == 1 and "strength" in notes[0]
+    focus = Focus(change=Intervention.parse("term:lexicon=0.5"))
+    assert focus.fit(Capabilities(2, 4, dials=(LEXICON,))) == (focus, [])
+    fitted, notes = focus.fit(Capabilities(2, 4))
+    assert fitted == Focus() and len(notes) == 1 and "no term 'lexicon'" in notes[0]
 
 
 def test_a_silenced_head_needs_a_model_with_heads() -> None:
-    focus, notes = Focus(off=((1, 1),)).fit(Capabilities(2, maps=False, silence=False))
-    assert focus == Focus() and len(notes) == 1 and "the chosen silenced heads" in notes[0]
+    focus, notes = Focus(change=Intervention.parse("head:1.1=0")).fit(Capabilities(2, maps=False, silence=False))
+    assert focus == Focus() and len(notes) == 1 and "no heads to silence" in notes[0]
 
 
 def test_other_rows_drop_the_part_of_the_old_ones() -> None:
@@ -179,10 +187,10 @@ def test_other_rows_drop_the_part_of_the_old_ones() -> None:
 
 
 def test_fit_gives_way_to_the_model_and_says_so() -> None:
-    wide = Focus(layer=7, head="9", component="3", mix=((1, 2, 0.1), (1, 3, 0.1)), off=((1, 4), (1, 5)), depth=3)
-    focus, notes = wide.fit(Capabilities(2, 4, 2))
-    assert focus == Focus(mix=((1, 2, 0.1),), off=((1, 4),))
-    assert len(notes) == 6
+    change = Intervention.parse("lambda:1.2=0.1~lambda:1.3=0.1~head:1.4=0~head:1.5=0")
+    focus, notes = Focus(layer=7, head="9", component="3", change=change, depth=3).fit(Capabilities(2, 4, 2))
+    assert focus == Focus(change=Intervention.parse("lambda:1.2=0.1~head:1.4=0"))
+    assert len(notes) == 5 and notes[-1].endswith("2 changes are left out.")
 
 
 def test_a_row_put_back_keeps_the_text() -> None:
@@ -197,18 +205,20 @@ def test_a_row_put_back_keeps_the_text() -> None:
 places = st.integers(1, 999)
 WHOLE = {"layer": places, "token": places, "depth": st.integers(0, 999)}
 TEXTS = {name: st.text(max_size=40) for name in ("row", "target", "against")}
-weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
-halves = st.integers(-20, 20).filter(lambda k: k != 2).map(lambda k: k / 2)
+values = st.floats(-10, 10)
+EDITS = st.one_of(
+    st.builds(lambda at, to: Edit("lambda", at, to=to), st.tuples(at := st.integers(0, 998), at), values),
+    st.builds(lambda at, to: Edit("head", at, to=to), st.tuples(at, at) | st.tuples(at, at, at), values),
+    st.builds(lambda name, to: Edit("term", name=name, to=to), st.sampled_from(["lexicon", "gate"]), values),
+    st.builds(lambda at, to: Edit("gate", (at,), to=to), at, st.sampled_from([0.0, 1.0])),
+)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "run": st.sampled_from(RUNS),
     "versus": st.lists(st.sampled_from(RUNS), unique=True).map(tuple),
     "head": st.sampled_from(("mean", "max")) | places.map(str),
     "component": st.just("effective") | places.map(str),
     "score": st.sampled_from(SCORES),
-    "mix": st.lists(st.tuples(places, places, weights), max_size=8).map(tuple),
-    "off": st.lists(st.tuples(places, places), max_size=8).map(tuple),
-    "strength": st.dictionaries(st.sampled_from(["lexicon", "gate"]), halves, max_size=2).map(lambda chosen: tuple(chosen.items())),
-    "gates": st.dictionaries(places, st.sampled_from(["open", "shut"]), max_size=8).map(lambda chosen: tuple(sorted(chosen.items()))),
+    "change": st.lists(EDITS, max_size=8, unique_by=lambda edit: edit.target).map(lambda edits: Intervention(tuple(edits))),
     "threshold": st.just(-1.0) | st.floats(0, 1),
     "among": st.sampled_from(["", "has=negation~col=product:phone", "length=..10"]),
     "slice": st.just("") | st.tuples(st.integers(0, 9), st.integers(0, 9)).map("cell={0[0]},{0[1]}".format),
@@ -242,24 +252,24 @@ def test_every_field_is_tried() -> None:
 @given(foci())
 def test_every_focus_survives_its_url(focus: Focus) -> None:
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
-    assert Focus.parse({"change": focus.change.text()}, RUNS, SCORES)[0].change == focus.change
 
 
 @busy
 @example({"second": " "})
 @example({"text": " ", "second": "a word", "pair": " "})
-@given(st.dictionaries(st.sampled_from([*sorted(FIELDS), "change"]) | st.text(), any_text))
+@given(st.dictionaries(st.sampled_from([*sorted(FIELDS), *EARLIER]) | st.text(), any_text))
 def test_no_link_stops_a_page(query: dict[str, str]) -> None:
     """Any value of any field reads as a focus with three notes at most, which can be shown, fitted and written again."""
     focus, notes = Focus.parse(query, RUNS, SCORES)
     assert len(notes) <= NOTES and all(len(note) < 250 for note in notes)
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
-    assert set(focus.chips(("negative", "positive"), pairs=True)) == set(focus.query()) - {"run"}
+    edits = {"change"} if len(focus.change.edits) > CHIPS else {edit.text() for edit in focus.change.edits}
+    assert set(focus.chips(("negative", "positive"), pairs=True)) == set(focus.query()) - {"run", "change"} | edits
     fitted, _ = focus.fit(Capabilities(2, 4, 2))
     assert fitted.fit(Capabilities(2, 4, 2)) == (fitted, [])
 
 
-@pytest.mark.parametrize("name", sorted(FIELDS))
+@pytest.mark.parametrize("name", sorted({*FIELDS, *EARLIER}))
 @pytest.mark.parametrize("length", [5_000, 200_000])
 def test_numbers_and_words_of_any_length(name: str, length: int) -> None:
     """Python itself refuses whole numbers of more than 4,300 digits with an error of its own."""
@@ -290,7 +300,7 @@ def test_lists_are_bounded() -> None:
     many = 5 * LISTED
     query = {"versus": "~".join(["sst2/diff"] * many), "off": "~".join(["1.1"] * many), "mix": "~".join(["1.2:0"] * many)}
     focus, notes = Focus.parse(query, RUNS, SCORES)
-    assert (focus.versus, len(focus.off), len(focus.mix)) == (("sst2/diff",), LISTED, LISTED)
+    assert (focus.versus, focus.change.text()) == (("sst2/diff",), "lambda:1.2=0~head:1.1=0")
     assert len(notes) == 2 and "silenced" in notes[0] and "lambda" in notes[1]
 
 
@@ -316,10 +326,6 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"head": "3"}, "head 3"),
         ({"head": "max"}, "max of heads"),
         ({"component": "2"}, "component A₂"),
-        ({"mix": ((1, 2, -0.25),)}, "λ₂ of layer 1 = −0.25"),
-        ({"off": ((1, 4), (2, 1))}, "silenced: layer 1 head 4, layer 2 head 1"),
-        ({"strength": (("lexicon", 0.5), ("gate", 0.0))}, "lexicon × 0.5, gate × 0"),
-        ({"gates": ((2, "shut"), (3, "open"), (5, "shut"))}, "gates set to open: 3; gates set to shut: 2, 5"),
         ({"versus": ("a/b", "c/d")}, "compared with a/b, c/d"),
         ({"score": "rollout"}, METHODS["rollout"].title),
         ({"over": "demo"}, "demo set"),
@@ -335,6 +341,18 @@ def test_choices_may_come_from_a_registry() -> None:
 )
 def test_a_chip_says_what_is_not_as_by_default(changes: dict[str, Any], words: str) -> None:
     assert list(Focus(**changes).chips(("negative", "positive")).values()) == [words]
+
+
+def test_an_edit_has_its_chip_which_takes_it_back() -> None:
+    focus = Focus(layer=2, change=Intervention.parse("lambda:1.2=-0.25~head:1.4=0~term:gate=0~gate:2=0~gate:3=1~state:1.2=0"))
+    chips = focus.chips()
+    words = ["λ₂ of layer 1 = −0.25", "layer 1 head 4 off", "gate of token 2 shut", "gate of token 3 open", "gate × 0", "state:1.2=0"]
+    assert list(chips.values()) == ["layer 2", *words]
+    for chip in chips:
+        focus = focus.with_(**focus.without(chip))
+    assert focus == Focus()
+    many = Focus(change=UNCHANGED.exactly("head", ((0, head) for head in range(CHIPS + 1))))
+    assert many.chips() == {"change": "9 changes of the model"} and many.with_(**many.without("change")) == Focus()
 
 
 def test_the_second_text_has_a_chip_beside_runs_that_read_pairs() -> None:

@@ -52,19 +52,20 @@ def test_gates_are_offered_for_models_that_have_them() -> None:
 def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) -> None:
     """The list sets the focus, the trace is that of the changed model, and notice, chip and history say so; the chip resets it."""
     app = opened(whatif="open", run=GATED, text=TEXT)
-    app.multiselect(key="gates-shut").set_value([3, 8]).run()
+    app.multiselect(key="gates-shut").set_value([2, 7]).run()
     assert not app.exception, app.exception
-    assert app.query_params["gates"] == "3:shut~8:shut"
+    assert app.query_params["change"] == "gate:3=0~gate:8=0"
     assert "the gate of “warm” (3), “a” (8) is shut in every layer" in page_text(app)
-    assert "gate of warm (3) shut" in app.session_state["tries"][-1]["changed"]
+    assert "gate of token 3 shut" in app.session_state["tries"][-1]["changed"]
     model = load(Run.open(folder / GATED, GATED))
     np.testing.assert_allclose(last_trace(app).logits, model.trace(TEXT, gates_shut=[2, 7]).logits, atol=1e-5)
     assert np.abs(last_trace(app).logits - model.trace(TEXT).logits).max() > 1e-4
-    app.multiselect(key="gates-open").set_value([3]).run()
-    assert app.query_params["gates"] == "3:open~8:shut"
-    assert app.multiselect(key="gates-shut").value == [8]
-    app.button(key="chip-gates").click().run()
-    assert "gates" not in app.query_params and "This is an intervention" not in page_text(app)
+    app.multiselect(key="gates-open").set_value([2]).run()
+    assert app.query_params["change"] == "gate:3=1~gate:8=0"
+    assert app.multiselect(key="gates-shut").value == [7]
+    app.button(key="chip-gate:3=1").click().run()
+    app.button(key="chip-gate:8=0").click().run()
+    assert "change" not in app.query_params and "This is an intervention" not in page_text(app)
 
 
 @pytest.mark.exhaustive
@@ -81,10 +82,10 @@ def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Pa
 def test_another_sentence_takes_the_gates_back() -> None:
     app = opened(whatif="open", run=GATED, text=TEXT, gates="3:shut")
     app.text_input(key="sentence").set_value("what a cold song").run()
-    assert "gates" not in app.query_params and not last_trace(app).change.gates_shut
-    app.multiselect(key="gates-shut").set_value([3]).run()
+    assert "change" not in app.query_params and not last_trace(app).change.gates_shut
+    app.multiselect(key="gates-shut").set_value([2]).run()
     assert last_trace(app).change.gates_shut == (2,)
-    assert "gates" not in app.query_params, "the text that they are of is private"
+    assert "change" not in app.query_params, "the text that they are of is private"
 
 
 @pytest.mark.exhaustive
@@ -107,12 +108,12 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
     """The pinned answer can use the page's gates if the sentence is the same; another sentence has other tokens."""
     app = opened(whatif="open", run=GATED, text=TEXT)
     app.button(key="pin").click().run()
-    app.multiselect(key="gates-shut").set_value([3]).run()
+    app.multiselect(key="gates-shut").set_value([2]).run()
     assert "**Pinned**" in page_text(app) and "**Current**" in page_text(app)
     app.toggle(key="change-both").set_value(True).run()
     assert not app.exception and "**Current**" not in page_text(app)
     app.text_input(key="sentence").set_value("what a cold song").run()
-    app.multiselect(key="gates-open").set_value([2]).run()
+    app.multiselect(key="gates-open").set_value([1]).run()
     assert "the pinned sentence has other tokens" in page_text(app)
 
 

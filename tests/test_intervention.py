@@ -123,6 +123,15 @@ def test_edits_of_the_same_target_are_replaced() -> None:
     assert change.without("head", (0, 1)) == change
 
 
+def test_edits_of_tokens_are_told_apart_and_places_are_set_together() -> None:
+    change = Intervention.parse("lambda:1.2=0~head:1.4=0~head:2.1.3=0~gate:3=1~state:0.2=@1~donor:1=text")
+    whole = change.without_tokens()
+    assert whole.text() == "lambda:1.2=0~head:1.4=0"
+    assert whole.exactly("head", [(1, 0), (1, 1)]).text() == "lambda:1.2=0~head:2.1=0~head:2.2=0"
+    assert "head:2.1.3=0" in change.exactly("head", []).text() and "gate:3=1" in change.exactly("gate", [(0,)]).text()
+    assert {edit.text() for edit in change.refused(HAS)} == {"head:2.1.3=0", "state:0.2=@1"}
+
+
 def test_sentences_name_what_was_changed() -> None:
     change = Intervention.parse("lambda:1.2=0~head:1.1=0~head:2.3=0~gate:1=1~gate:2=0~term:gate=0~term:lexicon=2")
     assert change.sentences(["a", "b"]) == [

@@ -73,18 +73,18 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     assert "This is an intervention" not in page_text(app)
     app.slider(key="strength-lexicon").set_value(4.0).run()
     assert not app.exception, app.exception
-    assert app.query_params["strength"] == "lexicon:4"
+    assert app.query_params["change"] == "term:lexicon=4"
     assert "4 times the trained strength of its lexicon" in page_text(app)
-    assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
+    assert app.button(key="chip-term:lexicon=4").label.replace("\\", "") == "lexicon × 4"
     assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
     model = load(Run.open(Path(_folder(ALL)), ALL))
     now = next(trace for trace in traces(app) if trace.change.strength == {"lexicon": 4})
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.logits - model.trace(TEXT).logits).max() > 1e-6
     app.button(key="strength-lexicon-off").click().run()
-    assert app.query_params["strength"] == "lexicon:0" and "the model runs without its lexicon" in page_text(app)
+    assert app.query_params["change"] == "term:lexicon=0" and "the model runs without its lexicon" in page_text(app)
     app.button(key="strength-lexicon-trained").click().run()
-    assert "strength" not in app.query_params and "This is an intervention" not in page_text(app)
+    assert "change" not in app.query_params and "This is an intervention" not in page_text(app)
 
 
 def _folder(name: str) -> Path:
@@ -116,7 +116,7 @@ def test_the_pinned_sentence_takes_the_strength_along() -> None:
     assert not app.exception, app.exception
     assert "**Current**" not in page_text(app)
     app.selectbox(key="focus-run").set_value(PLAIN).run()
-    assert "strength" not in app.query_params
+    assert "change" not in app.query_params
 
 
 @pytest.mark.exhaustive
@@ -133,7 +133,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
     app = opened(run=PLAIN, strength="0.5")
     assert len(app.info) == 1 and "the chosen strength" in app.info[0].value
-    assert "strength" not in app.query_params
+    assert "change" not in app.query_params
 
 
 @pytest.mark.exhaustive

@@ -227,13 +227,13 @@ def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.M
     app.run()
     assert not app.exception and app.toggle(key="switch-mask").value
     app.toggle(key="switch-mask").set_value(False).run()
-    assert not app.exception and dict(app.session_state["focus"].strength) == {"mask": 0.0}
+    assert not app.exception and app.session_state["focus"].change.text() == "term:mask=0"
     page_text = " ".join(each.value for each in (*app.markdown, *app.caption))
     run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
     unmasked = sentviz.load(run).trace("so good", strength={"mask": 0})
     assert "without its mask" in page_text and f"{unmasked.label.capitalize()}, {percent(unmasked.confidence, 0)}" in page_text
     app.toggle(key="switch-mask").set_value(True).run()
-    assert not app.exception and app.session_state["focus"].strength == ()
+    assert not app.exception and not app.session_state["focus"].change
 
 
 # ---- figures

@@ -67,12 +67,12 @@ def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
     app = opened(whatif="open", head="2")
     before = words(app)
     pills = next(item for item in app.button_group if item.key == "silenced")
-    pills.set_value([(1, 2)]).run()
+    pills.set_value([(0, 1)]).run()
     assert not app.exception, app.exception
-    assert app.query_params["off"] == "1.2"
+    assert app.query_params["change"] == "head:1.2=0"
     assert "head 2 of layer 1 is silenced" in words(app)
     assert words(app) != before
-    assert app.session_state["tries"][-1]["changed"] == "L1 H2 silenced"
+    assert app.session_state["tries"][-1]["changed"] == "layer 1 head 2 off"
 
 
 @pytest.mark.exhaustive
@@ -84,7 +84,7 @@ def test_the_controls_are_folded_until_they_are_wanted() -> None:
     app.button(key="what-if").click().run()
     assert app.query_params["whatif"] == "open" and [item for item in app.button_group if item.key == "silenced"]
     app.button(key="as-trained").click().run()
-    assert "off" not in app.query_params and "as-trained" not in [button.key for button in app.button]
+    assert "change" not in app.query_params and "as-trained" not in [button.key for button in app.button]
     app.button(key="what-if").click().run()
     assert "whatif" not in app.query_params and not [item for item in app.button_group if item.key == "silenced"]
 

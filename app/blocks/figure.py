@@ -108,7 +108,7 @@ def export_menu(make: Callable[[], Figure], name: str, key: str, *, code: Call |
 def _export_menu(make: Callable[[], Figure], name: str, key: str, code: Call | None) -> None:
     """Draw the content of the menu. Files always have a light background."""
     pictures = find_browser() is not None
-    named = partial(_named, make, code, f"?{urlencode(visit.query(cache.default_run(), with_text=_holds_text(code)))}")
+    named = partial(_named, make, code, f"?{urlencode(visit.query(cache.default_run(), with_text=_holds_text(code) or None))}")
     size = st.segmented_control(
         "Size",
         ["screen", *PRINT_SIZES],

@@ -10,7 +10,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
-from app.fields import LARGEST, LONGEST
+from app.fields import LONGEST
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.charts import component_name
@@ -21,6 +21,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import best_to_fetch, language, reads_pairs
 from sentviz.runs.configs import AdjustableTerm
+from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -173,16 +174,15 @@ def map_figure(trace: Trace, run: Run, key: str, **options: Any) -> None:
 
 def strength(dial: AdjustableTerm) -> None:
     """Show a slider for the strength of a term, with buttons for the trained value and 0."""
-    key, now = f"strength-{dial.term}", dict(visit.focus().strength).get(dial.term, 1.0)
+    key, change = f"strength-{dial.term}", visit.focus().change
 
     def put(value: float) -> None:
-        changed = {**dict(visit.focus().strength), dial.term: value}
-        visit.go(strength=tuple((term, factor) for term, factor in changed.items() if factor != 1))
+        visit.go(change=change.with_(Edit("term", name=dial.term, to=value)))
 
     def take() -> None:
         put(round(float(st.session_state[key]), 2))
 
-    st.session_state[key] = now
+    st.session_state[key] = now = change.strength.get(dial.term, 1.0)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{dial.term.capitalize()}** · {dial.asks}", help=tip(dial.tip))
         st.slider(
@@ -203,25 +203,23 @@ def strength(dial: AdjustableTerm) -> None:
 
 def gate_switches(trace: Trace) -> None:
     """Draw the choice of tokens whose gate is open or shut in every layer."""
-    now = dict(visit.focus().gates)
+    change = visit.focus().change
 
-    def take(state: str) -> None:
-        chosen = st.session_state[f"gates-{state}"]
-        unchanged = {place: each for place, each in now.items() if each != state}
-        visit.go(gates=tuple(sorted({**unchanged, **dict.fromkeys(chosen, state)}.items())))
+    def take(key: str, value: float) -> None:
+        visit.go(change=change.exactly("gate", ((place,) for place in st.session_state[key]), value))
 
     st.markdown("**Gates of tokens** · what if their gates were fully open, or shut?", help=tip("gate"))
     with st.container(horizontal=True, gap="small"):
-        for state, mark in (("open", "○"), ("shut", "●")):
-            st.session_state[f"gates-{state}"] = [place for place, each in now.items() if each == state]
+        for state, mark, value, now in (("open", "○", 1.0, change.gates_open), ("shut", "●", 0.0, change.gates_shut)):
+            st.session_state[f"gates-{state}"] = list(now)
             st.multiselect(
                 f"{mark} {state}",
-                range(1, min(len(trace.tokens), LARGEST) + 1),
-                format_func=lambda place: f"{place} · {trace.tokens[place - 1]}",
+                range(len(trace.tokens)),
+                format_func=lambda place: f"{place + 1} · {trace.tokens[place]}",
                 placeholder="choose tokens",
                 key=f"gates-{state}",
                 on_change=take,
-                args=(state,),
+                args=(f"gates-{state}", value),
                 width=260,
             )
 

@@ -22,7 +22,6 @@ from sentviz.charts.colours import Theme
 from sentviz.charts.scene import Scene
 from sentviz.errors import SentvizError
 from sentviz.models.model import Model
-from sentviz.runs.intervention import Intervention
 from sentviz.runs.trace import Trace
 
 FRAME = (
@@ -98,11 +97,8 @@ class Canvas(View):
         if not self.text.strip():
             return
         try:
-            change = self.change
-            for at in change.heads_off:
-                change = change.without("head", at)
-            changed = change.with_(*Intervention.from_arguments(self.model.capabilities, heads_off=self.off).edits)
-            trace = self.model.trace(self.text, self.pair, change=changed)
+            change = self.change.exactly("head", map(tuple, self.off))
+            trace = self.model.trace(self.text, self.pair, change=change)
             self.data, self.answer = self._drawn(trace), answer(trace)
         except SentvizError as error:
             self.answer = str(error)

@@ -78,6 +78,11 @@ class Edit:
         """Quantity, places and name, without the new value. Edits of an intervention are sorted by them."""
         return list(AXES).index(self.what), self.at, self.name
 
+    @property
+    def is_of_token(self) -> bool:
+        """True if the edit names a token, so that it has a meaning only together with a text."""
+        return "token" in AXES[self.what][: len(self.at)]
+
     def text(self) -> str:
         """Return the edit as text, places counted from 1, as in `gate:3=0`."""
         places = (place + (axis != "depth") for place, axis in zip(self.at, AXES[self.what], strict=False))
@@ -209,7 +214,20 @@ class Intervention:
         """Return the intervention without its edits of a quantity, or without the one at a place."""
         return replace(self, edits=tuple(edit for edit in self.edits if edit.what != what or (at is not None and edit.at != at)))
 
+    def without_tokens(self) -> Intervention:
+        """Return the intervention without the edits that name a token: another text has other tokens."""
+        return replace(self, edits=tuple(edit for edit in self.edits if not edit.is_of_token))
+
+    def exactly(self, what: Quantity, places: Iterable[tuple[int, ...]], to: float = 0.0) -> Intervention:
+        """Return the intervention in which a quantity has a value at exactly these places, such as all heads that are silenced."""
+        elsewhere = (edit for edit in self.edits if (edit.what, edit.to, len(edit.at)) != (what, to, len(AXES[what][:2])))
+        return replace(self, edits=tuple(elsewhere)).with_(*(Edit(what, at, to=to) for at in places))
+
     # ---- whether a model can apply it
+
+    def refused(self, has: Capabilities, tokens: int = 10**9, name: str = "The model") -> dict[Edit, str]:
+        """Return the edits that a model cannot apply, each with the reason in a sentence. The arguments are those of `check`."""
+        return {edit: why for edit in self.edits if (why := _refusal(edit, has, tokens, name)) is not None}
 
     def check(self, has: Capabilities, tokens: int, name: str = "The model") -> None:
         """Check that a model can apply every edit to a text.
@@ -221,9 +239,8 @@ class Intervention:
         """
         if self.donor is None and any(isinstance(edit.to, Taken) for edit in self.edits):
             raise InputError("Some changes take vectors from another text, which is missing. Add donor:1= and the text.")
-        for edit in self.edits:
-            if (lacks := _refusal(edit, has, tokens, name)) is not None:
-                raise InputError(lacks)
+        for why in self.refused(has, tokens, name).values():
+            raise InputError(why)
         for first, second in pairwise(self.edits):
             if first.target == second.target:
                 if first.what == "gate":

@@ -82,7 +82,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")
-    page.wait_for_url(re.compile("mix="), timeout=30_000)
+    page.wait_for_url(re.compile("change="), timeout=30_000)
     answer.filter(has_not_text=re.compile(f"^{re.escape(before)}$")).wait_for(timeout=30_000)
     page.wait_for_function("document.querySelector('.st-key-why-reason')?.innerText.match(/Without|With|No single/)")
 

@@ -45,14 +45,14 @@ def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
         cell = page.locator(".st-key-plot-gates .bars .point path").nth(2 * LAYERS)
         box = cell.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_url(re.compile(rf"gates=3(%3A|:){state}"), timeout=30_000)
+        page.wait_for_url(re.compile(rf"change=gate(%3A|:)3(%3D|=){int(state == 'open')}"), timeout=30_000)
         settled(page)
         assert page.locator(f".st-key-gates-{state}").inner_text().count("3 · warm") == 1
         shares.append(page.get_by_text("as changed").inner_text())
     assert len(set(shares)) == 2
     box = page.locator(".st-key-plot-gates .bars .point path").nth(2 * LAYERS).bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_function("!location.search.includes('gates=')", timeout=30_000)
+    page.wait_for_function("!location.search.includes('change=')", timeout=30_000)
     settled(page)
     assert page.get_by_text("as changed").count() == 0 and page.outside == []
 
@@ -67,7 +67,7 @@ def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server
     page.get_by_text("is shut in every layer").wait_for(timeout=30_000)
     settled(page)
     assert len(before) == 2 and probabilities(page) != before
-    page.locator(".st-key-chip-gates button").first.click()
-    page.wait_for_function("!location.search.includes('gates=')", timeout=30_000)
+    page.locator("[class*='st-key-chip-gate'] button").first.click()
+    page.wait_for_function("!location.search.includes('change=')", timeout=30_000)
     settled(page)
     assert probabilities(page) == before

@@ -67,10 +67,10 @@ def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) 
     thumb = page.get_by_role("slider").first
     thumb.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_url(re.compile(r"strength=lexicon(%3A|:)1\.1"), timeout=30_000)
+    page.wait_for_url(re.compile(r"change=term(%3A|:)lexicon(%3D|=)1\.1"), timeout=30_000)
     page.get_by_text("With · strength 1.1").wait_for(timeout=30_000)
     settled(page)
     assert "no weight changes" in page.locator(".st-key-figure-lexicon-attention").inner_text()
-    page.locator(".st-key-chip-strength button").first.click()
+    page.locator("[class*='st-key-chip-term'] button").first.click()
     page.get_by_text("With · strength 1", exact=True).wait_for(timeout=30_000)
-    assert "strength" not in page.url
+    assert "change" not in page.url

@@ -80,14 +80,14 @@ def test_the_picture_follows_a_slider(page: Any, server: str) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] - 60, box["y"] + box["height"] / 2, steps=5)
     page.wait_for_function("() => document.querySelector('.st-key-answer h3').dataset.live", timeout=30_000)
-    assert "mix=" not in page.url and questions[-1]["view"]["mix"].startswith("2.2:")
+    assert "change=" not in page.url and questions[-1]["view"]["change"].startswith("lambda:2.2=")
     page.locator(".st-key-canvas .answer", has_text="was").wait_for()
     picture, while_dragged = page.locator(".st-key-canvas .answer"), ""
     while len(answers) < len(questions) or picture.inner_text() != while_dragged:
         while_dragged = picture.inner_text()
         page.wait_for_timeout(1_000)
     page.mouse.up()
-    page.wait_for_url("**mix=*", timeout=30_000)
+    page.wait_for_url("**change=*", timeout=30_000)
     page.wait_for_function("() => !('typing' in document.body.dataset)", timeout=30_000)
     settled(page)
     assert page.locator(".st-key-canvas .answer").inner_text() == while_dragged

@@ -15,6 +15,7 @@ import pytest
 from app.focus import FIELDS, Focus
 from sentviz.analysis.explain import SCORES
 from sentviz.runs.configs import Capabilities
+from sentviz.runs.intervention import Intervention
 
 STORED = Path(__file__).with_name("addresses.json")
 RUNS = (
@@ -31,8 +32,16 @@ RUNS = (
     "sst5_trees/sentiformer",
 )
 CLASSES = ("no", "yes")
-TYPED = Focus(run="sst2/ndt-unit-2", text="typed words", gates=((2, "shut"),), token=2, row="test-1")
-UNTYPED = Focus(run="sst2/ndt-unit-2", pair="a second text", layer=2, off=((1, 2),), over="demo", among="has=negation", slice="cell=1,0")
+TYPED = Focus(run="sst2/ndt-unit-2", text="typed words", change=Intervention.parse("gate:2=0"), token=2, row="test-1")
+UNTYPED = Focus(
+    run="sst2/ndt-unit-2",
+    pair="a second text",
+    layer=2,
+    change=Intervention.parse("head:1.2=0"),
+    over="demo",
+    among="has=negation",
+    slice="cell=1,0",
+)
 SMALL = Capabilities(layers=1, components=1, heads=2)
 
 
@@ -92,10 +101,7 @@ EVERY: dict[str, tuple[object, str]] = {  # field -> a value other than the defa
     "score": ("received", "Attention received"),
     "target": ("positive", "explains positive"),
     "against": ("negative", "against negative"),
-    "mix": (((1, 2, 0.5),), "λ₂ of layer 1 = +0.50"),
-    "off": (((1, 2),), "silenced: layer 1 head 2"),
-    "strength": ((("lexicon", 0.5),), "lexicon × 0.5"),
-    "gates": (((2, "open"), (4, "shut")), "gates set to open: 2; gates set to shut: 4"),
+    "change": (Intervention.parse("head:1.2=0"), "layer 1 head 2 off"),
     "token": (3, "token 3"),
     "over": ("demo", "demo set"),
     "among": ("has=negation", "with negation"),
@@ -109,13 +115,14 @@ EVERY: dict[str, tuple[object, str]] = {  # field -> a value other than the defa
     "scale": ("change", "change from the start"),
     "style": ("size=column", "figure style: column"),
 }
+CHIP = {"change": "head:1.2=0"}  # an edit has its own chip
 
 
 def test_each_field_has_its_chip() -> None:
     """A field that is not at its default has a chip with these words, also beside all others, and is in the link; "shared" has neither."""
     assert EVERY.keys() == FIELDS.keys() - {"run", "shared"}
     alone = {name: Focus(**{name: value}).chips(CLASSES, pairs=True) for name, (value, _) in EVERY.items()}
-    assert alone == {name: {name: words} for name, (_, words) in EVERY.items()}
+    assert alone == {name: {CHIP.get(name, name): words} for name, (_, words) in EVERY.items()}
     together = Focus(**{name: value for name, (value, _) in EVERY.items()})  # type: ignore[arg-type]
-    assert together.chips(CLASSES, pairs=True) == {name: words for name, (_, words) in EVERY.items()}
+    assert together.chips(CLASSES, pairs=True) == {CHIP.get(name, name): words for name, (_, words) in EVERY.items()}
     assert together.query(with_text=True).keys() == EVERY.keys()

@@ -73,9 +73,9 @@ test("what is forgotten is not asked", async () => {
   assert.equal(open.length, 1)
 })
 
-test("a link's lists take a value at a place, and places come and go", () => {
-  assert.deepEqual(changed({ run: "a" }, "mix", "1.2", ":0.5"), { run: "a", mix: "1.2:0.5" })
-  assert.deepEqual(changed({ mix: "1.2:0.5~2.2:-1" }, "mix", "1.2", ":0"), { mix: "2.2:-1~1.2:0" })
-  assert.deepEqual(changed({ off: "1.1" }, "off", "1.4"), { off: "1.1~1.4" })
-  assert.deepEqual(changed({ off: "1.1~1.4" }, "off", "1.1"), { off: "1.4" })
+test("a link's edits take another value, and silenced heads come and go", () => {
+  assert.deepEqual(changed({ run: "a" }, "lambda:1.2", 0.5), { run: "a", change: "lambda:1.2=0.5" })
+  assert.deepEqual(changed({ change: "lambda:1.2=0.5~lambda:2.2=-1" }, "lambda:1.2", 0), { change: "lambda:2.2=-1~lambda:1.2=0" })
+  assert.deepEqual(changed({ change: "head:1.1=0" }, "head:1.4"), { change: "head:1.1=0~head:1.4=0" })
+  assert.deepEqual(changed({ change: "head:1.1=0~head:1.4=0" }, "head:1.1"), { change: "head:1.4=0" })
 })

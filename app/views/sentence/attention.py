@@ -32,10 +32,9 @@ from sentviz.io.documents import parse_json
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.configs import GATE
+from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-
-NEXT = {"": "shut", "shut": "open", "open": ""}  # state of a gate after a click, by its state before
 
 
 def show_gates(trace: Trace, run: Run) -> None:
@@ -83,9 +82,10 @@ def _gates(trace: Trace, run: Run) -> None:
     def take() -> None:
         points = st.session_state["plot-gates"]["selection"]["points"]
         if points:
-            place, now = int(points[0]["point_index"]) // layers + 1, dict(visit.focus().gates)
-            now[place] = NEXT[now.get(place, "")]
-            visit.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
+            place, change = int(points[0]["point_index"]) // layers, visit.focus().change
+            after = 1.0 if place in change.gates_shut else None if place in change.gates_open else 0.0
+            unchanged = change.without("gate", (place,))
+            visit.go(change=unchanged if after is None else unchanged.with_(Edit("gate", (place,), to=after)))
 
     show_figure("gates", sentence_of(run, trace), on_select=take)
     st.caption(

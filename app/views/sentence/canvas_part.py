@@ -97,10 +97,10 @@ def _live(trace: Trace, run: Run) -> dict[str, Any]:
     for layer in range(1, layers + 1 if has.lambdas else 1):
         for part in range(2, components + 1):
             value = float(trace.lambdas[layer - 1, part - 1])
-            dials.append({"box": f".st-key-lambda-{layer}-{part}", "field": "mix", "at": f"{layer}.{part}", "value": value})
+            dials.append({"box": f".st-key-lambda-{layer}-{part}", "edit": f"lambda:{layer}.{part}", "value": value})
     for dial in has.dials:
-        value = dict(view.strength).get(dial.term, 1.0)
-        dials.append({"box": f".st-key-strength-{dial.term}", "field": "strength", "at": dial.term, "value": value})
+        value = view.change.strength.get(dial.term, 1.0)
+        dials.append({"box": f".st-key-strength-{dial.term}", "edit": f"term:{dial.term}", "value": value})
     return FIELDS | {
         "text": trace.text,
         "pair": trace.text_pair or "",
@@ -140,7 +140,8 @@ def _pick(axes: tuple[int, int, int]) -> None:
 
 def _silence(axes: tuple[int, int]) -> None:
     if at := browser.places(KEY, "silence", *axes):
-        visit.go(off=tuple(sorted({*visit.focus().off} ^ {(at[0] + 1, at[1] + 1)})))
+        change = visit.focus().change
+        visit.go(change=change.exactly("head", {*change.heads_off} ^ {at}))
 
 
 def _pin(tokens: int) -> None:

@@ -13,6 +13,7 @@ from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.files import csv_button
 from app.blocks.sentence import head_title, place, sentence_of
+from app.focus import edit_words
 from app.text import halves, in_percent, md
 from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import notices
@@ -23,7 +24,7 @@ from sentviz.charts.subjects import sourced
 from sentviz.errors import InputError
 from sentviz.export.report import report_html
 from sentviz.io.lazy import pd
-from sentviz.io.numbers import percent, signed
+from sentviz.io.numbers import percent
 from sentviz.models.budget import Spent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -34,11 +35,7 @@ KEPT_TRIES = 200
 def remember(trace: Trace) -> None:
     """Add the sentence and its prediction to the list of this visit."""
     tried: list[dict[str, Any]] = st.session_state.setdefault("tries", [])
-    focus = visit.focus()
-    changed = [f"L{layer} λ{component} {signed(value)}" for layer, component, value in focus.mix]
-    changed += [f"L{layer} H{head} silenced" for layer, head in focus.off]
-    changed += [f"{term} × {factor:g}" for term, factor in focus.strength]
-    changed += [f"gate of {trace.tokens[place - 1]} ({place}) {state}" for place, state in focus.gates]
+    changed = map(edit_words, trace.change.edits)
     pair = {} if trace.text_pair is None else {"second text": trace.text_pair}
     row: dict[str, Any] = {"run": trace.run, "text": trace.text, **pair, "changed": ", ".join(changed) or "nothing"}
     row |= {"answer": trace.label, "probability": trace.confidence}
@@ -105,7 +102,8 @@ def swap_words(run: Run, trace: Trace) -> None:
         if frame.empty:
             st.caption("The model knows no similar word of the same kind. Type another word instead.")
             return
-        forced = " The gates that you changed belong to this text. Another text has the gates as trained." if visit.focus().gates else ""
+        is_of_text = trace.change != trace.change.without_tokens()
+        forced = " The gates that you changed belong to this text. Another text has the gates as trained." if is_of_text else ""
         st.caption(f"The probability of “{md(trace.label)}”, now {percent(trace.confidence, 0)}, after each replacement.{forced}")
         for source, rows in frame.groupby("source", sort=False):
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -130,7 +128,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
         raise InputError(
             f"{of.name} does not have all the layers, heads, components, lexicon or gates that you changed. Turn off “Change both”."
         )
-    if focus.gates and pinned.tokens != trace.tokens:
+    if focus.change != focus.change.without_tokens() and pinned.tokens != trace.tokens:
         raise InputError("Gates are changed for single tokens, but the pinned sentence has other tokens. Turn off “Change both”.")
     return answers.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
 

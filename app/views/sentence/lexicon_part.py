@@ -21,6 +21,7 @@ from sentviz.data.lexicon import SIDES
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.configs import LEXICON
+from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -199,7 +200,7 @@ def _maps(trace: Trace, run: Run) -> None:
     st.markdown("##### The whole map")
     focus = visit.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
-    before = answers.trace(replace(focus, strength=(("lexicon", 0.0),)), scored=False)
+    before = answers.trace(replace(focus, change=focus.change.with_(Edit("term", name="lexicon", to=0.0))), scored=False)
     of = sentence_of(run, trace)
     of.known["without the lexicon"] = before
     apart, similar = halves("lexicon-sigma")

@@ -8,12 +8,12 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.sentence import gate_switches, strength
-from app.focus import FIELDS
 from app.text import md
 from sentviz.charts import component_name
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import probability, signed
 from sentviz.runs.configs import AdjustableTerm
+from sentviz.runs.intervention import UNCHANGED, Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -56,18 +56,14 @@ def can_change(run: Run) -> bool:
 
 def folded(run: Run, trace: Trace, before: Trace | None) -> None:
     """Draw one line: the effect of the interventions, the button back to the trained model, and the button that opens the controls."""
-
-    def back() -> None:
-        visit.go(**{name: field.default for name, field in FIELDS.items() if field.by_hand})
-
     if not can_change(run):
         return
     is_shown = is_open(run)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content", key="became"):
         if before is not None:
             st.markdown(became(before, trace), width="content")
-            help = "Undo all changes of the model"
-            st.button("As trained", key="as-trained", type="tertiary", icon=":material/undo:", on_click=back, help=help)
+            back: dict[str, Any] = {"on_click": visit.go, "kwargs": {"change": UNCHANGED}, "help": "Undo all changes of the model"}
+            st.button("As trained", key="as-trained", type="tertiary", icon=":material/undo:", **back)
         label, help = ("Close", "Hide the controls") if is_shown else ("What if?", "Change the model and see how the prediction changes")
         st.button(
             label, key="what-if", icon=":material/experiment:", on_click=visit.go, kwargs={"whatif": WHAT_IF[not is_shown]}, help=help
@@ -89,15 +85,16 @@ def interventions(run: Run, trace: Trace) -> None:
             gate_switches(trace)
         if not has.silence:
             return
-        heads = [(layer + 1, head + 1) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
+        heads = [(layer, head) for layer in range(trace.lambdas.shape[0]) for head in range(len(trace.head_ids))]
+        change = visit.focus().change
 
         def take() -> None:
-            visit.go(off=tuple(sorted(st.session_state["silenced"])))
+            visit.go(change=change.exactly("head", st.session_state["silenced"]))
 
-        st.session_state["silenced"] = [pair for pair in heads if pair in visit.focus().off]
+        st.session_state["silenced"] = list(change.heads_off)
         st.markdown("**Silence heads** · what if a head's output were 0?", help=tip("silenced"))
         choice: dict[str, Any] = {"key": "silenced", "on_change": take, "label_visibility": "collapsed"}
-        choice["format_func"] = lambda pair: f"L{pair[0]} H{pair[1]}"
+        choice["format_func"] = lambda pair: f"L{pair[0] + 1} H{pair[1] + 1}"
         if len(heads) > MANY:
             st.multiselect("Silence heads", heads, placeholder="choose heads, for example L2 H3", **choice)
         else:
@@ -106,13 +103,12 @@ def interventions(run: Run, trace: Trace) -> None:
 
 def switch(dial: AdjustableTerm) -> None:
     """Draw a switch between a term as trained and no such term."""
-    key, changed = f"switch-{dial.term}", dict(visit.focus().strength)
+    key, change = f"switch-{dial.term}", visit.focus().change
 
     def take() -> None:
-        unchanged = {term: factor for term, factor in changed.items() if term != dial.term}
-        visit.go(strength=tuple((unchanged | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
+        visit.go(change=change.with_(Edit("term", name=dial.term, to=float(st.session_state[key]))))
 
-    st.session_state[key] = changed.get(dial.term, 1.0) != 0
+    st.session_state[key] = change.strength.get(dial.term, 1.0) != 0
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{dial.term.capitalize()}** · {dial.asks}", help=tip(dial.tip))
         st.toggle(f"With its {dial.term}", key=key, on_change=take)
@@ -121,24 +117,17 @@ def switch(dial: AdjustableTerm) -> None:
 def _lambdas(run: Run, trace: Trace) -> None:
     """Draw a slider for every lambda with the buttons learned, off and flip sign."""
     layers, components = trace.lambdas.shape
-    focus = visit.focus()
-    learned = cache.example(run).lambdas
-    changed = {(layer, component): value for layer, component, value in focus.mix}
+    change, learned = visit.focus().change, cache.example(run).lambdas
+    cells = [(layer, component) for layer in range(layers) for component in range(1, components)]
 
-    def put(layer: int, component: int, value: float | None) -> None:
-        mix = dict(changed)
-        mix.pop((layer, component), None)
-        if value is not None:
-            mix[layer, component] = value
-        visit.go(mix=tuple((at, c, v) for (at, c), v in sorted(mix.items())))
+    def put(*edits: Edit) -> None:
+        visit.go(change=change.with_(*edits))
 
-    def put_all(factor: float | None) -> None:
-        pairs = [(at + 1, c + 1) for at in range(layers) for c in range(1, components)]
-        values = () if factor is None else tuple((at, c, round(float(factor * learned[at - 1, c - 1]), 4)) for at, c in pairs)
-        visit.go(mix=values)
+    def scaled(factor: float, *at: tuple[int, int]) -> tuple[Edit, ...]:
+        return tuple(Edit("lambda", cell, to=float(f"{factor * learned[cell]:.4g}") + 0.0) for cell in at)
 
-    def slide(layer: int, component: int) -> None:
-        put(layer, component, st.session_state[f"lambda-{layer}-{component}"])
+    def slide(cell: tuple[int, int], key: str) -> None:
+        put(Edit("lambda", cell, to=st.session_state[key]))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
@@ -147,40 +136,33 @@ def _lambdas(run: Run, trace: Trace) -> None:
         )
         st.button(
             "Learned",
-            on_click=put_all,
-            args=(None,),
-            disabled=not changed,
+            on_click=visit.go,
+            kwargs={"change": change.without("lambda")},
+            disabled=not change.lambdas,
             key="lambda-learned",
             help="Back to the learned mixing",
         )
-        st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Set every λ to 0, so that only A₁ is used")
-        st.button(
-            "Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Maps that were added are subtracted, and the reverse"
-        )
-    cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
+        st.button("All off", on_click=put, args=scaled(0.0, *cells), key="lambda-off", help="Set every λ to 0, so that only A₁ is used")
+        help = "Maps that were added are subtracted, and the reverse"
+        st.button("Flip all signs", on_click=put, args=scaled(-1.0, *cells), key="lambda-flip", help=help)
     for start in range(0, len(cells), 2):
-        for column, (layer, component) in zip(st.columns(2), cells[start : start + 2], strict=False):
+        for column, cell in zip(st.columns(2), cells[start : start + 2], strict=False):
             with column:
-                own = float(learned[layer - 1, component - 1])
-                now = changed.get((layer, component), own)
+                own, key = float(learned[cell]), f"lambda-{cell[0] + 1}-{cell[1] + 1}"
+                st.session_state[key] = now = float(change.lambdas.get(cell, own))
                 reach = max(1.0, float(abs(round(2 * own))), abs(now))
-                st.session_state[f"lambda-{layer}-{component}"] = float(now)
                 st.slider(
-                    f"Layer {layer} · λ{component_name(component - 1)[1:]} (learned {signed(own, 3)})",
+                    f"Layer {cell[0] + 1} · λ{component_name(cell[1])[1:]} (learned {signed(own, 3)})",
                     -reach,
                     reach,
                     step=0.01,
                     format="%+.2f",
-                    key=f"lambda-{layer}-{component}",
+                    key=key,
                     on_change=slide,
-                    args=(layer, component),
+                    args=(cell, key),
                 )
                 with st.container(horizontal=True, gap="small"):
-                    for name, value in (("learned", None), ("off", 0.0), ("flip sign", -own)):
-                        st.button(
-                            name,
-                            key=f"lambda-{layer}-{component}-{name}",
-                            type="tertiary",
-                            on_click=put,
-                            args=(layer, component, value),
-                        )
+                    back: dict[str, Any] = {"on_click": visit.go, "kwargs": {"change": change.without("lambda", cell)}}
+                    st.button("learned", key=f"{key}-learned", type="tertiary", **back)
+                    for name, factor in (("off", 0.0), ("flip sign", -1.0)):
+                        st.button(name, key=f"{key}-{name}", type="tertiary", on_click=put, args=scaled(factor, cell))

@@ -94,7 +94,7 @@ def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6
 def suggestions(model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6) -> pd.DataFrame:
     """Return replacements for a token with the predictions: word, source, near, label, probability (of the present class), text.
 
-    The trace's intervention stays in effect, except gates changed by hand: these belong to the tokens of this text.
+    The trace's intervention stays in effect, except edits of single tokens, which belong to this text.
 
     Frame:
         word, source, near, label, probability, text.
@@ -114,7 +114,7 @@ def suggestions(model: Model, trace: Trace, token: int, lexicon: Mapping[str, fl
     texts: Sequence[str] = [swapped(trace, token, word) for word, _, _ in candidates]
     frame = pd.DataFrame(candidates, columns=["word", "source", "near"])
     predictions = model.predict(
-        texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), change=trace.change.without("gate")
+        texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), change=trace.change.without_tokens()
     )
     frame["label"], frame["probability"], frame["text"] = predictions["label"], predictions[trace.label], predictions["text"]
     return frame.drop_duplicates("word", ignore_index=True)

@@ -50,12 +50,12 @@ export class Asker {
   }
 }
 
-/** Return the parameters of a link with another value at a place of a list; without a value, the place is added or removed.
- * @param {Object<string, string>} view @param {string} field @param {string} at @param {string} [value] */
-export function changed(view, field, at, value) {
-  const listed = (view[field] ?? "").split("~").filter(Boolean), others = listed.filter(part => part.split(":")[0] !== at)
-  const more = value === undefined && others.length < listed.length ? [] : [at + (value ?? "")]
-  return { ...view, [field]: [...others, ...more].join("~") }
+/** Return the parameters of a link with another value in an edit of the model; without a value, a head is silenced or switched on again.
+ * @param {Object<string, string>} view @param {string} edit as in head:1.4 @param {number} [value] */
+export function changed(view, edit, value) {
+  const edits = (view.change ?? "").split("~").filter(Boolean), others = edits.filter(each => each.split("=")[0] !== edit)
+  const more = value === undefined && others.length < edits.length ? [] : [`${edit}=${value ?? 0}`]
+  return { ...view, change: [...others, ...more].join("~") }
 }
 
 /** Ask the page's own server: the answer, or an error in one sentence, or null if the server is busy. @returns {Promise<any>} */
@@ -131,13 +131,13 @@ export class Typing {
   turned(slider) {
     const dial = slider.type === "range" && this.live?.dials.find(({ box }) => slider.closest(box)), value = Number(slider.value)
     if (!dial) return
-    if (Math.abs(value - dial.value) > Number(slider.step) / 2) this.want("hand", { view: changed(this.live.view, dial.field, dial.at, `:${value}`) })
+    if (Math.abs(value - dial.value) > Number(slider.step) / 2) this.want("hand", { view: changed(this.live.view, dial.edit, value) })
     else if (this.typing) this.back()
   }
 
   /** Silence a head, or switch it on again. @param {string} at layer and head, counted from 1 */
   silence(at) {
-    if (this.live) this.want("hand", { view: changed(this.live.view, "off", at) })
+    if (this.live) this.want("hand", { view: changed(this.live.view, `head:${at}`) })
   }
 
   /** Let the page follow, as the Enter key does. */
