@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.components.browser import places
-from sentviz.analysis.maps.layers import silenced
+from sentviz.analysis.maps.layers import HeadEffects, silenced
 from sentviz.browser.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
 from sentviz.errors import InputError
 from sentviz.io.glossary import glossary
@@ -68,10 +68,11 @@ def test_a_long_text_sends_the_tokens_that_receive_most(monkeypatch: pytest.Monk
 
 def test_the_strongest_head_is_shown_unless_another_is_chosen() -> None:
     """The head with the largest fall is shown; if heads were not silenced, the one that attends most to the strongest word."""
-    falls = silenced(MODEL, MODEL.trace(TEXT))
+    effects = silenced(MODEL, MODEL.trace(TEXT))
+    falls = effects.falls
     layer, head = divmod(int(np.abs(falls).argmax()), falls.shape[1])
-    assert scene(heads=falls).pick == (layer, head, "effective")
-    assert canvas_data(scene(heads=falls))["pick"] == {"layer": layer, "head": head, "part": 0}
+    assert scene(heads=effects).pick == (layer, head, "effective")
+    assert canvas_data(scene(heads=effects))["pick"] == {"layer": layer, "head": head, "part": 0}
     assert scene().pick == (1, "mean", "effective")
     words = [(i,) for i in range(len(scene().trace.tokens))]
     of = scene(units=words, falls=-np.abs(np.arange(len(words)) - 3.0).astype(np.float32))  # the strongest is token 3
@@ -97,6 +98,15 @@ def test_scores_units_and_the_answer_before() -> None:
     assert data["odds"] == pytest.approx(np.log(p / (1 - p)), rel=1e-3)
 
 
+def test_the_list_of_heads_is_sent() -> None:
+    """The heads that matter are sent in their order, with those that change the class and the number of rows to keep free."""
+    falls, flips = np.array([[0.1, -3.0], [2.0, 0.0]], np.float32), np.array([[False, True], [False, False]])
+    data = canvas_data(scene(heads=HeadEffects(falls, flips)))
+    assert (data["leading"], data["flips"], data["rows"]) == ([[0, 1], [1, 0]], [[0, 1]], 4)
+    assert data["heads"][0][1] == pytest.approx(-3 / MODEL.trace(TEXT).calibration, rel=1e-4)
+    assert canvas_data(scene())["leading"] == [] and canvas_data(scene())["heads"] is None
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -104,7 +114,7 @@ def test_scores_units_and_the_answer_before() -> None:
         {"units": [[0], [0, 1]]},
         {"units": [[12]]},
         {"units": [[0]], "falls": FALLS},
-        {"heads": np.zeros((1, 2), np.float32)},
+        {"heads": HeadEffects(np.zeros((1, 2), np.float32), np.zeros((1, 2), np.bool_))},
         {"before": FALLS},
         {"pinned": 99},
         {"pinned": -1},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain import log_odds
-from sentviz.analysis.maps.layers import silenced
+from sentviz.analysis.maps.layers import MOST, SHARE, HeadEffects, silenced
 from sentviz.models.model import Model
 from sentviz.runs.intervention import UNCHANGED
 from sentviz.runs.target import Target
@@ -50,28 +50,46 @@ def test_all_at_once_is_one_by_one(model: Model, change: dict[str, Any], monkeyp
     """
     wanted = one_by_one(model, TEXT, **change)
     trace = model.trace(TEXT, maps=False, **change)
-    drops = silenced(model, trace)
+    drops = silenced(model, trace).falls
     np.testing.assert_allclose(drops, wanted, atol=2e-5)
     assert np.abs(drops).max() > 1e-3
     for layer, head in change.get("heads_off", ()):
         assert drops[layer, head] == pytest.approx(0, abs=2e-6)
     monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 2 * len(trace.tokens))
-    np.testing.assert_allclose(silenced(model, trace), wanted, atol=2e-5)
+    np.testing.assert_allclose(silenced(model, trace).falls, wanted, atol=2e-5)
 
 
 def test_a_row_is_silenced_for_itself_alone() -> None:
     """Heads silenced for one row add to the heads silenced for all rows."""
     model = small_model(6, **NDT)
     trace = model.trace(TEXT, heads_off=[(0, 1)])
-    assert not np.allclose(silenced(model, trace), silenced(model, replace(trace, change=UNCHANGED)), atol=1e-3)
+    assert not np.allclose(silenced(model, trace).falls, silenced(model, replace(trace, change=UNCHANGED)).falls, atol=1e-3)
 
 
 def test_heads_are_measured_for_any_class() -> None:
-    """Of three classes, the falls of class 2 against class 0 are those of z_2 - z_0, one head at a time, to 2e-5."""
+    """Of three classes, the falls of class 2 against class 0 are those of z_2 - z_0, one head at a time, to 2e-5; flips too."""
     model = small_model(7, labels=("bad", "middling", "good"), **NDT)
     trace = model.trace(TEXT, maps=False).for_target(Target("good", "bad"))
-    falls = silenced(model, trace)
+    effects = silenced(model, trace)
     for layer in range(3):
         for head in range(model.capabilities.heads):
             z = model.trace(TEXT, maps=False, heads_off=[(layer, head)]).logits
-            assert falls[layer, head] == pytest.approx((trace.logits[2] - trace.logits[0]) - (z[2] - z[0]), abs=2e-5)
+            assert effects.flips[layer, head] == (z.argmax() != trace.logits.argmax())
+            assert effects.falls[layer, head] == pytest.approx((trace.logits[2] - trace.logits[0]) - (z[2] - z[0]), abs=2e-5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_heads_that_matter_are_the_fewest_with_most_of_the_changes(seed: int) -> None:
+    """The list is sorted by absolute change. It stops with the head that completes SHARE of their sum, or with MOST heads."""
+    random = np.random.default_rng(seed)
+    falls = (random.standard_normal((3, 5)) ** 5).astype(np.float32)
+    heads = HeadEffects(falls, np.zeros((3, 5), np.bool_)).leading
+    sizes = [float(abs(falls[at])) for at in heads]
+    assert sizes == sorted((abs(float(fall)) for fall in falls.ravel()), reverse=True)[: len(heads)]
+    total = float(np.abs(falls).sum(dtype=np.float64))
+    assert sum(sizes[:-1]) < SHARE * total
+    assert len(heads) == MOST or sum(sizes) >= SHARE * total - 1e-6
+
+
+def test_no_head_matters_if_none_changes_anything() -> None:
+    assert HeadEffects(np.zeros((2, 2), np.float32), np.zeros((2, 2), np.bool_)).leading == []

@@ -18,7 +18,7 @@ def opened(page: Any, address: str) -> Any:
     """Open a page and return its picture once the heads are measured."""
     page.goto(address)
     picture = page.locator(PLACE)
-    picture.locator(".heads-note", has_text="without it").wait_for(timeout=60_000)
+    picture.locator(".lead .number").first.wait_for(timeout=60_000)
     settled(page)
     return picture
 
@@ -49,7 +49,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     word.hover()
     assert re.match("“delight” attends most to .* Without it: positive 39\u00a0%", readout.inner_text())
     assert "without it 39\u00a0%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
-    assert picture.locator(".tile.most").count() == 1 and pixels(picture) != dark
+    assert pixels(picture) != dark
     widths = words.locator(".takes").evaluate_all("nodes => nodes.map(node => parseFloat(node.style.width))")
     assert max(widths) == 100 and min(widths) < 50
     picture.locator(".map-title").hover()
@@ -61,7 +61,15 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     requests = len(sent)
     picture.locator(".map-title").hover()
     assert word.get_attribute("aria-pressed") == "true" and "without it 39\u00a0%" in answer.inner_text()
+    fold = picture.locator(".others")
+    assert (
+        re.match(r"\d others?: (none|\d) alone changes? the answer", fold.inner_text()) and not picture.locator(".tile").first.is_visible()
+    )
+    fold.click()
     tile = picture.locator(".tile").nth(6)
+    assert tile.inner_text() == "H3"
+    word.hover()
+    assert picture.locator(".tile.most").count() == 1
     title = picture.locator(".map-title").inner_text()
     tile.hover()
     assert picture.locator(".map-title").inner_text() == "Effective attention, layer 2, head 3" != title
@@ -88,10 +96,17 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert [page.locator(part).bounding_box() for part in (".st-key-lambda-1-2", f"{PLACE} .answer")] == places
     assert re.search("was 82\u00a0%, now .*%", page.locator(".st-key-became").inner_text())
     assert picture.locator(".before:visible").count() == 2 and word.get_attribute("aria-pressed") == "true"
-    picture.locator(".silence").click()
+    first = picture.locator(".lead:not(.names)").first
+    name = first.locator("b").inner_text()
+    first.locator(".switch").focus()
+    page.keyboard.press("Enter")
     page.wait_for_url(re.compile("head(%3A|:)"))
     settled(page)
-    assert tile.inner_text() == "off" and picture.locator(".silence").inner_text() == "Switch this head on"
+    assert first.locator("b").inner_text() == name and "switched off" in first.inner_text() and picture.locator(".tile.off").count() == 1
+    assert first.locator(".switch").evaluate("node => node.getRootNode().activeElement === node"), "the focus left the head"
+    first.locator(".show").click()
+    picture.locator(".map-room.off").wait_for()
+    assert picture.locator(".silence").inner_text() == "Switch this head on"
     page.locator(".st-key-as-trained").get_by_role("button").click()
     page.wait_for_url(lambda url: "change=" not in url)
     picture.locator(".before").first.wait_for(state="hidden")
@@ -143,6 +158,11 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
     page.keyboard.press("Escape")
     assert picture.locator(".word[aria-pressed=true]").count() == 0
 
+    picture.locator(".leading [tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    assert re.match(r"Layer \d, head \d ", picture.locator(".readout").inner_text())
+    picture.locator(".others").focus()
+    page.keyboard.press("Enter")
     picture.locator(".heads [tabindex='0']").focus()
     page.keyboard.press("Home")
     assert picture.locator(".readout").inner_text() == "The mean over the heads of layer 1."

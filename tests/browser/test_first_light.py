@@ -70,6 +70,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     shown_answer = ask(page, f"This is not a bad zebra film, and almost wonderful. {MARKUP}")
     assert shown_answer.startswith(("Positive", "Negative"))
     page.locator(".st-key-canvas .word", has_text="wonderful").wait_for()
+    page.locator(".st-key-canvas .others").press("Enter")
     page.locator(".st-key-canvas .tile[data-layer='1']").first.press("Enter")
     page.wait_for_url(re.compile("layer=2"))
     assert "layer=2" in page.url

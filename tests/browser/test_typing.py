@@ -19,7 +19,7 @@ def opened(page: Any, server: str, more: str = "") -> tuple[Any, list[dict[str, 
     questions: list[dict[str, Any]] = []
     page.on("request", lambda request: questions.append(request.post_data_json) if request.url.endswith("/live") else None)
     page.goto(f"{server}/?run={RUN}{more}")
-    page.locator(".st-key-canvas .heads-note", has_text="without it").wait_for(timeout=60_000)
+    page.locator(".st-key-canvas .lead .number").first.wait_for(timeout=60_000)
     settled(page)
     return page.locator(".st-key-sentence input"), questions
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { settle } from "../../sentviz/browser/canvas/canvas.js"
-import { ranking } from "../../sentviz/browser/canvas/nodes.js"
+import { listed, numbersOf, ofOthers } from "../../sentviz/browser/canvas/heads.js"
 import { cellAt, layout, toned } from "../../sentviz/browser/canvas/paint.js"
 import { column, fallen, given, largest, leading, map, places, read, row, span, together, without } from "../../sentviz/browser/canvas/scene.js"
 import { Tour } from "../../sentviz/browser/canvas/tour.js"
@@ -17,7 +17,7 @@ function sentence(more = {}) {
   return {
     tokens: ["[CLS]", "not", "b", "ad"], units: [[1], [2, 3]], specials: [0], unknown: [], more: 0, padding: 0,
     falls: [2, -0.5], odds: 1, best: 1, aim: { name: "positive", says: "the prediction", place: 1 }, labels: ["negative", "positive"], probabilities: [0.2689, 0.7311],
-    heads: [[0.5, -3]], off: [], pick: { layer: 0, head: 1, part: 0 },
+    heads: [[0.5, -3]], leading: [[0, 1], [0, 0]], flips: [], rows: 2, off: [], pick: { layer: 0, head: 1, part: 0 },
     maps: {
       layers: [1], heads: [1, 2], parts: ["effective", "A₁", "A₂"], shown: [1, 2, 3], names: ["not", "b", "ad"], hidden: 0.1, lambdas: [[1, -0.25]],
       codes: [coded(codes(-100, 100), 1e-4, true), coded(codes(0, 255), 1e-5), coded(codes(0, 255), 2e-5)],
@@ -117,13 +117,28 @@ test("words stand at both sides of a map of any length", () => {
   assert.ok(flat.height <= 222 && slanted.height <= 422 && upright.height > 420)
 })
 
-test("heads are sorted by effect if they are many and measured", () => {
-  const heads = Array.from({ length: 6 }, (_, layer) => Array.from({ length: 12 }, (_, head) => (layer === 3 && head === 9 ? -5 : 0.01 * (layer + head))))
-  const ranks = ranking({ heads, maps: {} })
-  assert.equal(ranks[3 * 12 + 9], 0)
-  assert.equal(ranks[5 * 12 + 11], 1)
-  assert.deepEqual([...ranks].sort((a, b) => a - b), [...Array(72).keys()])
-  assert.deepEqual([ranking({ heads: heads.slice(0, 2), maps: {} }), ranking({ heads: null, maps: {} })], [null, null])
+test("a row of the list holds the change without its head, its points and its share", () => {
+  const scene = read(sentence())
+  assert.deepEqual(numbersOf(scene, [0, 0]), { change: "−0.50", points: "−11", share: "14\u00a0%" })
+  assert.deepEqual(numbersOf(scene, [0, 1]), { change: "+3.00", points: "+25", share: "86\u00a0%" })
+  assert.equal(numbersOf(read(sentence({ heads: [[0.01, -3]] })), [0, 0]).points, "", "0 points are not written")
+  assert.equal(numbersOf(read(sentence({ heads: [[0, 0]] })), [0, 0]).share, "0\u00a0%")
+})
+
+test("the list has the heads that Python chose, those that are switched off first; the others are counted", () => {
+  const more = { heads: [[0.5, -3]], leading: [[0, 1]], flips: [[0, 0]] }
+  assert.deepEqual(listed(read(sentence(more))), [[0, 1]])
+  assert.equal(ofOthers(read(sentence(more))), "1 other: 1 alone changes the answer")
+  assert.equal(ofOthers(read(sentence({ ...more, flips: [] }))), "1 other: none alone changes the answer")
+  const off = read(sentence({ ...more, off: [[0, 0]] }))
+  assert.deepEqual(listed(off), [[0, 0], [0, 1]])
+  assert.equal(ofOthers(off), "The maps of all 2 heads")
+  assert.deepEqual(listed(read(sentence({ ...more, off: [[0, 1]] }))), [[0, 1]], "a head is listed once")
+  assert.deepEqual(listed(read(sentence({ ...more, off: [[7, 0]] }))), [[0, 1]], "the maps lack its layer")
+  const twelve = { layers: [1], heads: [...Array(12).keys()].map(head => head + 1) }, flips = [1, 2, 3].map(head => [0, head])
+  const scene = { heads: [Array(12).fill(1)], maps: twelve, leading: [[0, 1]], flips, off: [] }
+  assert.equal(ofOthers(scene), "11 others: 2 alone change the answer")
+  assert.equal(ofOthers({ ...scene, heads: null, leading: [], flips: [] }), "All 12 heads")
 })
 
 test("the tour starts on request only, and keeps its place in a new scene", () => {

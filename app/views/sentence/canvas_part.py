@@ -80,7 +80,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     chosen = _chosen(trace)
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned)
-    if trace.has_maps and scene.chosen is None:  # The map stays when heads are measured later or the visitor changes the model.
+    if falls is not None and scene.chosen is None:  # The map of the strongest head stays when the visitor changes the model.
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))

@@ -1,4 +1,4 @@
-"""Predict from the states of each layer, and describe what each head attends to in a sentence.
+"""Predict from the states of each layer, describe what each head attends to in a sentence, and find the heads that matter for an answer.
 
 `silenced` measures how much each head supports a class for a text: predict again with the head's output set to zero, all in one batch.
 
@@ -11,6 +11,7 @@ replace each other, so the falls need not add up.
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,27 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 PATTERNS = ("entropy", "distance", "previous", "next", "same", "first", "punctuation")
+SHARE, MOST = 0.8, 8  # share of all changes that the heads that matter hold together, and their largest number
+
+
+@dataclass(frozen=True, eq=False)
+class HeadEffects:
+    """Effects of silencing each head alone on the answer to a text."""
+
+    falls: Floats  # (L, H) fall of the log-odds of the trace's target, before calibration
+    flips: npt.NDArray[np.bool_]  # (L, H) True if the model then predicts another class
+
+    @property
+    def leading(self) -> list[tuple[int, int]]:
+        """Layer and head, counted from 0, of the heads that matter, strongest first.
+
+        They are the fewest heads that hold SHARE of the sum of all absolute falls, but at most MOST; none if no head changes anything.
+        """
+        sizes = np.abs(self.falls).ravel().astype(np.float64)
+        order = np.argsort(-sizes, kind="stable")
+        sums = sizes[order].cumsum()
+        count = min(int(sums.searchsorted(SHARE * sums[-1])) + 1, MOST) if sums[-1] else 0
+        return [divmod(int(place), self.falls.shape[1]) for place in order[:count]]
 
 
 def verdict_by_layer(model: Model, trace: Trace) -> Floats:
@@ -80,11 +102,8 @@ def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFr
     return pd.DataFrame(rows, columns=["layer", "head", *PATTERNS])
 
 
-def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
-    """Return the drop in the log-odds of the trace's target when each head's output is set to zero, (L, H) float32.
-
-    The trace's interventions stay in effect.
-    """
+def silenced(model: Model, trace: Trace) -> HeadEffects:
+    """Return the effects of setting each head's output to zero. The trace's interventions stay in effect."""
 
     from sentviz.models.batched_replacements import logits_of_copies
     from sentviz.models.protocol import Replacement
@@ -94,6 +113,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
         raise InputError(f"{trace.run} has no heads to silence.")
     heads, zero = torch.arange(has.heads), torch.zeros(())
     off = {("head", layer): Replacement((layer * has.heads + heads, heads, slice(None)), zero) for layer in range(has.layers)}
-    logits = logits_of_copies(model, trace, off, has.layers * has.heads)
-    odds = trace.value_of(logits.numpy())
-    return np.asarray(odds[0] - odds[1:], dtype=np.float32).reshape(has.layers, has.heads)
+    logits = logits_of_copies(model, trace, off, has.layers * has.heads).numpy()
+    odds, best = trace.value_of(logits), logits.argmax(axis=1)
+    shape = has.layers, has.heads
+    return HeadEffects((odds[0] - odds[1:]).astype(np.float32).reshape(shape), (best[1:] != best[0]).reshape(shape))

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sentviz.analysis.explain import SCORES, deviation, ends
 from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.coarse_map import Packed, pack
+from sentviz.analysis.maps.layers import MOST, HeadEffects
 from sentviz.browser.packing import digest, marked, palettes, short
 from sentviz.browser.page import standalone
 from sentviz.charts.colours import Theme
@@ -66,7 +67,7 @@ class Scene:
     scale: Scale | None = None  # meaning of the scores
     units: Sequence[Sequence[int]] = ()  # tokens that are highlighted together, for example the pieces of a word; other tokens are alone
     falls: Floats | None = None  # (units,) fall of the target's log-odds if a unit is left out
-    heads: Floats | None = None  # (L, H) fall of the target's log-odds if a head is silenced
+    heads: HeadEffects | None = None  # the effects of silencing each head
     before: Floats | None = None  # (K,) probabilities without manual changes
     chosen: Pick | None = None  # map to show large
     pinned: int | None = None  # token that stays highlighted
@@ -84,7 +85,7 @@ class Scene:
             ("scores", self.scores, (tokens,)),
             ("tones", self.tones, (tokens,)),
             ("falls", self.falls, (len(self.units),)),
-            ("heads", self.heads, (layers, heads)),
+            ("heads", None if self.heads is None else self.heads.falls, (layers, heads)),
             ("before", self.before, (len(self.trace.labels),)),
         ):
             if values is not None and values.shape != shape:
@@ -99,7 +100,7 @@ class Scene:
         """
         if self.chosen is not None:
             return self.chosen
-        effects = self._attention_to_the_strongest() if self.heads is None else np.abs(self.heads)
+        effects = self._attention_to_the_strongest() if self.heads is None else np.abs(self.heads.falls)
         if effects is None:
             return len(self.trace.layer_ids) - 1, "mean", "effective"
         layer, head = np.unravel_index(int(effects.argmax()), effects.shape)
@@ -124,7 +125,7 @@ def scene_of(
     has: Capabilities,
     score: str = "removal",
     *,
-    heads: Floats | None = None,
+    heads: HeadEffects | None = None,
     before: Trace | None = None,
     chosen: Pick | None = None,
     pinned: int | None = None,
@@ -135,7 +136,7 @@ def scene_of(
         has: capabilities of the model.
         score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal". With "" the words
             have no colours.
-        heads: (L, H) fall of the target's log-odds if a head is silenced, from `sentviz.analysis.maps.layers`.
+        heads: effects of silencing each head, from `silenced` of `sentviz.analysis.maps.layers`.
         before: trace of the same text without manual changes, if there are some.
         chosen: map to show large. pinned: token that stays highlighted.
     """
@@ -229,7 +230,8 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
         "odds": float(f"{trace.odds:.6g}"),
         "before": None if scene.before is None else short(scene.before),
         "maps": _maps(trace, scene.has) if trace.has_maps else None,
-        "heads": None if scene.heads is None else short(scene.heads / trace.calibration),
+        **_heads(scene),
+        "rows": min(MOST, len(trace.layer_ids) * len(trace.head_ids)),
         "off": [list(pair) for pair in trace.change.heads_off],
         "pick": _places(scene.pick),
         "acts": acts and scene.has.silence,
@@ -238,6 +240,14 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
     }
     pinned = scene.pinned if scene.pinned is not None and scene.pinned < count else None
     return marked(data) | {"pinned": pinned}  # outside the mark, because the picture is the same
+
+
+def _heads(scene: Scene) -> dict[str, Any]:
+    """Return the falls of all heads at the temperature of the probabilities, the heads that matter, and those that change the class."""
+    if (heads := scene.heads) is None:
+        return {"heads": None, "leading": [], "flips": []}
+    falls = short(heads.falls / scene.trace.calibration)
+    return {"heads": falls, "leading": [list(at) for at in heads.leading], "flips": np.argwhere(heads.flips).tolist()}
 
 
 def _aim(trace: Trace) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import { html, labelled, parts } from "../kit/dom.js"
 import { percent, weight } from "../kit/format.js"
 import { pressed } from "../kit/hands.js"
 import { clamp } from "../kit/maths.js"
-import { answers, heads, light, ranking, words } from "./nodes.js"
+import { heads } from "./heads.js"
+import { answers, light, words } from "./nodes.js"
 import { cellAt, paintMap, paintTile, picture, table } from "./paint.js"
 import { leading, map, read, span, together } from "./scene.js"
 import { Tour } from "./tour.js"
@@ -14,9 +15,8 @@ import { Typing } from "./typing.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
 const ROOM = [200, 420] // smallest and largest height of the large map in pixels
-const LONG = 26 // number of tokens above which the map takes the page's whole width
 const PATIENCE = 2000 // milliseconds to wait for Python's reply
-const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "order", "large", "map-title", "low", "bar", "high", "parts",
+const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads-title", "heads-note", "room", "leading", "others", "heads", "large", "map-title", "low", "bar", "high", "parts",
   "components", "silence", "map-room", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
 
 export function mount(root) {
@@ -30,7 +30,7 @@ export function mount(root) {
     pick: null, // map that stays large
     peek: null, // map under the pointer
     cell: null, // cell of the large map under the pointer
-    ranks: null, // position of each head if the strongest are shown first; null: by layer
+    unfolded: false, // whether the maps of all heads are shown
     tour: new Tour(),
     typing: null, // follows the fields of the page, if there are some
     show: data => follow(view, data) && show(view, data),
@@ -46,10 +46,10 @@ function follow(view, data) {
   return !view.typing || view.typing.page(data)
 }
 
-/** Show another text that is being typed: with maps of the same heads, the chosen map and their order stay. */
+/** Show another text that is being typed: with maps of the same heads, the chosen map stays. */
 function showTyped(view, data) {
-  const axes = ({ maps }) => maps && JSON.stringify([maps.layers, maps.heads, maps.parts]), { pick, ranks, scene } = view
-  show(view, { ...data, pinned: null, typed: true }, scene.maps && axes(scene) === axes(data) ? { pick, ranks } : {})
+  const axes = ({ maps }) => maps && JSON.stringify([maps.layers, maps.heads, maps.parts]), { pick, scene } = view
+  show(view, { ...data, pinned: null, typed: true }, scene.maps && axes(scene) === axes(data) ? { pick } : {})
 }
 
 function show(view, data, stays = {}) {
@@ -63,10 +63,9 @@ function show(view, data, stays = {}) {
 function load(view, data, stays) {
   const same = view.scene?.text === data.text, scene = read(data)
   Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
-  if (!same) Object.assign(view, { lit: null, pinned: null, told: null, ranks: ranking(scene) }) // of the same text, no head moves by itself
+  if (!same) Object.assign(view, { lit: null, pinned: null, told: null })
   Object.assign(view, stays)
   view.parts.looks.hidden = !scene.maps
-  view.parts.looks.classList.toggle("long", scene.side > LONG)
   answers(view)
   words(view, act(view))
   if (scene.maps) heads(view, act(view))
@@ -135,7 +134,8 @@ function drawLargeMap(view, { pick }) {
   labelled(parts.map, `${mapName(scene, pick)}. ${ofHead(scene, pick)} Arrow keys move over its cells, Enter pins a row, Escape releases it.`)
   const off = pick.head >= 0 && silent(scene, pick.layer, pick.head)
   parts.silence.hidden = !scene.acts || pick.head < 0
-  parts.silence.textContent = off ? "Switch this head on" : "Silence this head"
+  parts.silence.textContent = off ? "Switch this head on" : "Switch this head off"
+  parts["map-room"].classList.toggle("off", off)
   view.room ??= clamp(innerHeight - parts.map.getBoundingClientRect().top - 6, ...ROOM) // when the page opens, the map ends at the lower edge of the window
   for (const [c, button] of [...parts.components.children].entries()) button.setAttribute("aria-pressed", String(c === pick.part))
 }
@@ -146,7 +146,7 @@ function paint(view) {
   const state = currentSelection(view), tiles = [...parts.heads.querySelectorAll(".tile")]
   const wide = tiles[0].firstChild.clientWidth // of every tile; read once, because after a drawing it makes the browser lay out the page
   paintMap(view, state)
-  for (const tile of tiles) {
+  if (wide) for (const tile of tiles) {
     const pick = { layer: Number(tile.dataset.layer), head: Number(tile.dataset.head), part: 0 }, key = Object.values(pick).join()
     if (!view.images.has(key)) view.images.set(key, picture(scene, pick, tables))
     paintTile(tile.firstChild, wide, scene, view.images.get(key), look, state.lit)
@@ -198,10 +198,15 @@ function act(view) {
     head: pick => set(pick ? { peek: { ...pick, part: view.pick.part }, lit: null, cell: null } : { peek: null }),
     choose,
     shown: () => view.pick.part,
-    order: () => {
-      view.ranks = view.ranks ? null : ranking(view.scene)
+    unfold: () => {
+      view.unfolded = !view.unfolded
       heads(view, act(view))
       update(view)
+    },
+    silence: (layer, head) => {
+      const { scene } = view
+      view.typing?.silence(`${scene.maps.layers[layer]}.${scene.maps.heads[head]}`)
+      view.tell("silence", { text: scene.text, at: [layer, head] })
     },
     part: part => choose({ ...view.pick, part }),
   }
@@ -232,11 +237,7 @@ function hands(view) {
   }
   const keys = { ArrowUp: step(-1, 0), ArrowDown: step(1, 0), ArrowLeft: step(0, -1), ArrowRight: step(0, 1), Escape: does.free }
   canvas.onkeydown = event => pressed(event, { ...keys, Enter: () => view.cell && does.pin(token(view.cell[0])) })
-  parts.silence.onclick = () => {
-    const { scene, pick } = view
-    view.typing?.silence(`${scene.maps.layers[pick.layer]}.${scene.maps.heads[pick.head]}`)
-    view.tell("silence", { text: scene.text, at: [pick.layer, pick.head] })
-  }
+  parts.silence.onclick = () => does.silence(view.pick.layer, view.pick.head)
   const touring = change => () => {
     change()
     update(view)

@@ -1,4 +1,4 @@
-// The nodes of the picture: answers (a bar per class), words, heads (a tile each), reused while the text is the same; light (highlights them).
+// The nodes of the picture: answers (a bar per class) and words, reused while the text is the same; light (highlights them and the heads).
 
 import { css, dark } from "../kit/colour.js"
 import { html, labelled } from "../kit/dom.js"
@@ -6,22 +6,18 @@ import { isRightToLeft, percent, weight } from "../kit/format.js"
 import { pressed } from "../kit/hands.js"
 import { clamp } from "../kit/maths.js"
 import { toned } from "./paint.js"
-import { fallen, given, row, together, without } from "./scene.js"
-import { ofHead, share, silent } from "./words.js"
-
-const HIGH = 320, UNDER = 27 // height of all heads, and height below the map of each head, in pixels
-const MANY = 24 // number of heads above which the strongest can be shown first
-const STEP = 64 // pixels from one head to the next if the strongest are shown first
+import { given, row, together, without } from "./scene.js"
+import { share } from "./words.js"
 
 /** Fill a node with children, but only if their content changed, so that the focus stays. */
-function kept(node, key, make) {
+export function kept(node, key, make) {
   if (node.dataset.key === key) return
   node.dataset.key = key
   node.replaceChildren(...make())
 }
 
 /** Make one tab stop of many nodes; arrow keys move among them. @param {() => HTMLElement[]} all @param {number} wide step of up and down */
-function rove(node, all, wide, more) {
+export function rove(node, all, wide, more) {
   const go = by => event => {
     const nodes = all(), at = nodes.indexOf(event.target), next = nodes[clamp(at + by, 0, nodes.length - 1)]
     for (const one of nodes) one.tabIndex = one === next ? 0 : -1
@@ -94,65 +90,6 @@ export function words({ scene, parts }, act) {
   }))
 }
 
-// ---- heads
-
-/** Return the position of each head, layer by layer, if heads are sorted by their effect; null if they are few or not measured. */
-export function ranking({ heads: effects, maps }) {
-  if (!effects || !maps || effects.flat().length <= MANY) return null
-  const sizes = effects.flat().map(Math.abs), order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a])
-  return sizes.map((_, k) => order.indexOf(k))
-}
-
-export function heads({ scene, parts, pick, ranks }, act) {
-  const { maps } = scene, count = maps.heads.length
-  parts.heads.classList.toggle("ranked", ranks !== null)
-  parts.order.hidden = !ranking(scene)
-  parts.order.textContent = ranks ? "Sort by layer" : "Strongest first"
-  parts.order.onclick = act.order
-  kept(parts.heads, [maps.layers, maps.heads].join("\n"), () => maps.layers.flatMap((layer, l) => [
-    html("button", `L${layer}`, { type: "button", className: "layer", title: `Mean over the heads of layer ${layer}`, tabIndex: -1 }),
-    ...maps.heads.map((head, h) => {
-      const tile = html("button", "", { type: "button", className: "tile", tabIndex: -1 })
-      Object.assign(tile.dataset, { layer: l, head: h })
-      const bar = html("span", "", { className: "effect" })
-      bar.append(html("i"))
-      tile.append(html("canvas"), html("span", "", { className: "left" }), bar)
-      return tile
-    }),
-  ]))
-  parts.heads.style.setProperty("--heads", count)
-  parts.heads.style.setProperty("--wide", `${clamp(HIGH / maps.layers.length - UNDER, 34, 76)}px`)
-  const nodes = [...parts.heads.children], peak = Math.max(1, ...(scene.heads || []).flat().map(Math.abs))
-  for (const [k, node] of nodes.entries()) {
-    const layer = Math.floor(k / (count + 1)), head = (k % (count + 1)) - 1, at = { layer, head, part: 0 }, fall = head < 0 ? null : scene.heads?.[layer][head] ?? null
-    const off = head >= 0 && silent(scene, layer, head)
-    labelled(node, ofHead(scene, at))
-    node.classList.toggle("off", off)
-    if (head >= 0) {
-      const [, left, bar] = node.children, name = `${ranks ? `L${maps.layers[layer]} ` : ""}H${maps.heads[head]}`
-      node.style.order = ranks ? ranks[layer * count + head] : ""
-      const effect = off ? "off" : fall === null ? "" : share(fallen(scene, fall))
-      left.textContent = ranks && effect ? `${name}\n${effect}` : effect || name
-      Object.assign(bar.firstChild.style, { width: `${(100 * Math.abs(fall ?? 0)) / peak}%` })
-      bar.firstChild.className = (fall ?? 0) < 0 ? "low" : "high"
-    }
-    node.onpointerenter = node.onfocus = () => act.head(at)
-    node.onpointerleave = node.onblur = () => act.head(null)
-    node.onclick = () => act.choose({ ...at, part: act.shown() })
-  }
-  const chosen = pick.layer * (count + 1) + pick.head + 1
-  if (!nodes.some(node => node.tabIndex === 0)) nodes[chosen].tabIndex = 0
-  const inOrder = () => ranks ? [...parts.heads.querySelectorAll(".tile")].sort((a, b) => a.style.order - b.style.order) : [...parts.heads.children]
-  rove(parts.heads, inOrder, ranks ? Math.max(Math.floor(parts.heads.clientWidth / STEP), 1) : count + 1, { Escape: act.free })
-  parts["heads-note"].textContent = scene.heads ? `Below each head: probability of ${scene.aim.name} without it` : !scene.acts ? "" : scene.typed ? "The effects of words and heads follow when you pause." : "The effect of each head is still being measured."
-  kept(parts.components, maps.parts.join("\n"), () => maps.parts.length < 2 ? [] : maps.parts.map((name, part) => {
-    const button = html("button", name, { type: "button" })
-    button.dataset.part = part
-    return button
-  }))
-  for (const button of parts.components.children) button.onclick = () => act.part(Number(button.dataset.part))
-}
-
 // ---- highlighting
 
 export function light({ scene, parts, pick: own, pinned, look, tables, cell }, { i, lit, pick }) {
@@ -177,6 +114,7 @@ export function light({ scene, parts, pick: own, pinned, look, tables, cell }, {
   }
   if (!scene.maps) return
   const shares = lit.length ? given(scene, lit) : null, top = shares ? Math.max(...shares.flat()) || 1 : 1
+  for (const node of parts.leading.querySelectorAll(".show")) node.setAttribute("aria-pressed", String(own.layer === Number(node.dataset.layer) && own.head === Number(node.dataset.head)))
   for (const node of parts.heads.querySelectorAll(".tile")) {
     const [layer, head] = [Number(node.dataset.layer), Number(node.dataset.head)]
     node.firstChild.style.opacity = shares ? 0.3 + 0.7 * (shares[layer][head] / top) : 1
