@@ -13,7 +13,7 @@ from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.analysis.explain import SCORES, answer, available, with_scores
-from sentviz.analysis.explain.exact_comparison_table import found_first, method_line
+from sentviz.analysis.explain.exact_comparison_table import found_first
 from sentviz.analysis.explain.notices import notices
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
@@ -53,6 +53,7 @@ with place:
         st.warning(md(str(error)), icon=":material/edit:")
         st.stop()
     why = why_part.place("reason", trace)
+    trusted = None if unscored else why_part.place("trust")
     messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
     for kind, remark in messages:
         if kind != "changed":
@@ -92,9 +93,6 @@ with left:
         exact_part.show(exact, trace, run)
     for remark in [remark for kind, remark in messages if kind == "changed"]:  # below the picture, so that nothing moves while one drags
         st.caption(f":material/experiment: {remark}")
-    if line := method_line(run, drawn_score):
-        st.caption(md(line), help=tip("referee"))
-    faithful = why_part.place("faithful")
     attends(run)
     intro(
         "Type a sentence and see the prediction of a trained model, the words that decide it, and the attention between the words.",
@@ -124,7 +122,7 @@ tries()
 report(run, trace)
 if not why_part.waiting():
     if why_part.show_reason(why, focus):
-        why_part.show_verdict(faithful, focus, trace, drawn_score)
+        why_part.show_trust(trusted, focus, trace, drawn_score)
         measure_heads(trace, run)
-    else:
-        faithful.empty()
+    elif trusted:
+        trusted.empty()

@@ -13,6 +13,7 @@ from app.server import queue
 from app.text import md
 from sentviz.analysis.explain import reason
 from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL
+from sentviz.analysis.explain.trust import RULE, trust_in
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
@@ -83,9 +84,14 @@ def _reason(slot: Any, trace: Trace) -> None:
     slot.markdown(f"**{md(reason(trace))}**", help="\n\n".join(notes))
 
 
-def show_verdict(slot: Any, focus: Focus, trace: Trace, score: str) -> None:
-    """Show whether the explanation on the page names words that matter in this sentence."""
+def show_trust(slot: Any, focus: Focus, trace: Trace, score: str) -> None:
+    """Show in one word how far the explanation on the page can be trusted; a click shows the measurements behind the word."""
     try:
-        slot.caption(md(str(answers.verdict(focus, trace, score))), help=tip("faithfulness"))
+        trust = trust_in(cache.run(focus.run), score, answers.verdict(focus, trace, score))
     except SentvizError as error:
         show_unknown(slot, error, "verdict")
+        return
+    with slot.popover(f"Trust in these words: **{trust.word}**", type="tertiary"):
+        for sentence, term in zip(trust.details, ("faithfulness", "referee"), strict=False):
+            st.markdown(md(sentence), help=tip(term))
+        st.caption(RULE)
