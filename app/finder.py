@@ -59,6 +59,8 @@ def draw() -> None:
         key="finder",
         on_change=_choose,
     )
+    with st.container(key="finder-keys"):
+        st.html(KEYS, unsafe_allow_javascript=True)
     if link := st.session_state.pop("found", ""):
         address, _, query = link.partition("?")
         focus = visit.chosen_focus()

@@ -60,7 +60,7 @@ def begin(view: View, pages: Mapping[str, Any]) -> None:
     state["query"] = visit.query(cache.default_run())
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
-    st.html(f"<style>{STYLE}</style>{finder.KEYS}", unsafe_allow_javascript=True)
+    st.html(f"<style>{STYLE}</style>")
     _bars(view, instead)
     state["shown_notes"] = state.pop("notes", [])
     for note in state["shown_notes"]:
@@ -119,7 +119,7 @@ def _bars(view: View, instead: str) -> None:
             choose_model(view.fit)
             if view.of_rows:
                 choose_over(run)
-    if chips := _chips(run):
+    if chips := {name: words for name, words in _chips(run).items() if name != "text" or here is not SENTENCE}:  # its box shows it
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
             for name, words in chips.items():
                 _chip(name, words)

@@ -7,6 +7,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.sentence import attends, class_choice, example_buttons, offer_reader, run_with_weights, sentence_box, texts_in_focus
+from app.places import SCALED
 from app.text import halves, intro, md
 from app.views.sentence import exact_part, whatif_part, why_part
 from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
@@ -21,8 +22,26 @@ from sentviz.io.glossary import tip
 from sentviz.models.budget import Spent
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.presets import papers_of
+from sentviz.runs.registry import find_paper
+from sentviz.runs.store import Run
 
 ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
+
+
+def next_steps(run: Run) -> None:
+    """Draw three links to what a person asks after the reason: where the model is wrong, what it learned, and what of its paper holds."""
+    pages, tested = st.session_state["pages"], run.metrics().get("test") if run.has_rows else None
+    wrong = f": {round(tested['n'] * (1 - tested['accuracy']['value'])):,} of {tested['n']:,} rows" if tested else "?"
+    ours = [paper for paper in map(find_paper, papers_of(run.configuration)) if paper.page.url in pages]
+    with st.container(horizontal=True, gap="medium", key="next-steps"):
+        st.page_link(pages["confusion"], label=f"Where is it wrong{wrong}", icon=":material/grid_view:")
+        if SCALED.shows(run):
+            st.page_link(pages["lambdas"], label="How did lambda get there?", icon=":material/timeline:")
+        else:
+            st.page_link(pages["explanations"], label="Which explanation of it can be trusted?", icon=":material/fact_check:")
+        paper = pages[ours[0].page.url] if ours else pages["findings"]
+        st.page_link(paper, label=f"Is the paper right? {ours[0].short}" if ours else "What holds of five papers?", icon=":material/gavel:")
+
 
 focus = visit.focus()
 run = run_with_weights()
@@ -110,6 +129,8 @@ with left:
         st.switch_page("views/sentence/attention.py")
     if run.capabilities.moving and st.button("Watch its words move", icon=":material/bubble_chart:", type="tertiary", key="to-hardmax"):
         st.switch_page("views/hardmax/hardmax.py")
+
+    next_steps(run)
 
 if whatif_part.is_open(run):
     with right:
