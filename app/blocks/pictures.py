@@ -186,7 +186,7 @@ def _start_vectors(of: VectorSource, disk: Cache) -> bool:
         return False
     if not of.rows.has_text:
         st.info(
-            "The model must read the rows to compute these vectors, but their texts are not installed. Get the data set below.",
+            "The model must read the rows to compute these vectors, but their texts are not installed. Get the data set at the side.",
             icon=":material/database:",
         )
         return False

@@ -34,6 +34,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import in_points, percent
+from sentviz.runs.catalog import is_mixture, language
 from sentviz.runs.store import Run
 
 CUT = 300  # characters of a text in the table
@@ -154,10 +155,22 @@ first = cache.run(focus.run)
 
 
 def default_second() -> str:
-    """Return a run of the same data set and classes, first one that is no other seed of the run in focus."""
+    """Return a run of the same classes that was tested on the same rows: of the same data set, or of a mixture in the same language.
+
+    Of these, one that is no other seed of the run in focus comes first.
+    """
     fitting = [run for run in known.values() if run.name != first.name and run.labels == first.labels and run.has_rows]
     data = first.config["data"]["name"]
-    return max(fitting, key=lambda run: (run.config["data"]["name"] == data, run.configuration != first.configuration), default=first).name
+
+    def tested(run: Run) -> int:
+        return int(run.metrics().get("test", {}).get("n", 0))
+
+    def likeness(run: Run) -> tuple[bool, ...]:
+        own = run.config["data"]["name"]
+        alike = is_mixture(own) and is_mixture(data) and language(run) == language(first) and tested(run) == tested(first)
+        return own == data, alike, run.configuration != first.configuration
+
+    return max(fitting, key=likeness, default=first).name
 
 
 def chosen_runs() -> list[Run]:

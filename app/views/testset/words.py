@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import visit
+from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.rows import choose_rows, list_rows, rows_in_slice
 from app.shared import once
@@ -47,7 +47,7 @@ def counts_of(rows: Rows) -> lib.Counts:
     if run is None:
         raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
     if rows.over != "test" or lib.FILE not in run.files or rows.among:
-        raise InputError("The texts of these rows are not on this machine, so their words cannot be counted. Get the data set below.")
+        raise InputError("The texts of these rows are not on this machine, so their words cannot be counted. Get the data set at the side.")
     if focus.threshold >= 0:
         raise InputError("The words stored with this run are those of its usual predictions. Words for another threshold need the texts.")
     return stored(run, rows)
@@ -160,9 +160,14 @@ if followed:
 try:
     counts = counts_of(rows)
 except SentvizError as error:
-    st.info(md(str(error)), icon=":material/cloud_off:")
-    list_rows(every)
-    st.stop()
+    run = rows.source.run
+    here = run is not None and not rows.has_text and cache.fits_demo(run)
+    st.info(md(f"{error} Until then, these are the words of the demo set." if here else str(error)), icon=":material/cloud_off:")
+    if not here or run is None:
+        list_rows(every)
+        st.stop()
+    rows = cache.demo_rows(run)
+    counts = counts_of(rows)
 STOPS = {"drop": "left out", "keep": "kept"}
 pair = pair_in_view(counts)
 show(counts, [(a, b) for a in pair for b in pair] if pair else list(counts.cells), visit.chosen("stops", list(STOPS)))
