@@ -109,6 +109,12 @@ def go(**changes: Any) -> None:
         set_run_chosen(True)
 
 
+def toggle(name: str, value: str) -> None:
+    """Give a field of the focus or a setting a value, or "" if it has this value already (from a callback)."""
+    before = getattr(focus(), name) if name in FIELDS else settings().values.get(name, "")
+    go(**{name: "" if value == before else value})
+
+
 def set_run_chosen(chosen: bool) -> None:
     """Note whether the visitor, or the link that was followed, chose the run in focus; otherwise a text's language decides."""
     st.session_state["run_chosen"] = chosen

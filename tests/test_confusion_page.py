@@ -13,12 +13,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import cache
+from app.blocks import figure
 from app.focus import Focus
 from app.views.testset import matrix_part
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
-from sentviz.analysis.testset.slices import Slice
 from sentviz.charts.confusion import agreement_matrix, class_scores, confusion_matrix
 from sentviz.charts.look import Look, Style
 from sentviz.charts.operating import one_vs_rest, reliability_diagram, threshold_lines
@@ -253,10 +253,15 @@ def test_a_click_picks_a_cell_and_a_second_one_lets_it_go(
 ) -> None:
     picked: dict[str, str] = {}
     event = {"selection": {"points": [{"x": x, "y": y} for x, y in points]}}
-    monkeypatch.setattr(matrix_part.st, "session_state", {"plot-matrix": event})
+    monkeypatch.setattr(figure.st, "session_state", {"plot-matrix": event})
     monkeypatch.setattr(matrix_part.visit, "focus", lambda: Focus(slice=before))
     monkeypatch.setattr(matrix_part.visit, "go", lambda **changes: picked.update(changes))
-    matrix_part._picks("matrix", lambda i, j: Slice("cell", f"{i},{j}"))()
+
+    def click(*_: Any, on_pick: figure.OnPick, clears: str, **options: Any) -> None:
+        figure.picking("matrix", on_pick, clears)["on_select"]()
+
+    monkeypatch.setattr(matrix_part, "show_figure", click)
+    matrix_part._matrix(rows_of([0, 1], [[0.9, 0.1], [0.2, 0.8]]), "matrix", ())
     assert picked == {"slice": after}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -28,6 +28,18 @@ from sentviz.export.files import FORMATS
 from sentviz.io.spreadsheet import from_one
 
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
+
+
+class Picked(NamedTuple):
+    """A clicked point of a plot: its place on both axes and in its trace, and what the figure stores with it."""
+
+    x: Any
+    y: Any
+    place: int
+    data: Sequence[Any]
+
+
+OnPick = Callable[[Picked], object]
 
 
 @once(96, "Drawing")
@@ -54,8 +66,7 @@ def show_drawn(
 
     A slim figure has no caption on the page, and its menu is next to it; exported files have the caption.
     `code` draws the same figure in a notebook, and again when a file of it is verified. A figure that depends only on runs and `code` is
-    drawn once for all visitors: `of` are the digests of its runs. `selecting`, such as on_select and selection_mode, is passed to
-    `st.plotly_chart`; the selection is stored under plot-<key> in the session's state.
+    drawn once for all visitors: `of` are the digests of its runs. `selecting` is what `picking` returns for a figure that can be clicked.
     """
     drawn = _drawn(key, str(code), of, page_theme(), make) if of else in_theme(make(), page_theme())
     plain = {"displaylogo": False, "displayModeBar": False}
@@ -77,7 +88,8 @@ def show_figure(
     *,
     slim: bool = False,
     selected: Any = None,
-    on_select: Callable[[], None] | None = None,
+    on_pick: OnPick | None = None,
+    clears: str = "",
     **options: Any,
 ) -> Figure | None:
     """Show a registered figure of a subject with caption, export menu and the lines that draw it in a notebook.
@@ -85,18 +97,38 @@ def show_figure(
     Args:
         key: key of its widgets; needed if the figure is on a page twice, otherwise the figure's name is used.
         slim, selected: as in `figure` and `sentviz.charts.gallery.make`.
-        on_select: called when points are clicked; they are stored under plot-<key> in the session's state.
+        on_pick, clears: as in `picking`.
         options: options of the figure; layers, heads, components and tokens count from 0.
     """
-    selecting: dict[str, Any] = {"on_select": on_select, "selection_mode": ("points",)} if on_select else {}
     return show_drawn(
         lambda: gallery.make(name, subject, selected=selected, **options),
         key or name,
         slim=slim,
         code=gallery.call(name, subject, options),
         of=subject.digests if selected is None else (),
-        **selecting,
+        **picking(key or name, on_pick, clears),
     )
+
+
+def picking(key: str, on_pick: OnPick | None, clears: str = "") -> dict[str, Any]:
+    """Return the arguments of `st.plotly_chart` for a plot whose points can be clicked; none without `on_pick`.
+
+    Args:
+        key: of the figure.
+        on_pick: called with the clicked point.
+        clears: field of the focus, or setting, that is emptied when a second click takes the selection back.
+    """
+    if on_pick is None:
+        return {}
+
+    def take() -> None:
+        if points := st.session_state[f"plot-{key}"]["selection"]["points"]:
+            last = points[-1]
+            on_pick(Picked(last.get("x"), last.get("y"), last.get("point_index", 0), last.get("customdata", ())))
+        elif clears:
+            visit.go(**{clears: ""})
+
+    return {"on_select": take, "selection_mode": ("points",)}
 
 
 def export_menu(make: Callable[[], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:

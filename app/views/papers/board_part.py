@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from app import visit
-from app.blocks.figure import export_menu, show_drawn
+from app.blocks.figure import export_menu, picking, show_drawn
 from app.components.claim_list import LETTERS, claim_list, picked
 from app.shared import once
 from app.text import halves, md, page_theme
@@ -80,15 +80,9 @@ def opened() -> str:
     return visit.page_value("claim", "", lambda value: value if re.fullmatch(r"[a-z0-9-]+-[0-9a-f]{6}", value) else None)
 
 
-def _taken(key: str) -> Callable[[], None]:
-    """Return a callback that opens the claim of the clicked cell, or closes the claim if it was open."""
-
-    def take() -> None:
-        points = st.session_state[f"plot-{key}"]["selection"]["points"]
-        picked = str(points[0]["customdata"][0]) if points else ""
-        visit.go(claim="" if picked == opened() else picked)
-
-    return take
+def _clickable(key: str) -> dict[str, Any]:
+    """Return the arguments of a plot whose cells open their claims."""
+    return picking(key, lambda point: visit.toggle("claim", str(point.data[0])), "claim")
 
 
 def _listed_claims(claims: pd.DataFrame, *, with_counts: bool) -> None:
@@ -96,7 +90,7 @@ def _listed_claims(claims: pd.DataFrame, *, with_counts: bool) -> None:
 
     def take() -> None:
         if (key := picked("claim-list-rows")) in set(claims["key"]):
-            visit.go(claim="" if key == opened() else key)
+            visit.toggle("claim", key)
 
     with st.container(key="claim-list"):
         if with_counts:
@@ -117,8 +111,7 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
             lambda: _figure(claims, runs, chosen=opened()),
             key,
             code=code(paper.name, "claims-board"),
-            on_select=_taken(key),
-            selection_mode="points",
+            **_clickable(key),
         )
     with right:  # hidden if no claim is open on this side, so that the board stays the same element
         if beside:
@@ -148,8 +141,7 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
             key=f"plot-poster-{name}",
             alt=figure.caption,
             config={"displaylogo": False, "displayModeBar": False},
-            on_select=_taken(f"poster-{name}"),
-            selection_mode="points",
+            **_clickable(f"poster-{name}"),
         )
         if chosen in set(claims.loc[claims["name"] == name, "key"]):
             over = "left" if place else "right"

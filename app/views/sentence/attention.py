@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import show_figure
+from app.blocks.figure import Picked, show_figure
 from app.blocks.sentence import (
     attends,
     class_choice,
@@ -79,15 +79,13 @@ def _before(trace: Trace) -> None:
 def _gates(trace: Trace, run: Run) -> None:
     layers = len(trace.layer_ids)
 
-    def take() -> None:
-        points = st.session_state["plot-gates"]["selection"]["points"]
-        if points:
-            place, change = int(points[0]["point_index"]) // layers, visit.focus().change
-            after = 1.0 if place in change.gates_shut else None if place in change.gates_open else 0.0
-            unchanged = change.without("gate", (place,))
-            visit.go(change=unchanged if after is None else unchanged.with_(Edit("gate", (place,), to=after)))
+    def shut(point: Picked) -> None:
+        place, change = point.place // layers, visit.focus().change
+        after = 1.0 if place in change.gates_shut else None if place in change.gates_open else 0.0
+        unchanged = change.without("gate", (place,))
+        visit.go(change=unchanged if after is None else unchanged.with_(Edit("gate", (place,), to=after)))
 
-    show_figure("gates", sentence_of(run, trace), on_select=take)
+    show_figure("gates", sentence_of(run, trace), on_pick=shut)
     st.caption(
         "Click a token to shut its gate. Click again to open the gate, and a third time to restore the trained gate.", help=tip("gate")
     )

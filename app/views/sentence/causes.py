@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import show_figure
+from app.blocks.figure import OnPick, Picked, show_figure
 from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.fields import LONGEST
 from app.server.queue import turn
@@ -92,15 +91,22 @@ def toggle(what: str, at: tuple[int, ...]) -> None:
     visit.go(path="~".join([each for each in path if each != name] + [name] * (name not in path)))
 
 
-def clicked(key: str, use: Callable[[int, int], None]) -> Callable[[], None]:
-    """Return a callback that uses row and column of the clicked cell of a map."""
+def cell_of(point: Picked) -> tuple[int, int]:
+    """Return row and column of the clicked cell of a map."""
+    _, row, column = point.data
+    return int(row), int(column)
 
-    def take() -> None:
-        if points := st.session_state[f"plot-{key}"]["selection"]["points"]:
-            _, row, column = points[-1]["customdata"]
-            use(int(row), int(column))
 
-    return take
+def add_cell(what: str, *before: int) -> OnPick:
+    """Return what a click on a map does: it adds the cell to the path, or removes it; `before` are the first places of the cell."""
+    return lambda point: toggle(what, (*before, *cell_of(point)))
+
+
+def open_head(point: Picked) -> None:
+    """Make the head of a clicked cell the head in focus; the circuit also has parts that are no heads."""
+    layer, head = cell_of(point)
+    if head >= 0:
+        visit.go(layer=layer + 1, head=str(head + 1))
 
 
 def show_path(pair: Pair, of: Sentence) -> None:
@@ -174,8 +180,7 @@ def show_pairs(of: Sentence) -> None:
     finally:
         bar.empty()
     if show == "circuit":
-        take = clicked("circuit", lambda layer, head: visit.go(layer=layer + 1, head=str(head + 1)) if head >= 0 else None)
-        show_figure("circuit", of, minimal=pairs, on_select=take, selected=())
+        show_figure("circuit", of, minimal=pairs, on_pick=open_head, selected=())
     elif show == "epochs":
         show_figure("patch-epochs", of, minimal=pairs)
     else:
@@ -264,21 +269,18 @@ with left:
     offered = [what for what in BY_TOKEN if what in run.capabilities.replaces]
     visit.setting(st.segmented_control, "States", "by", offered, format_func=NAMES.get, label_visibility="collapsed")
     chosen = [(edit.at[0], edit.at[1]) for edit in path if edit.what == states]
-    take = clicked("patch-tokens", lambda row, column: toggle(states, (row, column)))
-    show_figure("patch", of, "patch-tokens", selected=chosen, on_select=take, what=states, **options)
+    show_figure("patch", of, "patch-tokens", selected=chosen, on_pick=add_cell(states), what=states, **options)
 with right:
     offered = [what for what in BY_PART if what in run.capabilities.replaces]
     visit.setting(st.segmented_control, "Parts", "of", offered, format_func=NAMES.get, label_visibility="collapsed")
     wanted = (int(focus.layer) - 1, int(focus.head) - 1) if focus.head.isdecimal() else (strongest.at[0], strongest.at[1])
-    take_head = clicked("patch-heads", lambda row, column: visit.go(layer=row + 1, head=str(column + 1)))
     marked = [wanted] if parts != "component" else []
-    show_figure("patch", of, "patch-heads", selected=marked, on_select=take_head if parts != "component" else None, what=parts, **options)
+    show_figure("patch", of, "patch-heads", selected=marked, on_pick=open_head if parts != "component" else None, what=parts, **options)
 show_path(pair, of)
 layer, head = wanted
 st.markdown(f"##### Head {head + 1} of layer {layer + 1}", help=tip("patching"))
 chosen = [(edit.at[1], edit.at[2]) for edit in path if edit.what == "head" and edit.at[0] == layer]
-take = clicked("patch-head-tokens", lambda row, column: toggle("head", (layer, row, column)))
-show_figure("patch", of, "patch-head-tokens", selected=chosen, on_select=take, what="head", layer=layer, **options)
+show_figure("patch", of, "patch-head-tokens", selected=chosen, on_pick=add_cell("head", layer), what="head", layer=layer, **options)
 if run.capabilities.maps:
     for column, side, name in zip(halves("patch-maps"), (a, b), ("first", "second"), strict=True):
         with column:

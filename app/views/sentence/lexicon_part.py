@@ -61,13 +61,8 @@ def show(trace: Trace, run: Run) -> None:
 
 def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> None:
     """Draw the sentence coloured by polarity; if `token` is given, a click chooses another token."""
-
-    def take() -> None:
-        points = st.session_state[f"plot-{key}"]["selection"]["points"]
-        if points:
-            visit.go(token=int(points[0]["point_index"]) + 1)
-
-    show_figure("polarity", sentence_of(run, trace), key, on_select=None if token is None else take, token=token)
+    on_pick = None if token is None else lambda point: visit.go(token=point.place + 1)
+    show_figure("polarity", sentence_of(run, trace), key, on_pick=on_pick, token=token)
 
 
 def _accidents(trace: Trace) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import show_figure
+from app.blocks.figure import Picked, show_figure
 from app.blocks.files import csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import series_of, several
@@ -109,10 +109,9 @@ capability = visit.chosen("capability", names, default=weakest[0])
 about = {each.name: each for each in built_in(card.language).capabilities}
 
 
-def take() -> None:
-    points = st.session_state["plot-behaviour"]["selection"]["points"]
-    if points and "customdata" in points[0]:
-        visit.go(capability=points[0]["customdata"][0])
+def take(point: Picked) -> None:
+    if point.data:
+        visit.go(capability=point.data[0])
 
 
 visit.setting(st.pills, "Capability", "capability", names, default=weakest[0], label_visibility="collapsed")
@@ -120,7 +119,7 @@ left, right = halves("behaviour", 1.15, 1.0)
 with left:
     subject = Runs.of(*drawn)
     subject.behaviour = {each.name: cards[each.name] for each in drawn}
-    show_figure("behaviour", subject, selected=capability, on_select=take, series=series_of(drawn))
+    show_figure("behaviour", subject, selected=capability, on_pick=take, series=series_of(drawn))
 with right:
     row, failed = rates[capability], card.failures(capability)
     st.markdown(f"##### {capability.capitalize()}: {len(failed)} of {row['n']} cases failed")

@@ -32,7 +32,6 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import number, percent
 
 FIRST = 3  # slices that are named above the matrix
-KEY = "phenomena"
 
 
 def curves(runs: Sequence[Rows]) -> None:
@@ -168,14 +167,9 @@ def show_weakest() -> None:
     of = Answers.of(rows)
     of.weak = weak
     weaker = weak.weaker.to_dict("records")
-
-    def take() -> None:
-        points = st.session_state["plot-weak-slices"]["selection"]["points"]
-        if points:
-            open_slice(weak.frame["slice"].iloc[round(points[0]["y"])])
-
     with left:
-        show_figure("weak-slices", of, selected=visit.focus().among or None, on_select=take)
+        slices = weak.frame["slice"]
+        show_figure("weak-slices", of, selected=visit.focus().among or None, on_pick=lambda point: open_slice(slices.iloc[round(point.y)]))
     with right:
         st.markdown("##### Where it is weakest", help=tip("weak-slice"))
         for place, row in enumerate(weaker):
@@ -203,24 +197,16 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     chance = 1 / max(len(rows_by_run[name].classes) for name in runs)
     names = [name for name in dict.fromkeys(frame["phenomenon"]) if name != EVERY]
 
-    def take() -> None:
-        points = st.session_state[f"plot-{KEY}"]["selection"]["points"]
-        if not points:
-            return
-        name = points[0]["customdata"][0]
-        visit.go(slice=str(Slice("tag", name)) if name != EVERY else "")
-
-    def pick() -> None:
-        name = st.session_state["phenomenon"]
-        visit.go(slice=str(Slice("tag", name)) if name else "")
+    def pick(name: str | None) -> None:
+        visit.go(slice=str(Slice("tag", name)) if name and name != EVERY else "")
 
     of = Runs.of(*sources)
     of.demo_rows = {name: rows_by_run[name] for name in runs}
-    show_figure("phenomena", of, selected=chosen, on_select=take)  # "" marks nothing, and the figure follows the threshold of the page
+    # "" marks nothing, and the figure follows the threshold of the page
+    show_figure("phenomena", of, selected=chosen, on_pick=lambda point: pick(point.data[0]))
     st.session_state["phenomenon"] = chosen if chosen in names else None
-    st.pills(
-        "Phenomenon", names, key="phenomenon", on_change=pick, help="Show only the rows of this phenomenon. A click on a dot does the same."
-    )
+    help = "Show only the rows of this phenomenon. A click on a dot does the same."
+    st.pills("Phenomenon", names, key="phenomenon", on_change=lambda: pick(st.session_state["phenomenon"]), help=help)
     if len(rows_by_run) > MOST:
         st.caption(f"The first {MOST} of {len(rows_by_run)} runs are drawn.")
     if chance < 0.5:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 
 from app import visit
-from app.blocks.figure import show_figure
+from app.blocks.figure import Picked, show_figure
 from app.text import halves, md
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset.operating import Paired, agreement
@@ -77,21 +77,10 @@ def part() -> Slice | None:
         return None  # the list of rows below shows why
 
 
-def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
-    """Return a callback that makes the clicked cell the slice in focus, or removes the slice if the cell was it already."""
-
-    def take() -> None:
-        points = st.session_state[f"plot-{key}"]["selection"]["points"]
-        picked = str(name(round(points[0]["y"]), round(points[0]["x"]))) if points else ""
-        visit.go(slice="" if picked == visit.focus().slice else picked)
-
-    return take
-
-
 def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
     """Draw a matrix. Its cells can be clicked unless `cell` is None; an empty cell means that none is chosen."""
-    picks = None if cell is None else _picks(key, lambda i, j: Slice("cell", f"{i},{j}"))
-    show_figure("confusion", Answers.of(rows), key, selected=cell or None, on_select=picks)
+    on_pick = None if cell is None else lambda point: visit.toggle("slice", f"cell={round(point.y)},{round(point.x)}")
+    show_figure("confusion", Answers.of(rows), key, selected=cell or None, on_pick=on_pick, clears="slice")
 
 
 def _classes(runs: Sequence[Rows]) -> None:
@@ -102,8 +91,11 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     """Draw the agreement of two runs and state whether their accuracies differ significantly."""
     pair = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
-    picks = _picks("agreement", lambda i, j: Slice("agree", PLACES[i, j]))
-    show_figure("agreement", Answers.of(first, second), selected=place, on_select=picks)
+
+    def pick(point: Picked) -> None:
+        visit.toggle("slice", f"agree={PLACES[round(point.y), round(point.x)]}")
+
+    show_figure("agreement", Answers.of(first, second), selected=place, on_pick=pick, clears="slice")
     st.markdown(_verdict(md(first.source.name), md(second.source.name), pair))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import streamlit as st
 
 from app import cache, visit
-from app.blocks.figure import show_figure
+from app.blocks.figure import OnPick, Picked, show_figure
 from app.blocks.rows import choose_rows, list_rows, rows_in_slice
 from app.shared import once
 from app.text import halves, intro, md
@@ -89,19 +89,15 @@ def choose_pair() -> None:
     st.selectbox("Two classes", pairs, format_func=lambda pair: named[pair], key="words-pair", on_change=take, width=240)
 
 
-def take_word(key: str, cells: list[lib.Cell]) -> None:
+def take_word(cells: list[lib.Cell], point: Picked) -> None:
     """Make the clicked word, with its cell, the slice; remove the slice if it was that already.
 
     Args:
         cells: cells of the figure, in its order.
     """
-    points = st.session_state[f"plot-{key}"]["selection"]["points"]
-    if not points:
-        return
-    *_, place, word = points[-1]["customdata"]  # the list of one cell has another number in the place of the cell
+    *_, place, word = point.data  # the list of one cell has another number in the place of the cell
     label, predicted = cells[int(place)] if len(cells) > 1 else cells[0]
-    chosen = str(Slice("word", word if label < 0 else f"{word}@{label},{predicted}"))
-    visit.go(slice="" if chosen == visit.focus().slice else chosen)
+    visit.toggle("slice", str(Slice("word", word if label < 0 else f"{word}@{label},{predicted}")))
 
 
 def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
@@ -117,15 +113,15 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
     of.counts = counts
     of.run = None if followed else of.run  # no call draws the words of a part of the rows
 
-    def on_select(key: str, of: list[lib.Cell]) -> Callable[[], None] | None:
-        return (lambda: take_word(key, of)) if rows.has_text else None
+    def on_pick(of: list[lib.Cell]) -> OnPick | None:
+        return partial(take_word, of) if rows.has_text else None
 
     if by == "keyness" and all(table.empty for table in tables.values()):
         st.caption("No word is typical of any cell: the rows are too few. Choose “frequent words” below to see their words.")
     left, aside = halves("words", 1.75, 1.0)
     with left:
         options: dict[str, Any] = {"between": between, "by": by, "stops": stops}
-        show_figure("word-cloud", of, "cloud", selected=marked, on_select=on_select("cloud", cells), **options)
+        show_figure("word-cloud", of, "cloud", selected=marked, on_pick=on_pick(cells), **options)
     with aside:
         st.session_state["words-cell"] = chosen
 
@@ -139,7 +135,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
             st.caption("No word is typical of these rows. There are too few rows, or their words are as frequent in all rows.")
             return
         options = {"label": chosen[0], "predicted": chosen[1], "by": by, "stops": stops}
-        show_figure("word-list", of, selected=word or None, on_select=on_select("word-list", [chosen]), **options)
+        show_figure("word-list", of, selected=word or None, on_pick=on_pick([chosen]), **options)
 
 
 every, part = rows, picked()
