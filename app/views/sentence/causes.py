@@ -103,7 +103,7 @@ def add_cell(what: str, *before: int) -> OnPick:
 
 
 def open_head(point: Picked) -> None:
-    """Make the head of a clicked cell the head in focus; the circuit also has parts that are no heads."""
+    """Make the head of a clicked cell the head in focus; a click on another part of the circuit changes nothing."""
     layer, head = cell_of(point)
     if head >= 0:
         visit.go(layer=layer + 1, head=str(head + 1))
