@@ -155,19 +155,13 @@ first = cache.run(focus.run)
 
 
 def default_second() -> str:
-    """Return a run of the same classes that was tested on the same rows: of the same data set, or of a mixture in the same language.
-
-    Of these, one that is no other seed of the run in focus comes first.
-    """
+    """Return a run of the same data set and classes, first one that is no other seed of the run in focus; without one, of its language."""
     fitting = [run for run in known.values() if run.name != first.name and run.labels == first.labels and run.has_rows]
     data = first.config["data"]["name"]
 
-    def tested(run: Run) -> int:
-        return int(run.metrics().get("test", {}).get("n", 0))
-
     def likeness(run: Run) -> tuple[bool, ...]:
         own = run.config["data"]["name"]
-        alike = is_mixture(own) and is_mixture(data) and language(run) == language(first) and tested(run) == tested(first)
+        alike = is_mixture(own) and is_mixture(data) and language(run) == language(first) and run.has_weights
         return own == data, alike, run.configuration != first.configuration
 
     return max(fitting, key=likeness, default=first).name
@@ -218,6 +212,8 @@ def sources() -> tuple[list[Rows], bool]:
     """Draw the choice of rows and sources; return the rows of each training, and whether seeds are taken together."""
     options = [name for name in OVER if name in ("demo", "mine") or name in first.metrics()]
     over = focus.over if focus.over in options else options[0]
+    if over == "test" and not focus.versus and known[default_second()].config["data"]["name"] != first.config["data"]["name"]:
+        over = "demo"  # no other run was tested on the same rows
     st.segmented_control("Rows", options, format_func=lambda name: OVER[name], **visit.bound("over", over))
     if over == "mine":
         return rows_of_file(), True
