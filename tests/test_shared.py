@@ -80,6 +80,8 @@ def test_visits_with_own_files_of_one_shape_never_see_each_other(texts_of: Calla
     assert [each.text[0].value for each in visits] == ["kind warm", "dull cold", "kind warm"]
     assert computed == ["kind", "dull", "kind"] and {each.caption[0].value for each in visits} == {"True"}
     assert [visits[0].run().text[0].value, len(computed)] == ["kind warm", 3]
+    visits[0].args = (texts_of, yours)  # the same visit with another file
+    assert [visits[0].run().text[0].value, len(computed)] == ["dull cold", 4]
 
 
 def test_nothing_of_an_own_file_is_kept_after_the_visit() -> None:
