@@ -68,6 +68,14 @@ def serving(**environment: str) -> Iterator[str]:
             process.kill()
 
 
+def go(page: Any, place: str, view: str = "") -> int:
+    """Go to a place by the bar, and to one of its views; return the number of clicks."""
+    page.locator(".st-key-places").get_by_role("link", name=place, exact=True).click()
+    if view:
+        page.locator(".st-key-tabs").get_by_role("link", name=view, exact=True).click()
+    return 1 + bool(view)
+
+
 @pytest.fixture(scope="package")
 def server() -> Iterator[str]:
     """Start the app once for all files of this folder; yield its address."""

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import ROOT, serving
+from tests.browser.conftest import ROOT, go, serving
 from tests.browser.test_first_light import settled
 from tests.makers import BAD, GOOD, NOUNS
 
@@ -40,10 +40,10 @@ def reviews(file: Path, rows: int) -> Path:
 
 
 def page_yours(page: Any, address: str, bring: str) -> None:
-    """Open the first page and go to Yours by one click in the navigation."""
+    """Open the first page and go to Bring yours by one click in the bar; with a wish or "Lines", choose it."""
     page.goto(address)
-    page.wait_for_selector("[data-testid=stTopNavLink]", timeout=120_000)
-    page.locator("[data-testid=stTopNavLink]", has_text="Yours").click()
+    page.wait_for_selector(".st-key-places a", timeout=120_000)
+    go(page, "Bring yours")
     page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
     if bring != "A file":  # the page opens with a file
         page.get_by_text(bring, exact=True).click()
@@ -56,7 +56,7 @@ def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, 
     from tests.foreign.models import saved
 
     folder = saved(tmp_path / "my-model", "bert", ("LABEL_0", "LABEL_1"))
-    page_yours(page, alone, "A model")
+    page_yours(page, alone, "Open my own model")
     path = page.get_by_label("Folder of the model")
     path.fill(str(tmp_path / "nowhere"))
     path.press("Enter")
@@ -85,7 +85,7 @@ def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, 
 
 def test_a_file_is_trained_on_stopped_continued_and_opened(page: Any, alone: str, home: Path, tmp_path: Path) -> None:
     """The training shows its progress, stops, continues where it was, and its run opens with its mistakes."""
-    page_yours(page, alone, "A file")
+    page_yours(page, alone, "Train a model on my texts")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(reviews(tmp_path / "soups.csv", 120)))
     page.get_by_role("button", name="Save to my library").click(timeout=180_000)
     page.get_by_text("Saved as mine/soups.").wait_for(timeout=60_000)
@@ -137,15 +137,14 @@ def test_a_pipeline_shows_its_reason_and_its_words(page: Any, tmp_path: Path) ->
         page.locator(".st-key-canvas .word", has_text=GOOD[0]).wait_for(timeout=60_000)
         settled(page)
         assert page.get_by_text(f"“{GOOD[0]}”").count()  # the reason names the word
-        page.get_by_text("Test set", exact=True).first.click()
-        page.locator("a", has_text="Confusion").first.click()
+        go(page, "Rows", "Confusion")
         page.get_by_text("Choose other rows above").wait_for(timeout=120_000)
         settled(page)
-        page.get_by_test_id("stButtonGroup").get_by_text("demo set", exact=True).click()
+        page.locator(".st-key-focus-over").click()
+        page.get_by_role("option", name="demo set").click()
         page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=300_000)
         page.get_by_text("open/pipeline is right on").wait_for(timeout=60_000)
-        page.get_by_text("Test set", exact=True).first.click()
-        page.locator("a", has_text="Words").first.click()
+        page.locator(".st-key-tabs").get_by_role("link", name="Words", exact=True).click()
         page.wait_for_selector(".st-key-figure-cloud", timeout=120_000)
         settled(page)
         assert not page.get_by_text("This part failed").count() and not page.locator("[data-testid=stException]").count()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sentviz.export.verify import verify
+from tests.browser.conftest import go
 from tests.browser.test_first_light import settled
 
 
@@ -24,8 +25,7 @@ def test_from_the_first_page_to_the_verdict_and_its_report(page: Any, server: st
         place.click()
         clicks += 1
 
-    click(page.get_by_text("Test set", exact=True).first)
-    click(page.locator("a", has_text="Compare models").first)
+    clicks += go(page, "Rows", "Models side by side")
     page.locator("h4").first.wait_for(timeout=90_000)
     settled(page)
     click(page.locator(".st-key-comparison-runs .react-aria-ComboBox button[aria-label^=Remove]").last)

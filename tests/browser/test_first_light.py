@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.browser.conftest import listening
+from tests.browser.conftest import go, listening
 
 
 def answer(page: Any) -> str:
@@ -143,8 +143,7 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
         page.wait_for_selector(".st-key-figure-detail .main-svg", timeout=60_000)
     assert not refused
     assert "A₂" in page.locator(".st-key-figure-detail").inner_text()
-    page.get_by_text("Training", exact=True).click()
-    page.get_by_role("menuitem", name="Learned scalars").click()
+    go(page, "Model", "Lambda")
     page.wait_for_selector(".st-key-figure-lambda .main-svg", timeout=60_000)
     page.wait_for_url(re.compile("run=sst2"))
     assert page.outside == []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import go
 from tests.browser.test_embeddings import chosen, surround
 from tests.browser.test_first_light import ask, download, settled
 
@@ -29,11 +30,9 @@ class Visitor:
         place.click()
         self.clicks += 1
 
-    def open(self, section: str, page: str) -> None:
-        """Open a page by the menu: two clicks, or one if the section is a page itself."""
-        self.click(self.page.get_by_text(section, exact=True).first)
-        if page:
-            self.click(self.page.locator("a", has_text=page).first)
+    def open(self, place: str, view: str = "") -> None:
+        """Open a place by the bar, and one of its views: one click each."""
+        self.clicks += go(self.page, place, view)
         self.page.wait_for_timeout(500)
         settled(self.page)
 
@@ -65,10 +64,10 @@ def test_why_did_it_say_negative(visitor: Visitor) -> None:
 def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) -> None:
     """The menu leads to each lambda over the updates, and to CLS attention std by layer after each epoch."""
     page = visitor.page
-    visitor.open("Training", "Learned scalars")
+    visitor.open("Model", "Lambda")
     page.wait_for_selector(".st-key-figure-lambda .main-svg")
     assert "λ" in page.locator(".st-key-figure-lambda").inner_text()
-    visitor.open("Training", "Through training")
+    visitor.open("Model", "Epoch by epoch")
     lines = page.locator(".st-key-figure-through .of-heads")
     lines.get_by_role("combobox", name="Measure of the heads").select_option(label="CLS attention std, from [CLS] to others")
     visitor.clicks += 2
@@ -80,7 +79,7 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
 def test_hardmax_leaders(visitor: Visitor) -> None:
     """The menu leads to the words of a review that move to their leaders, and to the most frequent leaders of a data set."""
     page = visitor.page
-    visitor.open("Sentence", "Hardmax")
+    visitor.open("Sentence", "Clusters")
     page.locator(".particles canvas").wait_for()
     visitor.click(page.get_by_role("button", name="Play").first)
     page.locator(".particles.playing").wait_for()
@@ -94,7 +93,7 @@ def test_hardmax_leaders(visitor: Visitor) -> None:
 def test_a_cluster_and_what_it_holds(visitor: Visitor) -> None:
     """A line around points of the plane says how many mistakes are inside, and by which words these rows differ from the others."""
     page = visitor.page
-    visitor.open("Test set", "Embeddings")
+    visitor.open("Rows", "Map")
     area = page.locator(".st-key-figure-embedding canvas")
     area.wait_for()
     surround(page, area, [(0.3, 0.3), (0.7, 0.3), (0.7, 0.7), (0.3, 0.7)])

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.browser.conftest import go
 from tests.browser.test_brought import page_yours
 from tests.browser.test_confusion import cell
 from tests.browser.test_first_light import download, settled
@@ -55,7 +56,7 @@ def test_answers_of_a_file_from_the_choice_to_a_row_and_a_pdf(page: Any, server:
     settled(page)
     table = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
     page.mouse.click(table["x"] + 18, table["y"] + 36 + 17)
-    page.get_by_role("button", name=re.compile("Open in Explore, as .+ reads it")).wait_for(timeout=120_000)
+    page.get_by_role("button", name=re.compile("Open in Sentence, as .+ reads it")).wait_for(timeout=120_000)
     assert texts[2] in page.locator("[data-testid=stText]").all_inner_texts()
     assert download(page, "matrix", "pdf").startswith(b"%PDF")
 
@@ -95,11 +96,10 @@ def test_marks_in_a_file_stay_text(page: Any, server: str, tmp_path: Path) -> No
     for name, there in (
         ("Confusion", ".st-key-plot-matrix"),
         ("Words", ".st-key-figure-cloud"),
-        ("Embeddings", ".st-key-figure-embedding"),
+        ("Map", ".st-key-figure-embedding"),
     ):
         page.mouse.move(720, 880)  # away from the chips, whose help covers the menu
-        page.get_by_text("Test set", exact=True).first.click()
-        page.locator("a", has_text=name).first.click()
+        go(page, "Rows", name)
         page.wait_for_selector(there, timeout=120_000)
         settled(page)
         assert page.evaluate(FOUND) == {"hit": None, "marked": 0, "icons": 0}

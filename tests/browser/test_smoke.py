@@ -25,7 +25,7 @@ def faults(page: Any, address: str) -> dict[str, str]:
         settled(page)
         text = page.locator('[data-testid="stMain"]').inner_text()
         messages = page.locator(FAULT).all_inner_texts() + [fault for fault in FAULTS if fault in text]
-        heading = next((line for line in text.splitlines() if "›" in line or line.endswith(" Yours")), "")
+        heading = page.title()
         if messages or heading in headings | {""}:
             wrong[name] = messages[0] if messages else f"the heading is {heading!r}: {text[:200]}"
         headings.add(heading)

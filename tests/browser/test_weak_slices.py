@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.browser.conftest import go
 from tests.browser.test_first_light import settled
 from tests.test_weak import table
 
@@ -23,7 +24,7 @@ def test_from_a_file_to_its_weakest_slice_a_mistake_a_label_and_an_export(page: 
     table(5, 5_000).to_csv(file, index=False)
     page.set_default_timeout(120_000)
     page.goto(server)
-    page.get_by_text("Yours", exact=True).first.wait_for()
+    page.get_by_text("Bring yours", exact=True).first.wait_for()
     settled(page)
     clicks, begin = 0, time.monotonic()
 
@@ -32,7 +33,7 @@ def test_from_a_file_to_its_weakest_slice_a_mistake_a_label_and_an_export(page: 
         place.click()
         clicks += 1
 
-    click(page.get_by_text("Yours", exact=True).first)
+    clicks += go(page, "Bring yours")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
     clicks += 2  # Browse files, and the file itself.
     click(page.get_by_role("button", name="Show the mistakes"))
