@@ -40,7 +40,7 @@ TWINS = (Settings, WStates, QueryParams, KeyIdMapper, PersistedWidgetTracker)  #
 PATIENCE = 120.0  # seconds in which work in the background must end
 LINES, LONGEST = 5, 100  # lines that are stored of each change, and their characters
 ONCE = ("size-", "export-", "open-studio-", "numbers-", "add-", "example-")  # beginnings of keys of which the first on a page is operated
-OTHERWISE = ("focus-run", "prop2-train")  # keys of the choice of a run, which other tests make for every page, and of a training
+OTHERWISE = ("finder", "focus-run", "prop2-train")  # keys of the choice of a run, which other tests make for every page, and of a training
 HOMES = count()
 Step = tuple[str, str]  # the name of a control, and the words of an option or the text to type; "" for what it does first
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import app.blocks.get_data  # noqa: F401 - before the runs are trained, for which the library's data sets are replaced
 from sentviz.runs import store
 from tests.golden.make import RUNS
 from tests.injected import use_injected_data, write_lexicon
