@@ -156,10 +156,12 @@ def keep_result(name: str, key: Hashable, make: Callable[[], T], *, most: int = 
 # ---- widgets
 
 
-def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:
-    """Draw a widget that shows one field of the focus and writes it."""
+def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> str:
+    """Draw a widget that shows one field of the focus and writes it; return the option that it shows, the first for an unknown value."""
     value = str(getattr(focus(), field))
-    widget(label, options, **bound(field, value if value in options or not options else options[0]), **options_of_widget)
+    value = value if value in options or not options else options[0]
+    widget(label, options, **bound(field, value), **options_of_widget)
+    return value
 
 
 def setting(

@@ -104,31 +104,23 @@ def texts_in_focus(run: Run) -> tuple[str, str | None]:
 
 def map_controls(trace: Trace) -> None:
     """Draw the choice of layer, head and component of the map in focus."""
-    layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
-        visit.choose(
-            st.selectbox,
-            "Head",
-            "head",
-            ["mean", "max", *(str(i + 1) for i in range(heads))],
-            width=150,
-            format_func=head_title,
-        )
-        component_choice(trace)
+        layer_and_head(trace.lambdas.shape[0], len(trace.head_ids))
+        component_choice(trace.lambdas.shape[1])
 
 
-def component_choice(trace: Trace) -> None:
-    """Draw the choice of the effective map or, if there are several, one component."""
-    components = trace.lambdas.shape[1]
-    visit.choose(
-        st.segmented_control,
-        "Component",
-        "component",
-        ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))],
-        format_func=lambda name: component_name(place(name)),
-        help=tip("component") + "\n\n" + tip("effective"),
-    )
+def layer_and_head(layers: int, heads: int) -> tuple[int, int | str]:
+    """Draw the choices of a layer and of a head, the mean or the maximum of heads; return both, counted from 0."""
+    layer = visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
+    options = ["mean", "max", *(str(i + 1) for i in range(heads))]
+    return int(layer) - 1, place(visit.choose(st.selectbox, "Head", "head", options, width=150, format_func=head_title))
+
+
+def component_choice(components: int, widget: Any = st.segmented_control, **more: Any) -> int | str:
+    """Draw the choice of the effective map or, if there are several, one component; return it, counted from 0."""
+    options = ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))]
+    more = {"format_func": lambda name: component_name(place(name)), "help": f"{tip('component')}\n\n{tip('effective')}"} | more
+    return place(visit.choose(widget, "Component", "component", options, **more))
 
 
 def head_title(head: str) -> str:

@@ -167,7 +167,7 @@ def show_layers(trace: Trace, run: Run) -> None:
     with left:
         show_figure("verdict-by-layer", of)
     with right:
-        component_choice(trace)
+        component_choice(trace.lambdas.shape[1])
         show_figure("head-habits", of, component=place(visit.focus().component))
 
 

@@ -11,13 +11,20 @@ from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import most_alike, note_weights, pick_run
-from app.blocks.sentence import attends, head_title, place, run_with_weights, sentence_box, sentence_of, texts_in_focus
+from app.blocks.sentence import (
+    attends,
+    component_choice,
+    layer_and_head,
+    run_with_weights,
+    sentence_box,
+    sentence_of,
+    texts_in_focus,
+)
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import why_part
 from sentviz.analysis.explain import SCORES, answer, available
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.compare import map_difference
-from sentviz.charts import component_name
 from sentviz.charts.scalars import scalar_axis
 from sentviz.charts.subjects import Runs
 from sentviz.io.glossary import tip
@@ -45,26 +52,9 @@ def show_maps(first: Trace, second: Trace, run: Run, second_run: Run) -> None:
 
 def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
     """Draw the choice of layer, head and component that both models have; return them, counted from 0."""
-    focus = visit.focus()
     layers, components = (min(first.lambdas.shape[axis], second.lambdas.shape[axis]) for axis in (0, 1))
-    heads = min(len(first.head_ids), len(second.head_ids))
-    choices = {
-        "layer": [str(i + 1) for i in range(layers)],
-        "head": ["mean", "max", *(str(i + 1) for i in range(heads))],
-        "component": ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))],
-    }
-    chosen = {name: str(getattr(focus, name)) if str(getattr(focus, name)) in options else options[0] for name, options in choices.items()}
-    st.selectbox("Layer", choices["layer"], width=90, **visit.bound("layer", chosen["layer"]))
-    st.selectbox("Head", choices["head"], width=150, format_func=head_title, **visit.bound("head", chosen["head"]))
-    if components > 1:
-        st.segmented_control(
-            "Component",
-            choices["component"],
-            format_func=lambda name: component_name(place(name)),
-            help=tip("component") + "\n\n" + tip("effective"),
-            **visit.bound("component", chosen["component"]),
-        )
-    return int(chosen["layer"]) - 1, place(chosen["head"]), place(chosen["component"])
+    layer, head = layer_and_head(layers, min(len(first.head_ids), len(second.head_ids)))
+    return layer, head, component_choice(components) if components > 1 else "effective"
 
 
 @boundary(quiet=True)

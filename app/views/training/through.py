@@ -12,7 +12,7 @@ from app import answers, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.measure import measured_run
-from app.blocks.sentence import head_title, place, sentence_box
+from app.blocks.sentence import component_choice, layer_and_head, place, sentence_box
 from app.components import browser
 from app.focus import Focus
 from app.places import MEASURED
@@ -22,7 +22,6 @@ from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_serie
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.charts.epochs import Epochs
 from sentviz.charts.figure import file_safe
-from sentviz.charts.maps import component_name
 from sentviz.data import datasets
 from sentviz.errors import SentvizError
 from sentviz.export.animation import NEEDS_BROWSER, film_gif
@@ -179,13 +178,9 @@ with st.container(key="figure-through", gap="small"):
 
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="through-controls"):
     if has.maps:
-        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
-        heads = ["mean", "max", *(str(i + 1) for i in range(has.heads))]
-        visit.choose(st.selectbox, "Head", "head", heads, width=150, format_func=head_title)
+        layer_and_head(has.layers, has.heads)
         if has.components > 1:
-            parts = ["effective", *(str(c + 1) for c in range(has.components))]
-            names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
-            visit.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
+            component_choice(has.components, st.selectbox, width=130, help=tip("component"))
     visit.setting(st.selectbox, "Points", "travel", list(titles), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
 with st.expander("Figures with the epochs side by side", icon=":material/view_module:"):
     figures(run, film, focus)
