@@ -194,9 +194,9 @@ def test_unknown_classes_and_methods_of_explain_are_named(tiny_run: Path) -> Non
     ("options", "message"),
     [
         (("attention", "--layer", "9"), "has the layers 1 to 2, not 9."),
-        (("attention", "--layer", "0"), "has the layers 1 to 2, not 0."),
+        (("attention", "--layer", "0"), "layer must be a number from 1, not '0'."),
         (("attention", "--head", "3"), "has the heads 1 to 2, not 3."),
-        (("attention", "--head", "+1"), "has the heads 1 to 2, or mean or max, not '+1'."),
+        (("attention", "--head", "+1"), "head must be a number from 1, or mean or max, not '+1'."),
         (("smoother", "--head", "+1"), "head must be a number from 1, not '+1'."),
         (("smoother", "--head", "mean"), "head must be a number from 1, not 'mean'."),
         (("smoother", "-O", "query=1.5"), "query must be a number from 1, not '1.5'."),

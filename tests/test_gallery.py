@@ -219,10 +219,13 @@ def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None
 def test_the_notebooks_lines_run(name: str) -> None:
     """The lines parse, name the figure and leave out defaults; an option that the figure does not take is an error."""
     spec = find_figure(name)
-    assert str(code("a/b", name, **spec.options)).splitlines()[2] == f"figure = draw('a/b', {name!r})"
+    assert (
+        str(code("a/b", name, **{each.name: each.default for each in spec.options.values()})).splitlines()[2]
+        == f"figure = draw('a/b', {name!r})"
+    )
     assert "theme='dark'" in str(code("a/b", name, theme="dark"))
     ast.parse(str(code("a/b", name)))
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="takes no nonsense"):
         code("a/b", name, nonsense=1)
 
 
@@ -241,10 +244,11 @@ def test_the_list_says_what_a_run_can_give() -> None:
         (("strip", "--layer", "2"), "The figure strip takes no layer"),
         (("confusion", "--text", "a song"), "The figure confusion takes no text"),
         (("attention", "-O", "side"), "NAME=VALUE"),
-        (("attention", "-O", "side=wide"), "side cannot be 'wide'; by default it is 640."),
-        (("attention", "-O", "hide_specials=perhaps"), "by default it is False"),
-        (("strip", "-O", "lambdas=1"), "is for notebooks"),
-        (("curves", "-O", "series=a"), "series takes the number of each run's colour"),
+        (("attention", "-O", "side=wide"), "side must be a whole number, not 'wide'."),
+        (("attention", "-O", "hide_specials=perhaps"), "hide_specials must be yes or no, not 'perhaps'"),
+        (("strip", "-O", "lambdas=1"), "lambdas must be given in a notebook"),
+        (("reliability", "-O", "by=size"), "by must be width or mass, not 'size'."),
+        (("curves", "-O", "series=a"), "series must be a whole number, or several joined by commas, not 'a'."),
         (("difference", "--versus", "a/b", "--versus", "c/d"), "compares with one run: give --versus once"),
         (("nothing",), "There is no figure 'nothing'"),
     ],

@@ -29,6 +29,7 @@ from sentviz.charts.maps import (
     map_name,
     title_lines,
 )
+from sentviz.charts.options import Components, Heads, Layer
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Sentence, sourced
@@ -307,9 +308,9 @@ def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str
 def _attention(
     of: Sentence,
     *,
-    layer: int = 0,
-    head: int | str = "mean",
-    component: int | str = "effective",
+    layer: Layer = 0,
+    head: Heads = "mean",
+    component: Components = "effective",
     hide_specials: bool = False,
     top: int | None = None,
     side: int = 640,
@@ -323,9 +324,9 @@ def _difference(
     of: Sentence,
     *,
     versus: str = "",
-    layer: int = 0,
-    head: int | str = "mean",
-    component: int | str = "effective",
+    layer: Layer = 0,
+    head: Heads = "mean",
+    component: Components = "effective",
     side: int = 460,
 ) -> Figure:
     if not versus:

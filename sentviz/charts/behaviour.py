@@ -8,6 +8,7 @@ from typing import Any
 from sentviz.analysis.testset.behaviour import baselines_of, why_not_tested
 from sentviz.charts.chart import Axis, Chart, Rule, numbered, points
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Series
 from sentviz.charts.panels import stacked
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.subjects import Runs, sourced
@@ -79,7 +80,7 @@ def behaviour(
 
 
 @figure("behaviour", "The behaviour card: tests by capability", Runs, TESTED)
-def _behaviour(of: Runs, *, series: Sequence[int] = (), selected: str | None = None) -> Figure:
+def _behaviour(of: Runs, *, series: Series = (), selected: str | None = None) -> Figure:
     cards = of.behaviour
     first = cards[of.run.name]
     if foreign := [card.name for card in cards.values() if card.language != first.language]:

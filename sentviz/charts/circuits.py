@@ -14,7 +14,7 @@ from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, file_safe, new_plot
 from sentviz.charts.look import Look
 from sentviz.charts.maps import Floats, title_lines
-from sentviz.charts.patching import SWAPS, pairs_of
+from sentviz.charts.patching import SWAPS, Swap, pairs_of
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import Sentence, sourced
@@ -136,7 +136,7 @@ def _draw_circuit(
 
 
 @figure("circuit", "Few parts that keep the difference of minimal pairs", Sentence, REPLACES)
-def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, selected: Any = ()) -> Figure:
+def _circuit(of: Sentence, *, minimal: Swap = "negation", count: int = 40, selected: Any = ()) -> Figure:
     result, has = circuit_of(of, minimal, count), of.run.capabilities
     drawn = circuit_graph(
         [(part.layer, -1 if part.head is None else part.head) for part in result.parts],

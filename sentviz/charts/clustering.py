@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from sentviz.charts.chart import Axis, Chart, Drawing, bars, line
 from sentviz.charts.colours import Floats, blend, halo
 from sentviz.charts.figure import Figure, file_safe, new_plot
 from sentviz.charts.look import Look
+from sentviz.charts.options import choice
 from sentviz.charts.particles import followed
 from sentviz.charts.plane import View, decision_line
 from sentviz.charts.registry import RunRequirement, figure, table
@@ -209,12 +210,14 @@ def _leaders(
     return leader_bars(rows, label or of.run.labels[-1])
 
 
+DEPTHS = {"clusters": "Number of places at which the words are", "at leaders": "Share of words at a leader"}
+
+
 @figure("leaders-depth", "How fast texts cluster", Runs, MOVING, LEADERS)
-def _leaders_depth(of: Runs, *, measure: str = "clusters") -> Figure:
+def _leaders_depth(of: Runs, *, measure: Annotated[str, choice(DEPTHS)] = "clusters") -> Figure:
     from sentviz.analysis.testset.leaders import per_layer
 
-    title = {"clusters": "Number of places at which the words are", "at leaders": "Share of words at a leader"}.get(measure, measure)
-    return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders")
+    return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, DEPTHS[measure], share=measure == "at leaders")
 
 
 @figure("vocabulary", "Every word at its embedding", Runs, MOVING, PLANE, LEADERS, WEIGHTS)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, bars, line
 from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.options import choice
 from sentviz.charts.patching import signed_map
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import REPLACES
@@ -21,7 +22,7 @@ from sentviz.io.lazy import pd
 if TYPE_CHECKING:
     from sentviz.analysis.causal.direct import DirectAttribution
 
-SUMS = ("part", "token", "head")
+SUMS = {"part": "by layer, beside the logit lens", "token": "by token", "head": "by head"}
 SUMMED = 1e-4  # difference of the logits and their sum below which nothing is missing
 
 
@@ -58,10 +59,8 @@ def contribution_bars(
 
 
 @figure("attribution-direct", "The log-odds as a sum over the parts of the model", Sentence, REPLACES)
-def _attribution_direct(of: Sentence, *, by: str = "part", selected: Any = ()) -> Figure:
+def _attribution_direct(of: Sentence, *, by: Annotated[str, choice(SUMS)] = "part", selected: Any = ()) -> Figure:
     """Draw the parts as bars beside the logit lens, or the contributions by token or by head."""
-    if by not in SUMS:
-        raise InputError(f"Contributions are shown by {', '.join(SUMS)}, not by {by!r}.")
     sums = direct_of(of)
     layers, components, heads, _ = sums.read.shape
     if by == "part":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from sentviz.charts.chart import Axis, Chart, Panels, line, numbered, points
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Series, choice
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Runs
 from sentviz.errors import InputError
@@ -25,7 +26,7 @@ def curves(
     names: Sequence[str] = NAMES,
     *,
     stored: Mapping[str, int] | None = None,
-    x: Literal["step", "epoch"] = "step",
+    x: str = "step",
     groups: Mapping[str, str] | None = None,
     series: Sequence[int] = (),
 ) -> Figure:
@@ -108,8 +109,11 @@ def _most_accurate(rows: pd.DataFrame) -> int | None:
     return int(ranked.index[0])
 
 
+AXES = {"epoch": "epoch", "step": "step"}
+
+
 @figure("curves", "Loss and metrics over training", Runs)
-def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, series: Sequence[int] = ()) -> Figure:
+def _curves(of: Runs, *, x: Annotated[str, choice(AXES)] = "epoch", bands: bool = False, series: Series = ()) -> Figure:
     groups = {run.name: f"{run.config['data']['name']}/{run.configuration}" for run in of.sources} if bands else None
     stored = {run.name: run.config["best"]["step"] for run in of.sources}
     return curves({run.name: run.history() for run in of.sources}, stored=stored, x=x, groups=groups, series=series)

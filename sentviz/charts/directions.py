@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from sentviz.analysis.causal.probes import TASKS
 from sentviz.analysis.causal.states import PLACES
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, bars, cells, line, points
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Depth, choice
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import WEIGHTS, Runs, Sentence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = "The directions of {run} are not measured yet: `sentviz directions {run}` measures them."
 MEASURED = RunRequirement("measured directions", lambda run: "" if has_directions(run) else NOT_MEASURED.format(run=run.name))
+Way = Annotated[str, choice(WAYS)]
 BY = {"way": "by the way to find it", "place": "by the tokens that lose it"}
 
 MOST_WORDS = 40  # words of each end
@@ -227,9 +229,7 @@ def steered_lines(
 
 
 @figure("direction-removal", "Accuracy without the direction of the classes", Runs, MEASURED)
-def _removal(of: Runs, *, by: str = "way") -> Figure:
-    if by not in BY:
-        raise InputError(f"`by` must be {' or '.join(map(repr, BY))}, not {by!r}.")
+def _removal(of: Runs, *, by: Annotated[str, choice(BY)] = "way") -> Figure:
     table = table_of(of.run)
     rows = table[(table["measure"] == "accuracy") & (table["name"] != "unchanged")]
     before = table[table["name"] == "unchanged"].iloc[0]
@@ -255,7 +255,7 @@ def _removal(of: Runs, *, by: str = "way") -> Figure:
 
 
 @figure("directions", "Five ways to find the direction of the classes: do they agree?", Runs, MEASURED)
-def _agreement(of: Runs, *, depth: int = -1) -> Figure:
+def _agreement(of: Runs, *, depth: Depth = -1) -> Figure:
 
     table = table_of(of.run)
     depth = depth_of(depth, of.run.capabilities.layers)
@@ -275,7 +275,7 @@ def _probes(of: Runs) -> Figure:
 
 
 @figure("direction-words", "The words along the direction of the classes", Runs, WEIGHTS, REPLACES)
-def _words(of: Runs, *, depth: int = -1, most: int = 15) -> Figure:
+def _words(of: Runs, *, depth: Depth = -1, most: int = 15) -> Figure:
     from sentviz.analysis.causal.direction_tables import along, correlations
 
     class_directions = found_of(of)
@@ -289,7 +289,7 @@ def _words(of: Runs, *, depth: int = -1, most: int = 15) -> Figure:
 
 
 @figure("direction-rows", "Rows of both sides along the direction of the classes", Runs, WEIGHTS, REPLACES)
-def _rows(of: Runs, *, depth: int = -1, way: str = "difference") -> Figure:
+def _rows(of: Runs, *, depth: Depth = -1, way: Way = "difference") -> Figure:
     class_directions = found_of(of)
     depth = depth_of(depth, len(class_directions.depths) - 1)
     values = class_directions.projected(way, depth)
@@ -297,7 +297,7 @@ def _rows(of: Runs, *, depth: int = -1, way: str = "difference") -> Figure:
 
 
 @figure("steering", "A sentence while the direction of the classes is added", Sentence, REPLACES)
-def _steering(of: Sentence, *, depth: int = -1, norm: float = 0.0, way: str = "difference") -> Figure:
+def _steering(of: Sentence, *, depth: Depth = -1, norm: float = 0.0, way: Way = "difference") -> Figure:
 
     class_directions: Directions = of.once("directions", lambda: directions_of(of.model))
     depth = depth_of(depth, len(class_directions.depths) - 1)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from sentviz.charts.figure import Figure, file_safe, lay_out, sentence
 from sentviz.charts.heads import MEASURE_TITLES
 from sentviz.charts.look import Look
 from sentviz.charts.maps import TITLE_PAD, Floats, cells_frame, coloraxis, component_slug, head_slug, map_title, title_lines
+from sentviz.charts.options import Components, Heads, Layer, choice
 from sentviz.charts.panels import FRAMELESS, legend_entry, panel_grid
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import MAPS
@@ -348,7 +350,7 @@ def _answers(of: Epochs) -> Figure:
 
 
 @figure("epoch-maps", "One map after each epoch", Epochs, MAPS, MEASURED)
-def _maps(of: Epochs, *, layer: int = 0, head: int | str = "mean", component: int | str = "effective") -> Figure:
+def _maps(of: Epochs, *, layer: Layer = 0, head: Heads = "mean", component: Components = "effective") -> Figure:
     drawn = epoch_maps(of.traces, layer, head, component)
     return sourced(drawn, of.run, split=of.sample, trace=list(of.traces.values())[-1])
 
@@ -369,5 +371,5 @@ def _points(of: Epochs, *, how: str = "joint") -> Figure:
 
 
 @figure("epoch-heads", "What heads attend to after each epoch", Epochs, MAPS, MEASURED)
-def _heads(of: Epochs, *, measure: str = "entropy") -> Figure:
+def _heads(of: Epochs, *, measure: Annotated[str, choice(MEASURE_TITLES)] = "entropy") -> Figure:
     return epoch_heads(of.series.heads, measure)

@@ -22,6 +22,7 @@ from sentviz.charts.source import Call
 from sentviz.charts.subjects import Answers, Sentence
 from sentviz.errors import InputError, MissingMapError, SentvizError
 from sentviz.io.lazy import late, pd
+from sentviz.runs.intervention import Intervention
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
 
@@ -69,7 +70,7 @@ def draw(name: str | Model, figure: str, *, data: str | Path | pd.DataFrame | No
         run = find(name)
         if why := spec.lacks(run):
             raise InputError(why)
-        return make(figure, spec.of(run, **subject_options), **own)
+        return make(figure, _of_run(spec, run, subject_options), **own)
     if name not in spec.names:
         raise InputError(f"The figure {figure} belongs to a study. In place of a run it takes {', '.join(spec.names)}, not {name!r}.")
     return make(figure, spec.of(name, **subject_options), **own)
@@ -86,8 +87,17 @@ def _sentence(spec: FigureSpec, model: Model, options: Mapping[str, Any]) -> Sen
     run = OpenModel.of(model)
     if why := spec.lacks(run):
         raise InputError(why)
-    subject: Sentence = spec.of(run, **options)
+    subject: Sentence = _of_run(spec, run, options)
     return subject
+
+
+def _of_run(spec: FigureSpec, run: Any, options: Mapping[str, Any]) -> Any:
+    """Return the subject of a run. What options of earlier versions change in its model is added to the option `change`."""
+    more = {name: value for name, value in options.items() if name not in spec.of.EARLIER}
+    if earlier := {name: value for name, value in options.items() if name in spec.of.EARLIER}:
+        change = Intervention.parse(more.get("change", "")).with_(*Intervention.from_arguments(run.capabilities, **earlier).edits)
+        more["change"] = change.text()
+    return spec.of(run, **more)
 
 
 def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> Figure:
@@ -123,5 +133,5 @@ def code(name: str, figure: str, **options: Any) -> Call:
     """Return the call that draws a figure again, whose text is lines of a notebook. Options are those of `draw`; None and defaults are left
     out.
     """
-    defaults = find_figure(figure).options
-    return Call(name, figure, {key: value for key, value in options.items() if value is not None and value != defaults[key]})
+    spec = find_figure(figure)
+    return Call(name, figure, {key: value for key, value in options.items() if value is not None and value != spec.option(key).default})

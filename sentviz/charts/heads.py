@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from sentviz.charts.chart import Axis, Chart, Panels, cells, line, numbered, points
 from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.options import Series, choice, several
 from sentviz.charts.registry import RunRequirement, figure, table
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Runs
@@ -114,8 +115,8 @@ def _measured(of: Runs, need: RunRequirement, file: str) -> dict[str, Any]:
 def _head_lines(
     of: Runs,
     *,
-    measures: Sequence[str] = ("entropy", "same", "previous", "next"),
-    series: Sequence[int] = (),
+    measures: Annotated[Sequence[str], several(choice(MEASURE_TITLES))] = ("entropy", "same", "previous", "next"),
+    series: Series = (),
 ) -> Figure:
     plain = [run.name for run in of.sources if not run.capabilities.lexicon]
     dashed = plain if len(plain) < len(of.sources) else []
@@ -123,5 +124,5 @@ def _head_lines(
 
 
 @figure("head-grid", "One measure of every head", Runs, MAPS, HEADS)
-def _head_grid(of: Runs, *, measure: str = "entropy") -> Figure:
+def _head_grid(of: Runs, *, measure: Annotated[str, choice(MEASURE_TITLES)] = "entropy") -> Figure:
     return head_grid(of.run.frame("heads.parquet"), measure)

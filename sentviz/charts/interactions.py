@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from sentviz.analysis.explain.exact import Exact
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.charts.look import Look
+from sentviz.charts.options import choice
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import CLASSES
 from sentviz.charts.strip import anchored, score_boxes, score_legend
@@ -169,8 +170,20 @@ def _height(distance: int) -> float:
     return _ARC * (0.5 + 0.5 * min(distance, 6))
 
 
+ABSENT = {"deleted": "absent words deleted", "masked": "masked", "padded": "padded"}
+Absent = Annotated[str, choice(ABSENT)]
+Measure = Annotated[str, choice(dict.fromkeys(("log-odds", "probability"), ""))]
+
+
 @figure("exact", "Exact values of the words, and the pairs that interact", Sentence, CLASSES)
-def _exact(of: Sentence, *, absent: str = "deleted", measure: str = "log-odds", by: str = "", arcs: int = 3) -> Figure:
+def _exact(
+    of: Sentence,
+    *,
+    absent: Absent = "deleted",
+    measure: Measure = "log-odds",
+    by: str = "",
+    arcs: int = 3,
+) -> Figure:
     from sentviz.analysis.explain.exact import exact
 
     def compute() -> Exact:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sentviz.analysis.maps.layers import head_patterns, verdict_by_layer
 from sentviz.charts.chart import Axis, Chart, cells, line
 from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.options import Components
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Sentence
@@ -77,5 +78,5 @@ def _verdict_by_layer(of: Sentence) -> Figure:
 
 
 @figure("head-habits", "What each head does in this sentence", Sentence, MAPS)
-def _head_habits(of: Sentence, *, component: int | str = "effective") -> Figure:
+def _head_habits(of: Sentence, *, component: Components = "effective") -> Figure:
     return head_table(head_patterns(of.trace, component))

@@ -17,6 +17,7 @@ from sentviz.charts.chart import Axis, Chart, Drawing, Rule, bars
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.maps import Floats
+from sentviz.charts.options import Component, Components, Head, Heads, Layer, Token
 from sentviz.charts.registry import capability, figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.strip import draw_strip, token_strip
@@ -262,12 +263,12 @@ def _token(trace: Trace, token: int | None) -> int:
 
 
 @figure("polarity", "The sentence coloured by polarity", Sentence, LEXICON)
-def _polarity_figure(of: Sentence, *, token: int | None = None) -> Figure:
+def _polarity_figure(of: Sentence, *, token: Token | None = None) -> Figure:
     return polarity_strip(_polar(of), token=token)
 
 
 @figure("polarity-of-token", "The three shares of one token", Sentence, LEXICON)
-def _polarity_of_token(of: Sentence, *, token: int | None = None) -> Figure:
+def _polarity_of_token(of: Sentence, *, token: Token | None = None) -> Figure:
     trace = _polar(of)
     place = _token(trace, token)
     assert trace.polarity is not None
@@ -292,12 +293,12 @@ def _sigma(of: Sentence, *, side: int = 400) -> Figure:
 
 
 @figure("lexicon-scores", "One token's scores without and with the lexicon's term", Sentence, LEXICON)
-def _scores(of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None) -> Figure:
+def _scores(of: Sentence, *, layer: Layer = 0, head: Head = -1, component: Component = 0, token: Token | None = None) -> Figure:
     return score_row(row_of(of, layer, head, component, token))
 
 
 @figure("lexicon-attention", "One token's attention without and with the lexicon", Sentence, LEXICON)
-def _attention(of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None) -> Figure:
+def _attention(of: Sentence, *, layer: Layer = 0, head: Head = -1, component: Component = 0, token: Token | None = None) -> Figure:
     return attention_row(row_of(of, layer, head, component, token))
 
 
@@ -314,9 +315,9 @@ def row_of(of: Sentence, layer: int, head: int, component: int, token: int | Non
 def _difference(
     of: Sentence,
     *,
-    layer: int = 0,
-    head: int | str = "mean",
-    component: int | str = "effective",
+    layer: Layer = 0,
+    head: Heads = "mean",
+    component: Components = "effective",
     side: int = 400,
 ) -> Figure:
     changed = difference(of.once("without the lexicon", lambda: of.new_trace(Edit("term", name="lexicon", to=0.0))), of.trace)

@@ -13,6 +13,7 @@ from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug, map_title, title_lines
+from sentviz.charts.options import Components
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Sentence
@@ -152,5 +153,5 @@ def _blocks(maps: Floats, block: int) -> Floats:
 
 
 @figure("overview", "The maps of all heads", Sentence, MAPS)
-def _overview(of: Sentence, *, component: int | str = "effective") -> Figure:
+def _overview(of: Sentence, *, component: Components = "effective") -> Figure:
     return small_multiples(of.trace, component)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sentviz.analysis.testset.operating import thresholds
 from sentviz.charts.chart import Axis, Chart, Mark, Panels, Rule, bars, line
 from sentviz.charts.chart import points as dots
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import choice
 from sentviz.charts.panels import stacked
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.subjects import Answers
@@ -216,9 +217,7 @@ def _threshold(of: Answers) -> Figure:
 
 
 @figure("reliability", "Accuracy against confidence", Answers)
-def _reliability(of: Answers, *, by: str = "width") -> Figure:
-    if by not in STEPS:
-        raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
+def _reliability(of: Answers, *, by: Annotated[str, choice(STEPS)] = "width") -> Figure:
     rows = of.first
     rows.source.require("probabilities", what="probabilities to compare with the accuracy")
     raw = untempered(rows.probabilities, rows.calibration)

@@ -11,6 +11,7 @@ from sentviz.charts.chart import Drawing
 from sentviz.charts.colours import blend, colour_scale
 from sentviz.charts.figure import Figure, file_safe, new_plot, sentence
 from sentviz.charts.look import Look
+from sentviz.charts.options import Depth
 from sentviz.charts.panels import path
 from sentviz.charts.plane import View, decision_line, hull
 from sentviz.charts.registry import figure
@@ -172,7 +173,7 @@ def followed(of: Sentence) -> Any:
 
 
 @figure("particles", "The tokens as points after a layer", Sentence, MOVING)
-def _particles(of: Sentence, *, layer: int | None = None) -> Figure:
+def _particles(of: Sentence, *, layer: Depth | None = None) -> Figure:
 
     model, review = followed(of)
     scene = scene_of_review(of.run, model, review)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, Progress, p
 from sentviz.analysis.explain.headline import edit_sentence
 from sentviz.charts.chart import Axis, Chart, cells
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Layer, choice
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import Sentence, sourced
@@ -36,6 +37,8 @@ SWAPS = {
     "intensifier": "degree exchanged",
     "name": "name exchanged (control)",
 }
+What = Annotated[str, choice(TITLES)]
+Swap = Annotated[str, choice(SWAPS)]
 BY_TOKEN, BY_PART = ("state", "residual", "feedforward"), ("head", "value", "component")
 
 Unit = Literal["share", "log-odds"]
@@ -182,8 +185,8 @@ def _patch(
     of: Sentence,
     *,
     second: str = "",
-    what: str = "state",
-    layer: int | None = None,
+    what: What = "state",
+    layer: Layer | None = None,
     align: str = "",
     reverse: bool = False,
     selected: Any = (),
@@ -212,7 +215,7 @@ def _patch(
 
 
 @figure("patch-average", "States that carry the difference of minimal pairs", Sentence, REPLACES)
-def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "state", count: int = 40) -> Figure:
+def _patch_average(of: Sentence, *, minimal: Swap = "negation", what: What = "state", count: int = 40) -> Figure:
     """Draw layers by places in the sentence, or by heads or components, over minimal pairs of one kind."""
     result = average_of(of, minimal, what, count)
     rows = ["embedding"] * (what == "state") + [f"layer {i + 1}" for i in range(of.run.capabilities.layers)]
@@ -235,7 +238,7 @@ def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "stat
 
 
 @figure("patch-epochs", "Heads that carry the difference of minimal pairs, by epoch", Sentence, REPLACES, KEEPS)
-def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40) -> Figure:
+def _patch_epochs(of: Sentence, *, minimal: Swap = "negation", count: int = 40) -> Figure:
     """Draw heads by epochs, with the weights that the run kept after each epoch."""
     averages = epochs_of(of, minimal, count)
     share, low, high = (np.stack([getattr(each, name).ravel() for each in averages.values()], axis=1) for name in ("share", "low", "high"))

@@ -9,6 +9,7 @@ import numpy as np
 from sentviz.analysis.testset.rows import accuracy_by_phenomenon
 from sentviz.charts.chart import Axis, Chart, Rule, numbered, points
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Series
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import WEIGHTS, Runs, sourced
 from sentviz.errors import InputError
@@ -65,7 +66,7 @@ def _phenomena(
     *,
     only: Sequence[str] = (),
     sided: bool = False,
-    series: Sequence[int] = (),
+    series: Series = (),
     selected: str | None = None,
 ) -> Figure:
     rows = of.demo_rows

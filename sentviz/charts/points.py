@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from sentviz.analysis.embeddings.cache import stored_sample
 from sentviz.analysis.embeddings.projection import METHODS, Projection, method_title, parsed_method
 from sentviz.analysis.embeddings.silhouette import measures
 from sentviz.analysis.testset.rows import Rows
 from sentviz.charts.figure import Figure
+from sentviz.charts.options import Depth, choice
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import SEED
-from sentviz.charts.scatter import measured, scatter
+from sentviz.charts.scatter import COLOURS, measured, scatter
 from sentviz.charts.subjects import WEIGHTS, Answers
 from sentviz.errors import InputError
 from sentviz.io.files import home
@@ -81,8 +82,12 @@ class Points(Answers):
         return projections[layer], projections[last], layer
 
 
+Colour = Annotated[str, choice(COLOURS)]
+Dims = Annotated[int, choice({2: "2-D", 3: "3-D"})]
+
+
 @figure("embeddings", "The rows as points", Points, VECTORS)
-def _embeddings(of: Points, *, method: str = "pca", dims: int = 2, colour: str = "label", layer: int = -1) -> Figure:
+def _embeddings(of: Points, *, method: str = "pca", dims: Dims = 2, colour: Colour = "label", layer: Depth = -1) -> Figure:
     projection, _, at = of.picture(method, dims, layer)
     (rows, _), last = of.sample, of.first.source.require_run("vectors").capabilities.layers
     frame = rows.frame
@@ -102,7 +107,7 @@ def _embeddings(of: Points, *, method: str = "pca", dims: int = 2, colour: str =
 
 
 @figure("silhouette", "Silhouettes in the vectors and in the picture", Points, VECTORS)
-def _silhouette(of: Points, *, method: str = "pca", dims: int = 2, layer: int = -1) -> Figure:
+def _silhouette(of: Points, *, method: str = "pca", dims: Dims = 2, layer: Depth = -1) -> Figure:
     projection, _, _ = of.picture(method, dims, layer)
     rows, _ = of.sample
     return measured(measures(projection.vectors, projection.points, rows.labels, rows.classes, seed=SEED))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
 from sentviz.charts.chart import Axis, Chart, Panels, cells, line
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.methods import ranking
+from sentviz.charts.options import choice
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.subjects import Runs, Study, sourced
 from sentviz.errors import InputError
@@ -123,15 +124,15 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher") ->
 
 
 @figure("faithfulness", "How faithful the explanations are", Runs, FAITHFULNESS)
-def _faithfulness(of: Runs, *, metric: str = "comprehensiveness") -> Figure:
-    title, better = _of(RANKED, metric)
+def _faithfulness(of: Runs, *, metric: Annotated[str, choice(_titles(RANKED))] = "comprehensiveness") -> Figure:
+    title, better = RANKED[metric]
     frame = faithfulness_of(of.run)
     return ranking(_titled(frame[frame["metric"] == metric], "method"), title=title, better=better)
 
 
 @figure("referee", "Which explanation to believe: every method beside exact values", Runs, REFEREE)
-def _referee(of: Runs, *, metric: str = "first") -> Figure:
-    title, better = _of(HELD, metric)
+def _referee(of: Runs, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
+    title, better = HELD[metric]
     rows = _titled(rows_of_metric(methods_of(of.run), metric), "method")
     return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"))
 
@@ -150,8 +151,8 @@ def _curves(of: Runs, *, methods: Sequence[str] = ()) -> Figure:
 
 
 @figure("referee-board", "Which explanation to believe: every run and method", Study)
-def _board(of: Study, *, metric: str = "first") -> Figure:
-    title, better = _of(HELD, metric)
+def _board(of: Study, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
+    title, better = HELD[metric]
     runs = [run for run in of.runs if has_referee(run)]
     tables = [rows_of_metric(methods_of(run), metric).assign(run=run.name) for run in runs]
     return sourced(referee_board(board_rows(tables, better), title=title, better=better), *runs)
@@ -180,10 +181,8 @@ def board_rows(tables: Sequence[pd.DataFrame], better: str) -> pd.DataFrame:
     return _titled(rows.assign(place=place, title=rows["method"]).sort_values(["run", "place"]), "title")
 
 
-def _of(measures: dict[str, tuple[str, str]], metric: str) -> tuple[str, str]:
-    if metric not in measures:
-        raise InputError(f"There is no metric {metric!r}; there are {', '.join(measures)}.")
-    return measures[metric]
+def _titles(measures: dict[str, tuple[str, str]]) -> dict[str, str]:
+    return {name: title for name, (title, _) in measures.items()}
 
 
 def _title(name: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from sentviz.charts.options import Kind, Option, choice, options_of
 from sentviz.errors import InputError, nearest
 from sentviz.runs.store import Run
 
@@ -46,6 +46,7 @@ class FigureSubject:
     SAYS: ClassVar[str]  # description of its figures in lists
     NEEDS: ClassVar[tuple[RunRequirement, ...]] = ()
     OF_RUN: ClassVar[bool] = True  # True if its first parameter is the name of a run
+    EARLIER: ClassVar[Mapping[str, Kind]] = {}  # options of earlier versions, which `sentviz.charts.gallery.draw` reads
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its origin."""
@@ -75,20 +76,22 @@ class FigureSpec:
     waits: Callable[[Any], str] = lambda of: ""  # message about a slow first drawing; empty if it is fast
 
     @cached_property
-    def own(self) -> dict[str, Any]:
-        """The figure's own options with their defaults."""
-        return _defaults(self.make)
+    def own(self) -> dict[str, Option]:
+        """The figure's own options."""
+        return {name: option for name, option in options_of(self.make).items() if name not in OF_A_PAGE}
 
     @cached_property
-    def options(self) -> dict[str, Any]:
-        """All options with their defaults: those of the subject, those of the figure, the theme."""
-        return _defaults(self.of) | self.own | {"theme": "light"}
+    def options(self) -> dict[str, Option]:
+        """All options: those of the subject, those of the figure, the theme."""
+        return options_of(self.of) | self.own | {"theme": THEME}
 
-    def choices(self, option: str) -> tuple[Any, ...]:
-        """Values that an option of the figure may have; empty if it is not one of a few."""
-        annotation = str(signature(self.make).parameters[option].annotation) if option in self.own else ""
-        kind = eval(annotation, self.make.__globals__) if "Literal" in annotation or annotation in self.make.__globals__ else None
-        return get_args(kind) if get_origin(kind) is Literal else ()
+    def option(self, name: str) -> Option:
+        """Return an option by name, also one of earlier versions."""
+        if name in self.of.EARLIER:
+            return Option(name, None, self.of.EARLIER[name])
+        if name not in self.options:
+            raise InputError(f"The figure {self.name} takes no {name}; it takes {', '.join(self.options)}.")
+        return self.options[name]
 
     @property
     def names(self) -> list[str]:
@@ -99,21 +102,13 @@ class FigureSpec:
         """Return the first requirement that a run does not meet, as a message; empty if it meets all."""
         return next((why for need in (*self.of.NEEDS, *self.needs) if (why := need.lacks(run))), "")
 
-    def takes(self, names: Collection[str]) -> None:
-        """Check that the figure takes options of these names."""
-        if unknown := [name for name in names if name not in self.options]:
-            raise InputError(f"The figure {self.name} takes no {unknown[0]}; it takes {', '.join(self.options)}.")
-
     def check(self, options: Mapping[str, Any]) -> None:
-        """Check that the figure takes these options, that each switch is on or off, and that each choice is one of its values."""
-        self.takes(options)
+        """Check that the figure takes these options, and that each value is of the option's kind."""
         for name, value in options.items():
-            if isinstance(self.options[name], bool) and not isinstance(value, bool):
-                raise InputError(f"The option {name} of the figure {self.name} is True or False, not {value!r:.40}.")
-            if (choices := self.choices(name)) and value not in choices:
-                raise InputError(f"The option {name} of the figure {self.name} is {' or '.join(map(str, choices))}, not {value!r:.40}.")
+            self.option(name).check(value)
 
 
+THEME = Option("theme", "light", choice({"light": "light", "dark": "dark"}))
 OF_A_PAGE = ("theme", "selected")  # parameters of a maker that are not options: the theme and the marked element of a page
 
 FIGURES: dict[str, FigureSpec] = {}
@@ -154,8 +149,3 @@ def find_figure(name: str) -> FigureSpec:
         rest = f"`sentviz export --list` lists all {len(FIGURES)} figures."
         raise InputError(f"There is no figure {name!r}; {nearest(name, list(FIGURES))}{rest}")
     return FIGURES[name]
-
-
-def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    parameters = signature(function).parameters.items()
-    return {name: each.default for name, each in parameters if each.default is not Parameter.empty and name not in OF_A_PAGE}

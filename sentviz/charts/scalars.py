@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, line, numbered, points
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Series, choice
 from sentviz.charts.registry import capability, figure
 from sentviz.charts.subjects import Runs, sourced
 from sentviz.charts.text import as_text, subscript
@@ -15,7 +16,7 @@ from sentviz.io.lazy import pd
 from sentviz.runs.registry import printed
 from sentviz.runs.store import Run
 
-ScalarAxis = Literal["step", "share"]
+ScalarAxis = Annotated[Literal["step", "share"], choice({"step": "Steps", "share": "Share of training"})]
 UNEQUAL = 1.25  # ratio of two lengths of training above which steps compare badly
 LAMBDAS = capability("lambdas", "lambda")
 SCALARS = capability("scalars", "learned scalars")
@@ -31,7 +32,7 @@ def scalar_evolution(
     names: Sequence[str],
     *,
     change: bool = False,
-    x: Literal["step", "share"] = "step",
+    x: ScalarAxis = "step",
     series: Sequence[int] = (),
     printed: pd.DataFrame | None = None,
 ) -> Figure:
@@ -181,12 +182,12 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 
 
 @figure("lambda", "Lambda over training", Runs, LAMBDAS)
-def _lambda(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = ()) -> Figure:
+def _lambda(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Series = ()) -> Figure:
     return scalar_figure(of.sources, ("lambda",), change=change, x=x, series=series)
 
 
 @figure("scalars", "Every learned scalar over training", Runs, SCALARS)
-def _scalars(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = ()) -> Figure:
+def _scalars(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Series = ()) -> Figure:
     return scalar_figure(of.sources, change=change, x=x, series=series)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell
 from sentviz.charts.chart import Axis, Chart, Panels, bars
 from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.options import Head, Layer, Token
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS, SOFTMAX
 from sentviz.charts.subjects import Sentence
@@ -91,10 +92,10 @@ def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame, kern
 def _smoother(
     of: Sentence,
     *,
-    layer: int = 0,
-    head: int = 0,
-    query: int = 0,
-    key: int = 0,
+    layer: Layer = 0,
+    head: Head = 0,
+    query: Token = 0,
+    key: Token = 0,
     top: int = 8,
     kernel: bool = False,
 ) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from sentviz.analysis.testset.rows import OVER, Rows, RowsSource, aligned, answe
 from sentviz.analysis.testset.subset import Subset
 from sentviz.analysis.testset.weak import WeakSlices
 from sentviz.analysis.testset.word_counts import Counts
+from sentviz.charts.options import REAL, UNWRITTEN, Kind, place, several
 from sentviz.charts.registry import FigureSubject, RunRequirement
 from sentviz.charts.source import Source
 from sentviz.data.labels import Reading
@@ -115,8 +116,7 @@ class Sentence(FigureSubject):
     """A sentence that a run reads, by default its stored example.
 
     `target` and `against` are the class that explanations are about, and the class that it is compared with; by default the predicted class
-    against all others. `change` is the text of an intervention. The five names behind it are those of earlier versions (see
-    `Intervention.from_arguments`): files and notebooks hold them. They are added to `change`.
+    against all others. `change` is the text of an intervention.
     """
 
     run: Run
@@ -124,11 +124,6 @@ class Sentence(FigureSubject):
     pair: str | None = None
     change: str = ""
     calibrated: bool = True  # False = probabilities before calibration
-    lambdas: InitVar[Any] = None
-    heads_off: InitVar[Sequence[tuple[int, int]]] = ()
-    strength: InitVar[float | Mapping[str, float]] = 1.0
-    gates_open: InitVar[Sequence[int]] = ()
-    gates_shut: InitVar[Sequence[int]] = ()
     target: str = ""
     against: str = ""
     has_fixed_trace: bool = field(default=False, init=False)  # True if the sentence was built from a trace
@@ -137,10 +132,14 @@ class Sentence(FigureSubject):
 
     SAYS: ClassVar[str] = "of a sentence; default: the run's example"
     NEEDS: ClassVar[tuple[RunRequirement, ...]] = (WEIGHTS,)
+    EARLIER: ClassVar[Mapping[str, Kind]] = {  # see `Intervention.from_arguments`
+        **dict.fromkeys(("lambdas", "heads_off"), UNWRITTEN),
+        **dict.fromkeys(("gates_open", "gates_shut"), several(place("token"))),
+        "strength": REAL,
+    }
 
-    def __post_init__(self, lambdas: Any, heads_off: Any, strength: Any, gates_open: Any, gates_shut: Any) -> None:
-        earlier = Intervention.from_arguments(self.run.capabilities, lambdas, heads_off, strength, gates_open, gates_shut)
-        self.intervention = Intervention.parse(self.change).with_(*earlier.edits)
+    def __post_init__(self) -> None:
+        self.intervention = Intervention.parse(self.change)
         self.change = self.intervention.text()
 
     @classmethod

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, file_safe, new_plot
 from sentviz.charts.look import Look
+from sentviz.charts.options import Layer, Token
 from sentviz.charts.panels import path
 from sentviz.charts.particles import followed
 from sentviz.charts.plane import View, hull
@@ -224,7 +225,7 @@ def _caption(
 
 
 @figure("token-step", "The step of one token in a layer", Sentence, MOVING)
-def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None) -> Figure:
+def _token_step(of: Sentence, *, layer: Layer = 0, token: Token | None = None) -> Figure:
     _, review = followed(of)
     z = review.positions
     if not 0 <= layer < len(z) - 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sentviz.charts.chart import Axis, Chart, Drawing, Role, points
 from sentviz.charts.cloud_layout import layout, unwritable
 from sentviz.charts.figure import Figure, annotate, file_safe, lay_out, sentence
 from sentviz.charts.look import Look
+from sentviz.charts.options import choice
 from sentviz.charts.panels import UNSEEN, panel_axes
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import SEED
@@ -47,7 +48,8 @@ COLUMNS = [
 SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # names for two classes, if the second is positive
 ONCE = "A word counts once per row, so that one text with many repetitions has no more weight than another."
 
-By = Literal["keyness", "count"]
+By = Annotated[str, choice({"keyness": "typical words", "count": "frequent words"})]
+Stops = Annotated[str, choice({"drop": "left out", "wordcloud": "those of WordCloud left out", "keep": "kept"})]
 PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_counts.layout` is asked for
 _TWO = 600  # pixels of two clouds side by side, at least
 _HOLLOW = "circle-open"  # symbol of words that are not significant
@@ -245,8 +247,6 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
     from sentviz.analysis.testset import word_counts as words
 
     lists = {"drop": words.stop_words, "wordcloud": words.wordcloud_stop_words, "keep": frozenset[str]}
-    if stops not in lists:
-        raise InputError(f"Stop words can be left out (drop, or wordcloud for that package's list) or kept (keep), not {stops!r}.")
     left_out = lists[stops]()
     try:
         scored = words.keyness(counts, cell, once=True)
@@ -267,7 +267,7 @@ def _cloud(
     *,
     between: str = "",
     by: By = "keyness",
-    stops: str = "drop",
+    stops: Stops = "drop",
     selected: tuple[int, str] | None = None,
 ) -> Figure:
 
@@ -295,7 +295,7 @@ def _list(
     label: int = -1,
     predicted: int = -1,
     by: By = "keyness",
-    stops: str = "drop",
+    stops: Stops = "drop",
     selected: str = "",
 ) -> Figure:
     counts, rows = of.counts, of.first

@@ -257,7 +257,7 @@ def export(
     from sentviz.cli.figures import export_onnx, export_paper_files, figure_list, parse_options
 
     if names:
-        click.echo(figure_list(run))
+        click.echo(figure_list(run, named))
         return
     if out is None:
         raise click.UsageError("Name the file to write with -o, or list the figures with --list.")

@@ -91,7 +91,8 @@ def differences(stored: Any, now: Any, where: str = "") -> Iterator[str]:
 
 def compare(name: str, now: dict[str, Any], bless: bool) -> None:
     """Compare a figure with the stored one, or store it."""
-    path, now = STORED / f"{name}.json", json.loads(json.dumps({"options": {k: str(v) for k, v in FIGURES[name].options.items()}} | now))
+    options = {option.name: str(option.default) for option in FIGURES[name].options.values()}
+    path, now = STORED / f"{name}.json", json.loads(json.dumps({"options": options} | now))
     if bless:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(now, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

@@ -52,7 +52,7 @@ def figures() -> Part:
     """Return the options of each registered figure with their defaults."""
     from sentviz.charts.gallery import FIGURES
 
-    return {name: {option: repr(value) for option, value in spec.options.items()} for name, spec in sorted(FIGURES.items())}
+    return {name: {option.name: repr(option.default) for option in spec.options.values()} for name, spec in sorted(FIGURES.items())}
 
 
 def commands() -> Part:

@@ -91,7 +91,11 @@ def drawn(name: str, runs: Sequence[Run], theme: Theme = "light") -> list[Figure
     able = [run for run in runs if not spec.lacks(run)]
     for run in able[:3]:
         beside = [second.name for second in able if second is not run and second.config["data"] == run.config["data"]][:1]
-        more = [{"versus": tuple(beside) if spec.options["versus"] == () else beside[0]}] if "versus" in spec.options and beside else []
+        more = (
+            [{"versus": tuple(beside) if spec.options["versus"].default == () else beside[0]}]
+            if "versus" in spec.options and beside
+            else []
+        )
         for options in ({}, *more):
             try:
                 return [draw(run.name, name, theme=theme, **options)]

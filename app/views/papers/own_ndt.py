@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import visit
+from app.blocks.control import control
 from app.focus import choices
 from app.shared import once
 from app.text import halves, md
@@ -16,8 +17,9 @@ from sentviz.errors import InputError
 from sentviz.io.numbers import p_value
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
+from sentviz.papers.ndt.figures import SPLITS
 from sentviz.papers.ndt.panels import SETTINGS_OF
-from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controlled_lambdas, describe_controls, summary
+from sentviz.papers.ndt.study import DATASETS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
 from sentviz.papers.ndt.tables import results as results_table
 from sentviz.papers.studies.compare_configurations import mixed
@@ -25,16 +27,6 @@ from sentviz.papers.studies.items import VERDICTS, Column, Table
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
-TITLES = {
-    "accuracy": "Accuracy",
-    "precision_weighted": "Precision, weighted",
-    "f1_weighted": "F1, weighted",
-    "auc": "AUC",
-    "silhouette": "Silhouette",
-    "precision_macro": "Precision, macro",
-    "f1_macro": "F1, macro",
-}
-SPLITS = {"test": "Test split of the paper", "official_test": "Official test sentences"}
 SCALES = {"value": "Value", "change": "Change from the start"}
 
 
@@ -45,9 +37,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
     """Show a metric measured and printed, the accuracy by constraint, and the table of all metrics."""
     split = "test"
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        metric = visit.setting(
-            st.selectbox, "Metric", "metric", list(METRICS), format_func=lambda name: TITLES[name], label_visibility="collapsed", width=220
-        )
+        metric = control("accuracy-beside-print", "metric", "Metric", widget=st.selectbox, width=220)
         if any("official_test" in run.metrics() for seeds in configurations(runs, dataset).values() for run in seeds):
             split = visit.focus().over if visit.focus().over in SPLITS else "test"
             visit.choose(
@@ -56,7 +46,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
                 "over",
                 list(SPLITS),
                 required=True,
-                format_func=lambda name: SPLITS[name],
+                format_func=SPLITS.get,
                 label_visibility="collapsed",
             )
     measured = measured_runs(runs, dataset, split)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.boundary import boundary
+from app.blocks.control import control
 from app.blocks.figure import show_drawn
 from app.fields import LARGEST, whole_number
 from app.server.queue import finished, wait
@@ -21,7 +22,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, span
-from sentviz.papers.sentiformer.figures import learned_by
+from sentviz.papers.sentiformer.figures import POSITIONS, learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation, Setting
 
 LENGTHS = ("8", "16", "24", "32")  # words of the longest training sequence
-POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
 
 
 def show(runs: Sequence[Run], _: str) -> None:
@@ -76,15 +76,9 @@ def _separate(setting: Any, tick: Any) -> Any:
 def _setting() -> Any:
     """Return the `solvers.Setting` that this visitor chose for training; None before the first training."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        positions = visit.setting(
-            st.segmented_control,
-            "Positions of the transformer",
-            "positions",
-            list(POSITIONS),
-            format_func=lambda name: POSITIONS[name],
-            required=True,
-            help="The proof uses learned positions. SentiFormer's positions contain the distance to the end.",
-        )
+        help = "The proof uses learned positions. SentiFormer's positions contain the distance to the end."
+        more: dict[str, Any] = {"label_visibility": "visible", "required": True, "help": help}
+        positions = control("separation", "positions", "Positions of the transformer", **more)
         longest = visit.setting(st.segmented_control, "Longest training sequence", "longest", LENGTHS, default="24", required=True)
         seed = visit.page_value("seed", 0, whole_number)
         st.number_input("Seed", 0, LARGEST, width=110, **visit.bound("seed", seed))

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
+from app.blocks.control import control
 from app.blocks.figure import OnPick, Picked, show_figure
 from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.fields import LONGEST
@@ -141,13 +142,12 @@ def show_sums(of: Sentence) -> None:
     from sentviz.analysis.causal.direct import direct_attribution as direct_of
 
     st.markdown("##### What each part adds", help=tip("direct-attribution"))
-    by = {"part": "by layer, beside the logit lens", "token": "by token", "head": "by head"}
     with st.container(horizontal=True, gap="small"):
-        key = visit.setting(st.segmented_control, "Contributions", "sums", list(by), format_func=by.get, label_visibility="collapsed")
+        by = control("attribution-direct", "by", "Contributions", name="sums")
         class_choice(of.run, of.trace)
     with answers.reasoning(run, of.trace) as model:
         of.once("direct", lambda: direct_of(model, of.trace))
-    show_figure("attribution-direct", of, by=key)
+    show_figure("attribution-direct", of, by=by)
 
 
 @boundary()

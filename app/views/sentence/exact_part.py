@@ -16,6 +16,7 @@ from app.server.queue import finished, giving_way, turn, wait
 from app.text import md
 from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
 from sentviz.analysis.explain.value_function import ABSENT, Absent
+from sentviz.charts.interactions import ABSENT as TITLES
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
@@ -24,7 +25,6 @@ from sentviz.serving.jobs import Job
 
 KEPT = 8  # results that a visit keeps
 TIMED_TOKENS = 400  # tokens that are predicted to estimate the time
-SAYS = {"deleted": "absent words deleted", "masked": "masked", "padded": "padded"}
 
 
 def absent_words(run: Run) -> Absent:
@@ -41,7 +41,7 @@ def switch(run: Run) -> None:
         "Absent words",
         "absent",
         options,
-        format_func=lambda name: SAYS[name],
+        format_func=TITLES.get,
         label_visibility="collapsed",
         help=tip("shapley"),
     )

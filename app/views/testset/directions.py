@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
+from app.blocks.control import control
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.blocks.measure import measured_run
@@ -29,7 +30,6 @@ from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
-BY = {"way": "By the way to find it", "place": "By the tokens that lose it"}
 QUICK = 4  # layers up to which the direction is class_directions without a click
 
 
@@ -46,7 +46,7 @@ def removed(run: Run) -> tuple[int, Any, Any]:
     st.markdown(f"### {md(headline(run))}", help=tip("direction"))
     left, right = halves("removed", 1.15, 1.0)
     with left:
-        by = visit.setting(st.segmented_control, "Lines", "by", list(BY), format_func=BY.get, label_visibility="collapsed")
+        by = control("direction-removal", "by", "Lines", written=str.capitalize)
         show_figure("direction-removal", Runs(run), by=by)
         if by == "way" and (why := why_no_leace(run)):
             st.caption(why)

@@ -12,6 +12,7 @@ import streamlit as st
 from app import visit
 from app.blocks import pictures
 from app.blocks.boundary import boundary
+from app.blocks.control import control
 from app.blocks.figure import export_menu, show_drawn
 from app.blocks.rows import beside, choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.blocks.slice_choice import choose_slice
@@ -38,7 +39,7 @@ from sentviz.charts.figure import Figure, file_safe
 from sentviz.charts.gallery import call
 from sentviz.charts.look import Look
 from sentviz.charts.points import about_picture, layer_names
-from sentviz.charts.scatter import COLOURS, said_of, scatter
+from sentviz.charts.scatter import said_of, scatter
 from sentviz.charts.subjects import Answers, sourced
 from sentviz.charts.word_clouds import word_bars
 from sentviz.errors import SentvizError
@@ -168,8 +169,8 @@ with controls:
     if (name := SETTINGS.get(method, "")) in OFFERED:
         value = visit.setting(st.select_slider, name.capitalize(), name, OFFERED[name], default=USUAL[name], width=220, help=tip(name))
         method = method if value == USUAL[name] else f"{method}-{value}"
-    dims = int(visit.setting(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func="{}-D".format))
-    colour = visit.setting(st.selectbox, "Colour", "colour", list(COLOURS), format_func=COLOURS.get, width=150)
+    dims = control("embeddings", "dims", "Dimensions", label_visibility="visible")
+    colour = control("embeddings", "colour", "Colour", widget=st.selectbox, label_visibility="visible", width=150)
     if rows.over == "test":
         st.session_state["focus-sample"] = pictures.sample()
         titles = pictures.SAMPLES

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, interval, mean_draws
+from sentviz.charts.options import choice
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Study, sourced
 from sentviz.errors import InputError
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
     from sentviz.charts.figure import Figure
 
 PERPLEXITY = 30
+METRIC_TITLES = {
+    "accuracy": "Accuracy",
+    "precision_weighted": "Precision, weighted",
+    "f1_weighted": "F1, weighted",
+    "auc": "AUC",
+    "silhouette": "Silhouette",
+    "precision_macro": "Precision, macro",
+    "f1_macro": "F1, macro",
+}
+SPLITS = {"test": "Test split of the paper", "official_test": "Official test sentences"}
+Split = Annotated[str, choice(SPLITS)]
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ def _rows(split: str) -> str:
 
 
 @figure("accuracy-beside-print", "Measured and reported values", Study, sets=_sets)
-def _beside(of: Study, *, metric: str = "accuracy", split: str = "test") -> Figure:
+def _beside(of: Study, *, metric: Annotated[str, choice(METRIC_TITLES)] = "accuracy", split: Split = "test") -> Figure:
     from sentviz.charts.measured_vs_printed import measured_beside_printed
 
     used, title = _runs(of), DATASETS[of.name]
@@ -166,7 +178,7 @@ def _beside(of: Study, *, metric: str = "accuracy", split: str = "test") -> Figu
 
 
 @figure("accuracy-grid", "Accuracy by constraint and number of components", Study, sets=_sets)
-def _grid(of: Study, *, split: str = "test") -> Figure:
+def _grid(of: Study, *, split: Split = "test") -> Figure:
     from sentviz.charts.accuracy_grid import accuracy_grid
     from sentviz.papers.ndt.tables import grid
 

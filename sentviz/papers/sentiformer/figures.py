@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sentviz.charts import gallery
+from sentviz.charts.options import choice
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Runs, Sentence, Study, sourced
 from sentviz.data.demo import FAILURES, labels_for
@@ -24,6 +25,9 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
+
+POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
+Positions = Annotated[str, choice(POSITIONS)]
 
 
 def _sets() -> Sequence[str]:
@@ -84,7 +88,15 @@ def _parts(of: Study) -> Figure:
 
 
 @figure("separation", "Proposition 2: which models can use the first word", Study)
-def _separation(of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3) -> Figure:
+def _separation(
+    of: Study,
+    *,
+    positions: Positions = "aware",
+    longest: int = 24,
+    seed: int = 0,
+    rows: int = 6_000,
+    epochs: int = 3,
+) -> Figure:
     from sentviz.charts.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate
 

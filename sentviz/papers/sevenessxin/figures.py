@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from sentviz.charts import gallery
+from sentviz.charts.options import Layer, choice
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Answers, Sentence, Study, sourced
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
+METRICS = printed_tables.METRICS | {"validation_f1": "validation F1"}
+Equal = Annotated[str, choice({"epochs": "equal epochs", "updates": "equal updates"})]
 CURVE_COLOURS = (0, 1, 2, 4, 5)  # number of the colour of each version of `DRAWN`; 3, a grey, looks like 0 on a thin line
 
 
@@ -36,20 +39,17 @@ def _sets() -> Sequence[str]:
     Study,
     sets=_sets,
 )
-def _versions(of: Study, *, metric: str = "accuracy") -> Figure:
+def _versions(of: Study, *, metric: Annotated[str, choice(METRICS)] = "accuracy") -> Figure:
     """Draw a metric of every version and phase: dots next to the printed diamonds."""
     from sentviz.charts.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sevenessxin.study import beside, configurations
 
-    titles = printed_tables.METRICS | {"validation_f1": "validation F1"}
-    if metric not in titles:
-        raise InputError(f"7ess-Xin reports {', '.join(titles)}, not {metric!r}.")
     by_version = configurations(of.runs)
     if not by_version:
         raise InputError(f"No version of 7ess-Xin is installed: `{printed_tables.train()}` trains them.")
     single = points(by_version, metric)
     single["model"] = single["model"].map(printed_tables.title)
-    title = f"{titles[metric][0].upper()}{titles[metric][1:]} on Sentiment140"
+    title = f"{METRICS[metric][0].upper()}{METRICS[metric][1:]} on Sentiment140"
     drawn = measured_beside_printed(beside(of.runs, metric), single, title=title, percent=True)
     return sourced(drawn, *(run for seeds in by_version.values() for run in seeds))
 
@@ -85,7 +85,7 @@ def _curve(of: Study) -> Figure:
 
 
 @figure("version-curves", "Training of five versions of 7ess-Xin", Study, sets=_sets)
-def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs") -> Figure:
+def _version_curves(of: Study, *, equal: Equal = "epochs") -> Figure:
     """Draw figures 2 to 4: losses and validation F1 of V1, V2, V3, V5 and V6 in the second phase, the first seed of each.
 
     Args:
@@ -142,7 +142,7 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
 
 
 @figure("token-importance", "Attention that each token gets in a layer", Sentence, MAPS)
-def _importance(of: Sentence, *, layer: int = 0) -> Figure:
+def _importance(of: Sentence, *, layer: Layer = 0) -> Figure:
     """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
     from sentviz.charts.attention import token_importance
 

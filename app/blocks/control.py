@@ -1,0 +1,33 @@
+"""The widget of a figure's option that has few values, as a setting of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from app import visit
+from sentviz.charts.registry import find_figure
+
+
+def control(
+    figure: str,
+    option: str,
+    label: str,
+    *,
+    name: str = "",
+    widget: Callable[..., Any] = st.segmented_control,
+    written: Callable[[str], str] = str,
+    **options_of_widget: Any,
+) -> Any:
+    """Draw the choice of an option's values, by their titles, and return the chosen value.
+
+    Args:
+        name: of the setting in links; that of the option unless given.
+        written: returns a title as the page writes it.
+    """
+    chosen = find_figure(figure).option(option)
+    titles = {str(value): written(title) for value, title in chosen.kind.values.items()}
+    more: dict[str, Any] = {"label_visibility": "collapsed", "format_func": titles.get} | options_of_widget
+    return chosen.read(visit.setting(widget, label, name or option, list(titles), default=chosen.text, **more))
