@@ -45,7 +45,7 @@ def charts(draw: st.DrawFn) -> Chart:
 
 
 @settings(max_examples=150, deadline=None)
-@given(charts(), st.sampled_from([0, 250, 390, 900]), st.sampled_from(["light", "dark"]), st.sampled_from(PALETTES))
+@given(charts(), st.sampled_from([0, 250, 390, 900]), st.sampled_from(["light", "dark"]), st.sampled_from(list(PALETTES)))
 def test_any_chart_is_drawn_in_any_look(chart: Chart, width: int, theme: Any, palette: str) -> None:
     """The picture has the asked width, room for its axes, letters of at least 11 pixels, and nobody's text as markup."""
     plot = chart.draw(Look(theme, width, Style(palette=palette)))

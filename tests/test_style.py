@@ -61,8 +61,8 @@ styles = st.builds(
     font=st.sampled_from(list(FONTS)),
     title=st.booleans(),
     caption=st.sampled_from([None, True, False]),
-    legend=st.sampled_from(LEGENDS),
-    palette=st.sampled_from(PALETTES),
+    legend=st.sampled_from(list(LEGENDS)),
+    palette=st.sampled_from(list(PALETTES)),
     x=st.none() | spans,
     note=st.text(max_size=40),
 )
@@ -79,15 +79,15 @@ def test_a_style_survives_its_text(style: Style) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("size=poster", "There is no size 'poster'. Choose from screen, column, wide, slide."),
-        ("palette=neon", "There is no palette 'neon'"),
+        ("size=poster", "size must be screen or column or wide or slide, not 'poster'."),
+        ("palette=neon", "palette must be ours or grey or journal, not 'neon'."),
         ("width=5", "The width can be 20 to 600 mm, not 5."),
         ("height=nan", "The height can be 20 to 600 mm, not nan."),
         ("points=99", "The size of letters must be 4 to 40 points."),
-        ("title=perhaps", "title takes yes or no, not 'perhaps'."),
+        ("title=perhaps", "title must be yes or no, not 'perhaps'."),
         ("x=3..1", "Range x must be two finite numbers"),
         ("x=0..inf", "Range x must be two finite numbers"),
-        ("y=low..high", "y takes from..to, not 'low..high'."),
+        ("y=low..high", "y must be from..to, not 'low..high'."),
         ("colour=red", "A style is written as NAME=VALUE with the names size, width"),
         ("note=" + "a" * 301, "A note has at most 300 characters, not 301."),
     ],
@@ -165,5 +165,5 @@ def test_the_command_writes_a_style_and_the_file_says_it(tmp_path: Path) -> None
     assert extract_record(path.read_bytes())[1].style == "size=column~palette=grey~note=Ours"
     assert verify(path).state == "equal"
     done = CliRunner().invoke(main, [*call, "--style", "legend=inside"])
-    assert done.exit_code == 1 and "There is no legend 'inside'. Choose from own, right" in done.output
+    assert done.exit_code == 1 and "legend must be own or right or below or above or none, not 'inside'" in done.output
     assert not styled(probability_bars(["a", "b"], [0.1, 0.9]), PLAIN).plot.layout.title.text

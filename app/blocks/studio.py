@@ -21,9 +21,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS
 from sentviz.export.files import render
 
-LEGEND_WORDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
 CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}
-PALETTE_WORDS = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
 SIZE_WORDS = {name: f"{size.millimetres:g} mm" for name, size in SIZES.items()}
 
 
@@ -85,10 +83,10 @@ def _controls(now: Style) -> Style | None:
     with st.container(horizontal=True, gap="small"):
         choices["font"] = st.selectbox("Font", list(FONTS), list(FONTS).index(now.font), key="studio-font", width=120)
         choices["legend"] = st.selectbox(
-            "Legend", LEGENDS, LEGENDS.index(now.legend), format_func=LEGEND_WORDS.__getitem__, key="studio-legend", width=140
+            "Legend", list(LEGENDS), list(LEGENDS).index(now.legend), format_func=LEGENDS.__getitem__, key="studio-legend", width=140
         )
         choices["palette"] = st.selectbox(
-            "Colours", PALETTES, PALETTES.index(now.palette), format_func=PALETTE_WORDS.__getitem__, key="studio-palette", width=160
+            "Colours", list(PALETTES), list(PALETTES).index(now.palette), format_func=PALETTES.__getitem__, key="studio-palette", width=160
         )
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         captions = list(CAPTION_WORDS)

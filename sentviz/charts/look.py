@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sentviz.charts.colours import THEMES, Palette, Theme, palette, simulated
+from sentviz.charts.options import Kind, choice, options_of
 from sentviz.errors import InputError
 
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -30,8 +31,9 @@ FONTS = {
     "serif": "Liberation Serif, Times New Roman, Times, DejaVu Serif, serif",
     "mono": MONOSPACE,
 }
-LEGENDS = ("own", "right", "below", "above", "none")
-PALETTES = ("ours", "grey", "journal")
+LEGENDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
+PALETTES = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
+SPAN = Kind("from..to", lambda typed: _span(*typed.split("..")), lambda value: f"{value[0]:g}..{value[1]:g}")
 LONGEST = 300  # characters of a note
 
 _PIXELS = 96 / 25.4  # pixels per millimetre
@@ -45,6 +47,10 @@ JOURNAL: dict[Theme, tuple[str, ...]] = {
     "dark": ("#f2f2f2", "#ff8a80", "#7db8ff", "#a5d66b", "#e6b06a", "#d29bea", "#b0b0b0"),
 }
 PATTERNS = ("", "/", ".", "x", "\\", "+", "-")
+
+
+def _span(low: str, high: str) -> tuple[float, float]:
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -61,23 +67,22 @@ class Style:
         note: plain text below the picture.
     """
 
-    size: str = "screen"
+    size: Annotated[str, choice(dict.fromkeys(("screen", *SIZES), ""))] = "screen"
     width: float = 0
     height: float = 0
     points: float = 0
-    font: str = "sans"
+    font: Annotated[str, choice(FONTS)] = "sans"
     title: bool = True
     caption: bool | None = None
-    legend: str = "own"
-    palette: str = "ours"
-    x: tuple[float, float] | None = None
-    y: tuple[float, float] | None = None
+    legend: Annotated[str, choice(LEGENDS)] = "own"
+    palette: Annotated[str, choice(PALETTES)] = "ours"
+    x: Annotated[tuple[float, float] | None, SPAN] = None
+    y: Annotated[tuple[float, float] | None, SPAN] = None
     note: str = ""
 
     def __post_init__(self) -> None:
-        for name, there in _WORDS.items():
-            if getattr(self, name) not in there:
-                raise InputError(f"There is no {name} {getattr(self, name)!r}. Choose from {', '.join(there)}.")
+        for option in _OPTIONS.values():
+            option.check(getattr(self, option.name))
         for name in ("width", "height"):
             if getattr(self, name) and not 20 <= getattr(self, name) <= 600:
                 raise InputError(f"The {name} can be 20 to 600 mm, not {getattr(self, name):g}.")
@@ -99,20 +104,20 @@ class Style:
         values: dict[str, Any] = {}
         for part in filter(None, text):
             name, equals, value = part.partition("=")
-            if name not in _DEFAULTS or not equals:
-                raise InputError(f"A style is written as NAME=VALUE with the names {', '.join(_DEFAULTS)}, not as {part!r:.80}.")
-            values[name] = _read(name, value)
+            if name not in _OPTIONS or not equals:
+                raise InputError(f"A style is written as NAME=VALUE with the names {', '.join(_OPTIONS)}, not as {part!r:.80}.")
+            values[name] = _OPTIONS[name].read(value)
         return cls(**values)
 
     @property
     def changes(self) -> dict[str, Any]:
         """Settings that differ from their defaults."""
-        return {name: getattr(self, name) for name, default in _DEFAULTS.items() if getattr(self, name) != default}
+        return {name: value for name, option in _OPTIONS.items() if (value := getattr(self, name)) != option.default}
 
     @property
     def text(self) -> str:
         """The style in one line, as `parse` reads it, without settings that have their defaults."""
-        return "~".join(f"{name}={_written(value)}" for name, value in self.changes.items())
+        return "~".join(f"{name}={_OPTIONS[name].kind.write(value)}" for name, value in self.changes.items())
 
     @property
     def millimetres(self) -> float:
@@ -146,29 +151,8 @@ class Style:
         return not self.millimetres if self.caption is None else self.caption
 
 
-_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Style)}
-_WORDS: dict[str, tuple[str, ...]] = {"size": ("screen", *SIZES), "font": tuple(FONTS), "legend": LEGENDS, "palette": PALETTES}
+_OPTIONS = options_of(Style)
 PLAIN = Style()
-_SWITCHES = {"yes": True, "no": False, "true": True, "false": False}
-
-
-def _read(name: str, value: str) -> Any:
-    try:
-        if name in ("title", "caption"):
-            return _SWITCHES[value.casefold()]
-        if name in ("x", "y"):
-            low, _, high = value.partition("..")
-            return float(low), float(high)
-        return float(value) if name in ("width", "height", "points") else value
-    except (KeyError, ValueError):
-        asks = {"title": "yes or no", "caption": "yes or no", "x": "from..to", "y": "from..to"}.get(name, "a number")
-        raise InputError(f"{name} takes {asks}, not {value!r:.80}.") from None
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "..".join(f"{end:g}" for end in value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float | int) else value
 
 
 @dataclass(frozen=True)
