@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from app.live import ticket
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_quick, scene_of
+from sentviz.browser.packing import digest
 from sentviz.charts import Figure, file_safe, heatmap, probability_bars
 from sentviz.charts.maps import component_slug, head_slug
 from sentviz.charts.source import Call
@@ -37,41 +38,47 @@ LIVE_HELP = (
     "One HTML file that holds this model and answers what is typed, without a network. It opens with the model's example sentence."
     " Writing it takes a while the first time."
 )
-HIDDEN = (  # Everything below the answer is hidden in its place, so that nothing moves. Streamlit would not empty a style alone.
-    '<i class="hiding"></i>'
-    "<style>[data-testid='stElementContainer']:has(.hiding) { position: absolute; }"
-    " [data-testid='stLayoutWrapper']:has(> .st-key-answer) ~ * { visibility: hidden; }"
-    " .st-key-canvas { visibility: visible; border-radius: 4px; background: rgb(128 128 128 / 22%); }"
-    " .st-key-canvas > * { visibility: hidden; }</style>"
-)
 FIELDS = {"box": ".st-key-sentence input", "second": ".st-key-sentence-pair input", "heading": ".st-key-answer h3"}  # selectors in Reason
 
 
-def reserve(slot: Any, trace: Trace) -> None:
-    """Keep the place of the picture with a grey box until it is drawn, if there is none yet, or one of another text or run.
+def follow(*subject: Hashable) -> str:
+    """Mark the page if it still has elements of another subject, and return the name of this one, which `followed` takes at the end.
 
-    Otherwise the picture of the last sentence, and all numbers below it, would stay below the new answer until the page has followed.
+    Streamlit leaves elements on the page until it draws them anew. The browser hides those of the old answer and dims those below the
+    picture (`app/style.css`), so that no word of the sentence before stands beside the new answer. The picture is drawn later than the
+    elements, so that it names its subject itself, and it is dimmed while that is not the page's.
 
     Args:
-        slot: empty element below the answer; the caller empties it after the picture.
+        subject: everything that answer and reason depend on: run, texts, change of the model, explained class.
     """
-    drawn = st.session_state.get("pictured")
-    if drawn is None:
+    name, drawn = digest(repr(subject)), st.session_state.get("pictured")
+    if is_new := drawn not in (None, name):
+        st.session_state["pictured"] = ""  # A run of the page that does not reach its end leaves old elements.
+    old = f'body:not([data-typing], [data-pictured="{name}"]) .st-key-canvas'
+    st.html(f'<i class="{"pending" if is_new else "follows"}"></i><style>{old} {{ opacity: .4; transition: none; }}</style>')
+    return name
+
+
+def followed(subject: str) -> None:
+    """Note that all elements of the page are of a subject."""
+    st.session_state["pictured"] = subject
+
+
+def reserve() -> Any:
+    """Keep the place of the first picture of a visit, and return the slot that the caller empties after the picture."""
+    slot = st.empty()
+    if st.session_state.get("pictured") is None:
         slot.html('<div class="awaited picture" role="status" aria-label="Drawing the picture"></div>')
-    elif drawn != _subject(trace):
-        slot.html(HIDDEN)
+    return slot
 
 
-def _subject(trace: Trace) -> tuple[str, str, str | None]:
-    return trace.run, trace.text, trace.text_pair
-
-
-def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
+def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str) -> Scene:
     """Draw the picture and return what `exports` writes to files. It waits for the effects of heads only if they are measured quickly.
 
     Args:
         score: score that colours the words, a name of `SCORES`.
         before: trace of the same text without interventions; None if there are none.
+        subject: result of `follow`.
     """
     falls = None
     if _is_measured(trace, run):
@@ -84,9 +91,9 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))
-    data = canvas_data(scene, acts=True) | {"live": _live(trace, run)}
+    data = canvas_data(scene, acts=True) | {"live": _live(trace, run) | {"subject": subject}}
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
-    st.session_state["pictured"] = _subject(trace)
+    st.session_state.setdefault("pictured", "")
     return scene
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.boundary import boundary
 from app.blocks.sentence import attends, class_choice, example_buttons, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.places import SCALED
 from app.text import halves, intro, md
 from app.views.sentence import exact_part, whatif_part, why_part
-from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
+from app.views.sentence.canvas_part import exports, follow, followed, measure_heads, reserve, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.analysis.explain import SCORES, answer, available, with_scores
@@ -49,15 +48,20 @@ kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run), papers=p
 
 
 text, pair = texts_in_focus(run)
+subject = follow(run.name, text, pair, focus.change, focus.aim)
 with st.container(key="ask", gap="small"):
     sentence_box(run, text, pair)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="ask-of"):
         example_buttons({kind: (example.text, example.pair or "") for kind, example in kinds.items()}, (text, pair or ""))
-place, awaited = st.container(key="answer", gap=None), st.empty()
+place, awaited = st.container(key="answer", gap=None), reserve()
 with place:
-    with boundary(page=True), st.container(key="running"):  # The place of the spinners, so that they move nothing.
-        before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
-    reserve(awaited, answered)
+    try:
+        with st.container(key="running"):  # The place of the spinners, so that they move nothing.
+            before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
+    except SentvizError as error:
+        awaited.empty()
+        st.warning(md(str(error)), icon=":material/edit:")
+        st.stop()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"### {md(answer(answered))}", width="stretch")
         whatif_part.folded(run, answered, before)
@@ -74,9 +78,9 @@ with place:
     why = why_part.place("reason", trace)
     trusted = None if unscored else why_part.place("trust")
     messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
-    for kind, remark in messages:
-        if kind != "changed":
-            st.caption(f":material/{ICONS[kind]}: {remark}")
+    remarks, shown = st.empty(), [f":material/{ICONS[kind]}: {remark}" for kind, remark in messages if kind != "changed"]
+    if shown:  # One element, which leaves none of the remarks before on the page.
+        remarks.caption("\n\n".join(shown))
     offer_reader(run, trace.text)
 left, right = halves("explore", 2.1, 1.0)  # without controls the second column is hidden, so that the picture stays the same element
 with left:
@@ -88,7 +92,7 @@ with left:
     if exact is not None:
         trace = with_scores(trace, {"exact": exact})
     drawn_score = "" if unscored else "removal" if score == "exact" and exact is None else score
-    scene = show(trace, run, drawn_score, before)
+    scene = show(trace, run, drawn_score, before, subject)
     awaited.empty()
     if unscored is not None:
         why_part.show_unknown(why, unscored, "words")
@@ -147,3 +151,4 @@ if not why_part.waiting():
         measure_heads(trace, run)
     elif trusted:
         trusted.empty()
+followed(subject)

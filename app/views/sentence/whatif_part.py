@@ -60,8 +60,9 @@ def folded(run: Run, trace: Trace, before: Trace | None) -> None:
         return
     is_shown = is_open(run)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content", key="became"):
+        effect = st.empty()  # Without an effect, none of the sentence before stays on the page.
         if before is not None:
-            st.markdown(became(before, trace), width="content")
+            effect.markdown(became(before, trace), width="content")
             back: dict[str, Any] = {"on_click": visit.go, "kwargs": {"change": UNCHANGED}, "help": "Undo all changes of the model"}
             st.button("As trained", key="as-trained", type="tertiary", icon=":material/undo:", **back)
         label, help = ("Close", "Hide the controls") if is_shown else ("What if?", "Change the model and see how the prediction changes")

@@ -85,13 +85,10 @@ def _reason(slot: Any, trace: Trace) -> None:
 
 
 def show_trust(slot: Any, focus: Focus, trace: Trace, score: str) -> None:
-    """Show in one word how far the explanation on the page can be trusted; a click shows the measurements behind the word."""
+    """Show in one word how far the explanation on the page can be trusted; its help has the measurements behind the word."""
     try:
         trust = trust_in(cache.run(focus.run), score, answers.verdict(focus, trace, score))
     except SentvizError as error:
         show_unknown(slot, error, "verdict")
         return
-    with slot.popover(f"Trust in these words: **{trust.word}**", type="tertiary"):
-        for sentence, term in zip(trust.details, ("faithfulness", "referee"), strict=False):
-            st.markdown(md(sentence), help=tip(term))
-        st.caption(RULE)
+    slot.caption(f"Trust in these words: **{trust.word}**", help="\n\n".join([*map(md, trust.details), RULE]))

@@ -53,6 +53,7 @@ function showTyped(view, data) {
 }
 
 function show(view, data, stays = {}) {
+  if (data.live) document.body.dataset.pictured = data.live.subject
   if (view.mark !== data.mark) load(view, data, stays)
   settle(view, data.pinned ?? null)
   view.tour.fit(data.tour)
