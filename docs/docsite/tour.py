@@ -103,7 +103,7 @@ def tour(address: str) -> bytes:
 
 def _sentence(recorder: Recorder) -> None:
     page = recorder.page
-    recorder.open(f"?run={RUN}", ".st-key-canvas .heads-note")
+    recorder.open(f"?run={RUN}", ".st-key-canvas .lead:not(.names)")
     page.locator(".st-key-why-reason strong").first.wait_for(timeout=60_000)
     recorder.take(1200)
     box = page.get_by_placeholder("Type a sentence and press Enter")
@@ -119,9 +119,10 @@ def _sentence(recorder: Recorder) -> None:
     for word in ("stay", "bad"):
         recorder.point(page.locator(".st-key-canvas .word", has_text=word).first)
         recorder.take(900)
-    recorder.click(page.locator(".st-key-canvas .tile[aria-pressed=true]"))  # the head with the strongest effect
+    strongest = page.locator(".st-key-canvas .lead:not(.names)").first
+    recorder.point(strongest)
     recorder.take(1200)
-    recorder.click(page.locator(".st-key-canvas .silence"))
+    recorder.click(strongest.locator(".switch"))
     page.locator(".st-key-became", has_text="was").wait_for(timeout=60_000)
     recorder.take(2400)
 
