@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from app.components.browser import places
+from sentviz.analysis.explain import explained
 from sentviz.analysis.maps.layers import HeadEffects, silenced
-from sentviz.browser.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
+from sentviz.browser.canvas import HERE, Scale, Scene, canvas_data, canvas_html, scene_of, tour
 from sentviz.errors import InputError
 from sentviz.io.glossary import glossary
 from sentviz.models.baselines import Convolutional
@@ -96,6 +97,21 @@ def test_scores_units_and_the_answer_before() -> None:
     assert "NaN" not in json.dumps(data, allow_nan=False)
     p = data["probabilities"][data["best"]]
     assert data["odds"] == pytest.approx(np.log(p / (1 - p)), rel=1e-3)
+
+
+def test_a_tag_of_a_line_break_is_one_break() -> None:
+    """The tokens of each tag are sent together, and the words around it are not among them."""
+    data = canvas_data(scene("a warm garden<br />and a <br /> dull song"))
+    assert ["".join(data["tokens"][i] for i in tokens) for tokens in data["breaks"]] == ["<br/>", "<br/>"]
+    assert canvas_data(scene())["breaks"] == []
+
+
+def test_the_strongest_word_of_the_text_has_the_strongest_colour() -> None:
+    """The scale ends at the text's own largest score, which is sent."""
+    of = scene_of(explained(MODEL, MODEL.trace(TEXT)), MODEL.capabilities)
+    assert of.scale is not None and of.scores is not None and of.tones is not None
+    assert np.abs(of.tones).max() == pytest.approx(1) and of.scale.full == pytest.approx(np.abs(of.scores).max(), rel=1e-2)
+    assert of.scale.unit == "log-odds"
 
 
 def test_the_list_of_heads_is_sent() -> None:

@@ -230,6 +230,7 @@ def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]
         "Of the quick methods, Word removal and Attention rollout find the most decisive word most often (80\u00a0% [70, 90]), LIME in"
         " 95\u00a0%. No better than random: Gradient × input."
     )
+    assert exact_comparison_table.advice(run) == "Use LIME or Word removal; do not trust Gradient × input."
     assert exact_comparison_table.method_line(run, "gradient").startswith("On sst2/one this method is no better than random")
     assert exact_comparison_table.method_line(run, "removal").endswith(
         "first in 80\u00a0% [70, 90] of 50 short texts (random scores: 20\u00a0%)."

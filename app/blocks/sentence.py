@@ -17,6 +17,7 @@ from sentviz.charts import component_name
 from sentviz.charts.gallery import code
 from sentviz.charts.source import Call
 from sentviz.charts.subjects import Sentence
+from sentviz.data.texts import BREAK
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import best_to_fetch, language, reads_pairs
@@ -24,6 +25,8 @@ from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+
+LINE = 120  # characters that a field of one line shows
 
 
 def run_with_weights() -> Run:
@@ -63,19 +66,34 @@ def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
     return code(run.name, figure, text=trace.text, pair=trace.text_pair, change=trace.change.text(), **aim, **options)
 
 
+def in_lines(text: str) -> str:
+    """Return a text as boxes show it: a tag of a line break is a new line."""
+    return text.replace(BREAK, "\n")
+
+
 def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -> None:
-    """Draw boxes with the text in focus, for pairs also the second text. A typed text becomes the focus."""
-    second = f"{key}-pair"
+    """Draw boxes with the text in focus, for pairs also the second text. A typed text becomes the focus.
+
+    A text of several lines has a field of several lines. A text that is typed keeps the field in which it was typed.
+    """
+    second, kind = f"{key}-pair", f"{key}-kind"
+    if st.session_state.get(kind, ("", False))[0] != text:
+        st.session_state[kind] = text, len(text) > LINE or BREAK in text
 
     def take() -> None:
-        text, is_chosen = st.session_state[key], visit.has_chosen_run() or reads_pairs(run)
-        reader = "" if is_chosen else reader_of(text, run.name)
-        visit.go(text=text, pair=st.session_state.get(second, ""), **({"run": reader} if reader else {}))
+        typed, is_chosen = st.session_state[key], visit.has_chosen_run() or reads_pairs(run)
+        typed = typed.replace("\n", BREAK) if BREAK in text else typed  # The model reads the other breaks as before.
+        st.session_state[kind] = typed, st.session_state[kind][1]
+        reader = "" if is_chosen else reader_of(typed, run.name)
+        visit.go(text=typed, pair=st.session_state.get(second, ""), **({"run": reader} if reader else {}))
         visit.set_run_chosen(visit.has_chosen_run() and not reader)
 
     common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed", "max_chars": LONGEST}
-    st.session_state[key] = text
-    st.text_input("Sentence", key=key, placeholder="Type a sentence and press Enter", **common)
+    st.session_state[key] = in_lines(text)
+    if st.session_state[kind][1]:
+        st.text_area("Sentence", key=key, placeholder="Type a text and press Ctrl+Enter", height=130, **common)
+    else:
+        st.text_input("Sentence", key=key, placeholder="Type a sentence and press Enter", **common)
     if reads_pairs(run):
         st.session_state[second] = pair or ""
         st.text_input("Second sentence", key=second, placeholder="The second sentence of the pair", **common)

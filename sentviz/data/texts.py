@@ -16,6 +16,9 @@ from sentviz.errors import InputError, RunError
 LONGEST = 1_000_000
 """Maximum number of characters of a text that are tokenized: more than any model reads. Tokenizing takes about 100 bytes per character."""
 
+BREAK = "<br />"
+"""A line break as reviews of data sets have it. Models read it as text; pages show it as a break."""
+
 WORDS = r"\w+|[^\w\s]"  # pattern of a word or a mark
 EXTENDS = "\u0300-\u036f\u200c\ufe00-\ufe0f\u20d0-\u20ff\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 """Characters that belong to the one before: accents, variation selectors, enclosing marks, skin tones, letters of a flag's region."""

@@ -13,7 +13,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import export_menu
-from app.blocks.sentence import notebook, place
+from app.blocks.sentence import in_lines, notebook, place
 from app.components import browser
 from app.focus import Focus
 from app.live import ticket
@@ -26,6 +26,7 @@ from sentviz.charts.maps import component_slug, head_slug
 from sentviz.charts.source import Call
 from sentviz.charts.strip import strip
 from sentviz.charts.subjects import sourced
+from sentviz.data.texts import BREAK
 from sentviz.errors import SentvizError
 from sentviz.io.numbers import percent
 from sentviz.models.budget import Spent
@@ -38,7 +39,11 @@ LIVE_HELP = (
     "One HTML file that holds this model and answers what is typed, without a network. It opens with the model's example sentence."
     " Writing it takes a while the first time."
 )
-FIELDS = {"box": ".st-key-sentence input", "second": ".st-key-sentence-pair input", "heading": ".st-key-answer h3"}  # selectors in Reason
+FIELDS = {  # selectors in Reason
+    "box": ".st-key-sentence :is(input, textarea)",
+    "second": ".st-key-sentence-pair input",
+    "heading": ".st-key-answer h3",
+}
 
 
 def follow(*subject: Hashable) -> str:
@@ -109,7 +114,9 @@ def _live(trace: Trace, run: Run) -> dict[str, Any]:
         value = view.change.strength.get(dial.term, 1.0)
         dials.append({"box": f".st-key-strength-{dial.term}", "edit": f"term:{dial.term}", "value": value})
     return FIELDS | {
-        "text": trace.text,
+        "text": in_lines(trace.text),  # as the box shows it
+        "whole": trace.text,
+        "tag": BREAK if BREAK in trace.text else "",
         "pair": trace.text_pair or "",
         "view": replace(view, text="", pair="", row="", shared=False).query(),
         "visitor": visit.keep_result("ticket", "", ticket),

@@ -13,7 +13,7 @@ from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
-from sentviz.analysis.explain.exact_comparison_table import has_referee, headline, methods_of, rows_asked, turning_line
+from sentviz.analysis.explain.exact_comparison_table import advice, has_referee, headline, methods_of, rows_asked, turning_line
 from sentviz.analysis.explain.measured import MAX_WORDS, faithfulness_of, flips_of, has_faithfulness
 from sentviz.charts.referee import RANKED
 from sentviz.charts.subjects import Runs, Study
@@ -36,7 +36,8 @@ SHORT = {
 
 def beside_exact(run: Run) -> None:
     """Show how every method compares with exact values on short texts."""
-    st.markdown(f"### {md(headline(run))}", help=tip("referee"))
+    st.markdown(f"### {md(advice(run))}", help=tip("referee"))
+    st.caption(md(headline(run)))
     left, right = halves("referee", 1.0, 1.15)
     with left:
         known = set(methods_of(run)["metric"])

@@ -110,6 +110,17 @@ def headline(run: Run) -> str:
     return ", ".join(parts) + (f". No better than random: {_listed(worse)}." if worse else ". All are better than random.")
 
 
+def advice(run: Run) -> str:
+    """Return which methods to use on a run and which not, in a few words: the best one, the best quick one, and the last one at chance."""
+    shares = found_first(run)
+    titles = {name: SCORES[name].title if name in SCORES else name for name in shares}
+    good = [name for name, share in shares.items() if not share.at_chance]
+    wanted = dict.fromkeys([*good[:1], *[name for name in good if name not in FROM_SUBSETS][:1]])
+    worst = [titles[name] for name, share in shares.items() if share.at_chance][-1:]
+    use = f"Use {' or '.join(titles[name] for name in wanted)}" if wanted else "Use none of these methods"
+    return f"{use}; do not trust {worst[0]}." if wanted and worst else f"{use}."
+
+
 def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 

@@ -6,6 +6,7 @@ heads and its part of the answer light up: all of it is in the data, nothing is 
 
 from __future__ import annotations
 
+import re
 import tomllib
 from base64 import b64encode
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from sentviz.charts.colours import Theme
 from sentviz.charts.maps import component_name
 from sentviz.charts.strip import anchored
 from sentviz.charts.text import visible
+from sentviz.data.texts import BREAK
 from sentviz.errors import InputError
 from sentviz.io.glossary import glossary
 from sentviz.runs.configs import Capabilities
@@ -54,6 +56,8 @@ class Scale:
     title: str
     low: str  # meaning of values below 0
     high: str  # meaning of values above 0
+    full: float = 0.0  # score of the strongest colour
+    unit: str = ""  # of the scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +165,12 @@ def scene_of(
         units = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()]
         if how.removes:
             falls = {unit: float(coloured[unit[0]]) for unit in units}
+    full = float(np.nanmax(np.abs(coloured), initial=0.0)) or how.full  # The text's own largest score, which the picture prints.
     return replace(
         scene,
         scores=coloured,
-        tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
-        scale=Scale(how.title, *ends(trace, score)),
+        tones=np.asarray(anchored(np.nan_to_num(coloured), full, how.knee), dtype=np.float32),
+        scale=Scale(how.title, *ends(trace, score), float(f"{full:.3g}"), how.unit),
         units=units,
         falls=np.array([falls.get(unit, np.nan) for unit in units], dtype=np.float32),
     )
@@ -215,6 +220,7 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
         "tokens": [visible(token)[:LETTERS] for token in trace.tokens[:count]],
         "more": len(trace.tokens) - trace.padding - count,
         "padding": trace.padding,
+        "breaks": [tokens for tokens in _breaks(trace) if tokens[-1] < count],
         "specials": np.flatnonzero(trace.specials[:count]).tolist(),
         "unknown": np.flatnonzero(trace.unknown[:count]).tolist(),
         "second": int(np.argmax(trace.segments[:count])) if trace.text_pair is not None else 0,
@@ -240,6 +246,17 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
     }
     pinned = scene.pinned if scene.pinned is not None and scene.pinned < count else None
     return marked(data) | {"pinned": pinned}  # outside the mark, because the picture is the same
+
+
+def _breaks(trace: Trace) -> list[list[int]]:
+    """Return the tokens of each line break that the text has as a tag, `BREAK`."""
+    texts, found = (trace.text, trace.text_pair or ""), list[list[int]]()
+    for segment, text in enumerate(texts):
+        for match in re.finditer(re.escape(BREAK), text):
+            inside = (trace.segments == segment) & (trace.offsets[:, 0] >= match.start()) & (trace.offsets[:, 1] <= match.end())
+            if tokens := np.flatnonzero(inside & ~trace.specials).tolist():
+                found.append(tokens)
+    return found
 
 
 def _heads(scene: Scene) -> dict[str, Any]:

@@ -63,7 +63,13 @@ export function words({ scene, parts }, act) {
     })
     if (scene.more) made.push(html("span", `and ${scene.more.toLocaleString("en")} more`, { className: "note" }))
     if (scene.padding) made.push(html("span", `and ${scene.padding.toLocaleString("en")} tokens of padding, which are read too`, { className: "note" }))
-    if (scene.second) made.splice(scene.second, 0, html("br"))
+    const nodes = [...made]
+    if (scene.second) made.splice(scene.second, 0, html("span", "", { className: "line" }))
+    for (const tokens of scene.breaks ?? []) { // the tokens of a tag are one sign, with a line break after it
+      for (const i of tokens) nodes[i].hidden = i !== tokens.at(-1)
+      nodes[tokens.at(-1)].firstChild.textContent = "↵"
+      made.splice(made.indexOf(nodes[tokens.at(-1)]) + 1, 0, html("span", "", { className: "line" }))
+    }
     return made
   })
   parts.words.dir = isRightToLeft(tokens.filter((_, i) => !scene.specials.includes(i)).join(" ")) ? "rtl" : "ltr"
@@ -82,12 +88,12 @@ export function words({ scene, parts }, act) {
     node.onpointerleave = node.onblur = () => act.word(null)
     node.onclick = () => act.pin(i)
   }
-  rove(parts.words, nodes, 1, { Escape: act.free })
+  rove(parts.words, () => nodes().filter(node => !node.hidden), 1, { Escape: act.free })
   parts["words-key"].replaceChildren(...(scale ? ["low", "high"] : []).map(side => {
     const item = html("span")
     item.append(html("i", "", { className: side }), scale[side])
     return item
-  }))
+  }), ...(scale?.full ? [html("span", `strongest: ${weight(scale.full)} ${scale.unit ?? ""}`.trim())] : []))
 }
 
 // ---- highlighting

@@ -110,12 +110,12 @@ export class Typing {
     if (this.same()) return this.back()
     if (!event.isComposing) this.timer = setTimeout(() => this.commit(event.target), PAUSE)
     const [text, pair] = [this.field("box").value, this.field("second")?.value ?? ""]
-    if (text.trim()) this.want("keys", { text, pair })
+    if (text.trim()) this.want("keys", { text: this.live.tag ? text.replaceAll("\n", this.live.tag) : text, pair })
   }
 
   /** Ask for a change of the text or of the view. @param {"keys"|"hand"} by what the visitor uses */
   want(by, change) {
-    const { view, text, pair, visitor } = this.live
+    const { view, whole: text, pair, visitor } = this.live
     if (!this.asker.over) document.body.dataset.typing = by
     this.asker.want({ view, text, pair, visitor, ...change })
   }
@@ -142,7 +142,7 @@ export class Typing {
 
   /** Let the page follow, as the Enter key does. */
   commit(box) {
-    if (this.live && box.isConnected && !this.same()) box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }))
+    if (this.live && box.isConnected && !this.same()) box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: box.localName === "textarea", bubbles: true }))
   }
 
   answered(question, answer) {

@@ -66,13 +66,14 @@ export function sceneData(card, text, reading, outputs) {
   const probabilities = softmax(logits, card.calibration), best = probabilities.indexOf(Math.max(...probabilities))
   const falls = without && without.map(row => row === null ? 0 : logOdds(logits, best) - logOdds(row, best)), scores = without && new Array(n).fill(0)
   if (falls) for (const [u, unit] of units.entries()) for (const k of unit) scores[k] = falls[u]
+  const full = Math.max(0, ...(scores ?? []).map(Math.abs)) || card.full
   const { shown, hidden } = shownOf(outputs.attention, n)
   const codes = partsOf(outputs, { layers: card.layers.length, heads: card.heads.length, parts: card.parts.length }, n).map(part => pack(cut(part, n, shown)))
   return {
     ...card.view,
     text, mark: without ? text : `${text}\n`, title: "", tokens, units, specials, scores,
-    tones: scores && scores.map(value => anchored(value, card)),
-    scale: scores && { title: card.title, low: card.low, high: card.high },
+    tones: scores && scores.map(value => anchored(value, { full, knee: card.knee })),
+    scale: scores && { title: card.title, low: card.low, high: card.high, full: Number(full.toPrecision(3)), unit: card.unit },
     falls: falls && falls.map(fall => fall / card.calibration),
     labels: card.labels, probabilities, best, aim: { name: card.labels[best], says: "the prediction", place: best }, odds: logOdds(logits, best, card.calibration),
     more: 0, padding: 0, unknown: [], second: 0, before: null, heads: null, off: [], acts: false, pinned: null,

@@ -239,6 +239,7 @@ def _card(run: Run, model: Model, trace: Trace, exported: dict[str, Any]) -> dic
         "high": high,
         "full": removal.full,
         "knee": removal.knee,
+        "unit": removal.unit,
     }
 
 
