@@ -30,29 +30,29 @@ if (!window.finderKeys) {
 @st.cache_data(max_entries=1, show_spinner=False)
 def targets() -> dict[str, str]:
     """Return the link of everything that the finder knows, by its title: an address with parameters, without the server."""
-    found: dict[str, str] = {}
+    links: dict[str, str] = {}
     for place in places():
         for view in place.views:
-            found |= {f"{name} · {place.title} › {view.title}": f"{view.url}?{query}".rstrip("?") for name, query in view.finds}
-            found[f"{view.title} · {place.title}: {view.help}"] = view.url
+            links |= {f"{name} · {place.title} › {view.title}": f"{view.url}?{query}".rstrip("?") for name, query in view.finds}
+            links[f"{view.title} · {place.title}: {view.help}"] = view.url
     for paper in papers().values():
         for item in paper.items():
             if item.state == "live":
-                found[f"{item.name}: {item.title} · {paper.short}"] = item.link(paper.name, paper.page.url)
+                links[f"{item.name}: {item.title} · {paper.short}"] = item.link(paper.name, paper.page.url)
     for term in glossary().values():
-        found[f"Glossary: {term.title}"] = f"glossary?find={term.name}"
-    return found
+        links[f"Glossary: {term.title}"] = f"glossary?find={term.name}"
+    return links
 
 
 def draw() -> None:
     """Draw the box, and follow what was chosen in it."""
-    found = targets()
+    links = targets()
     models = in_groups(cache.runs())
     st.session_state["finder"] = None
     st.selectbox(
         "Find",
-        [*found, *models],
-        format_func=lambda name: name if name in found else f"{option(name)} · model",
+        [*links, *models],
+        format_func=lambda name: name if name in links else f"{option(name)} · model",
         placeholder="Find: lambda, t-SNE, a model … (Ctrl K)",
         label_visibility="collapsed",
         icon=":material/search:",
@@ -61,7 +61,7 @@ def draw() -> None:
     )
     with st.container(key="finder-keys"):
         st.html(KEYS, unsafe_allow_javascript=True)
-    if link := st.session_state.pop("found", ""):
+    if link := st.session_state.pop("found-link", ""):
         address, _, query = link.partition("?")
         focus = visit.chosen_focus()
         run = {"run": focus.run} if visit.has_chosen_run() else {}
@@ -73,6 +73,6 @@ def _choose() -> None:
     if chosen in cache.runs():
         visit.go(run=chosen)
         if not place_of(st.session_state["view"]).of_run:
-            st.session_state["found"] = SENTENCE.views[0].url
+            st.session_state["found-link"] = SENTENCE.views[0].url
     elif chosen:
-        st.session_state["found"] = targets()[chosen]
+        st.session_state["found-link"] = targets()[chosen]

@@ -99,27 +99,27 @@ def _bars(view: View, instead: str) -> None:
     Args:
         instead: why the view shows another run than the one in focus; "" if it shows that run.
     """
-    here = place_of(view)
+    place_in_view = place_of(view)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="places"):
         st.image(ICON, width=30)
         for place in (each for each in places() if not each.small):
-            _link_to(place, here)
+            _link_to(place, place_in_view)
         finder.draw()
         for place in (each for each in places() if each.small):
-            _link_to(place, here)
+            _link_to(place, place_in_view)
         with st.popover("Link", icon=":material/link:", type="tertiary", help="A link to what you see"):
             _link()
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="views"):
         run = cache.runs().get(visit.focus().run)
-        if len(here.views) > 1:
+        if len(place_in_view.views) > 1:
             with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False, width="content", key="tabs"):
-                _views(here, view, run)
+                _views(place_in_view, view, run)
         st.space("stretch")
-        if run is not None and here.of_run:
+        if run is not None and place_in_view.of_run:
             choose_model(view.fit)
             if view.of_rows:
                 choose_over(run)
-    if chips := {name: words for name, words in _chips(run).items() if name != "text" or here is not SENTENCE}:  # its box shows it
+    if chips := {name: words for name, words in _chips(run).items() if name != "text" or place_in_view is not SENTENCE}:  # its box shows it
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
             for name, words in chips.items():
                 _chip(name, words)
@@ -128,30 +128,33 @@ def _bars(view: View, instead: str) -> None:
             st.caption(md(instead), width="content")
             stay = {"run": visit.focus().run}
             st.button("Stay with it", icon=":material/keep:", type="tertiary", key="stay", on_click=visit.go, kwargs=stay)
-    name_runs(*([visit.focus().run] if here.of_run else []))
+    name_runs(*([visit.focus().run] if place_in_view.of_run else []))
 
 
-def _link_to(place: Place, here: Place) -> None:
+def _link_to(place: Place, place_in_view: Place) -> None:
     """Draw the link to a place: to the view of it that was shown last."""
     last = st.session_state.setdefault("last", {})
     view = last.get(place.title, place.views[0])
-    marked = f"{'here' if place is here else 'elsewhere'}{'-small' if place.small else ''}"
+    marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
         st.page_link(st.session_state["pages"][view.url], label=place.title, icon=None, help=place.question)
 
 
-def _views(here: Place, view: View, run: Run | None) -> None:
+def _views(place_in_view: Place, view: View, run: Run | None) -> None:
     """Draw the links to the views of a place that fit the run; the others are named with the reason in a menu."""
-    st.session_state.setdefault("last", {})[here.title] = view
+    st.session_state.setdefault("last", {})[place_in_view.title] = view
     wanted = run if visit.has_chosen_run() else None  # without a chosen run, each view opens on one that it can show
-    fits = [wanted is None or each is view or each.fit is None or each.fit.shows(wanted) or each.fit.could(wanted) for each in here.views]
-    for each, offered in zip(here.views, fits, strict=True):
+    fits = [
+        wanted is None or each is view or each.fit is None or each.fit.shows(wanted) or each.fit.could(wanted)
+        for each in place_in_view.views
+    ]
+    for each, offered in zip(place_in_view.views, fits, strict=True):
         if offered:
             with st.container(key=f"view-{'here' if each is view else 'elsewhere'}-{each.url}", width="content"):
                 st.page_link(st.session_state["pages"][each.url], label=each.title, icon=None, help=each.help)
     if not all(fits):
         with st.popover("More", type="tertiary", key="more-views"):
-            for each, offered in zip(here.views, fits, strict=True):
+            for each, offered in zip(place_in_view.views, fits, strict=True):
                 if not offered and each.fit is not None and run is not None:
                     st.page_link(st.session_state["pages"][each.url], label=each.title, icon=f":material/{each.icon}:")
                     st.caption(f"It shows another model: {md(run.name)} {each.fit.lacks}.")

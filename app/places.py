@@ -70,7 +70,7 @@ class Place:
     question: str
     views: tuple[View, ...]
     small: bool = False  # at the right end of the bar
-    of_run: bool = True  # whether its views are about the model in focus
+    of_run: bool = True  # The views are about the model in focus.
 
 
 ANSWERS = Fit(lambda run: run.has_weights, "has no weights")

@@ -306,7 +306,7 @@ assert not heavy, heavy
 @pytest.mark.exhaustive
 def test_a_page_says_its_place_and_the_run_that_it_shows() -> None:
     """The bar has the view and the model. Clusters names its own if the one in focus is of another kind; papers and library have none."""
-    for name, run, place, view, shown in (
+    for name, run, place, view, in_bar in (
         ("embeddings", RUN, "Rows", "Map", RUN),
         ("hardmax", RUN, "Sentence", "Clusters", "imdb/hardmax-d2"),
         ("claims", "", "Papers", "Board", ""),
@@ -314,7 +314,7 @@ def test_a_page_says_its_place_and_the_run_that_it_shows() -> None:
     ):
         app = opened(name, run=run)
         assert (place_of(app.session_state["view"]).title, app.session_state["view"].title) == (place, view)
-        assert [box.value for box in app.selectbox if box.key == "focus-run"] == [shown] * bool(shown)
+        assert [box.value for box in app.selectbox if box.key == "focus-run"] == [in_bar] * bool(in_bar)
 
 
 @pytest.mark.slow

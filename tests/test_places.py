@@ -20,7 +20,7 @@ OLD = (  # addresses of earlier versions
     *("explanations", "directions", "heads", "components", "lambdas", "curves", "through", "yours", "claims", "findings"),
     *("runs", "data", "glossary", "colours", "ndt", "hardmax-paper", "fused", "sentiformer", "sevenessxin"),
 )
-WANTED = {  # what people look for, and where it is
+WANTED = {  # Names that people look for, with the links that they want.
     "lambda": "lambdas",
     "CLS attention std": "heads",
     "t-SNE": "embeddings?method=tsne",
@@ -65,10 +65,10 @@ def test_old_addresses_lead_to_a_view() -> None:
 
 def test_the_finder_knows_what_people_look_for() -> None:
     """Each wanted thing stands at the beginning of a title, or as whole words in it, and leads to its view."""
-    found = targets()
+    links_by_title = targets()
     for words, link in WANTED.items():
-        assert link in {target for title, target in found.items() if words.casefold() in title.casefold()}, words
-    assert all(view_at(target.partition("?")[0]).url == target.partition("?")[0] for target in found.values())
+        assert link in {target for title, target in links_by_title.items() if words.casefold() in title.casefold()}, words
+    assert all(view_at(target.partition("?")[0]).url == target.partition("?")[0] for target in links_by_title.values())
 
 
 def test_every_view_and_term_and_live_item_is_found() -> None:
@@ -79,7 +79,7 @@ def test_every_view_and_term_and_live_item_is_found() -> None:
 
 @SHIPPED
 @pytest.mark.parametrize(
-    ("fit", "shown", "not_shown"),
+    ("fit", "fitting", "unfit"),
     [
         (SCALED, RUN, "sst2/vanilla"),
         (MIXED, RUN, "sst2/vanilla"),
@@ -87,8 +87,8 @@ def test_every_view_and_term_and_live_item_is_found() -> None:
         (HEADED, "sst2/cls", "imdb/cnn-fast"),
     ],
 )
-def test_a_fit_tells_the_runs_that_a_view_shows(fit: object, shown: str, not_shown: str) -> None:
-    assert fit.shows(find(shown)) and not fit.shows(find(not_shown))  # type: ignore[attr-defined]
+def test_a_fit_tells_the_runs_that_a_view_shows(fit: object, fitting: str, unfit: str) -> None:
+    assert fit.shows(find(fitting)) and not fit.shows(find(unfit))  # type: ignore[attr-defined]
 
 
 def links(app: AppTest) -> list[str]:

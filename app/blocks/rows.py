@@ -193,7 +193,7 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
 
 
 def beside(place: int) -> Any:
-    """Return the container at the side of the view: 0 for the list of rows, 1 for what stands below it; without a side, one here."""
+    """Return a container at the side of the view, the list of rows (0) or the place below it (1); a new one if the view has no side."""
     side = st.session_state.get("side") or ()
     return side[place] if side else st.container()
 

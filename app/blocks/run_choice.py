@@ -57,8 +57,8 @@ def choose_model(fit: Fit | None) -> None:
     Args:
         fit: the models that the view can show; those that could be shown once they are measured are marked.
     """
-    known, shown = cache.runs(), visit.focus().run
-    names = [name for name, run in known.items() if fit is None or name == shown or fit.shows(run) or fit.could(run)]
+    known, in_view = cache.runs(), visit.focus().run
+    names = [name for name, run in known.items() if fit is None or name == in_view or fit.shows(run) or fit.could(run)]
     unmeasured = set() if fit is None else {name for name in names if not fit.shows(known[name])}
     pick_run("Model", names, unmeasured=unmeasured, width=330)
 
@@ -141,15 +141,15 @@ def several(fitting: Sequence[Run], *files: str) -> list[Run]:
             icon=":material/inventory_2:",
         )
         st.stop()
-    others = {name: run for name, run in by_name.items() if name != focus.run}
-    beside = [name for name in focus.versus if name in others]
+    addable = {name: run for name, run in by_name.items() if name != focus.run}
+    beside = [name for name in focus.versus if name in addable]
 
     def take() -> None:
         visit.go(versus=tuple(st.session_state["several"]))
 
     st.session_state["several"] = beside
     how: dict[str, Any] = {"label_visibility": "collapsed", "placeholder": "Beside it: add other models"}
-    st.multiselect("Beside it", in_groups(others), format_func=option, key="several", on_change=take, **how)
+    st.multiselect("Beside it", in_groups(addable), format_func=option, key="several", on_change=take, **how)
     chosen = [by_name[name] for name in (focus.run, *beside)]
     chosen = readable(chosen, *files) if files else chosen
     name_runs(*(run.name for run in chosen))
@@ -171,7 +171,7 @@ def series_of(chosen: Sequence[Run]) -> tuple[int, ...]:
 
 
 def readable(runs: Sequence[Run], *files: str) -> list[Run]:
-    """Return the runs whose files can be read; show what is wrong with the others, and stop the page if none is left."""
+    """Return the runs whose files can be read; show what is wrong with the addable, and stop the page if none is left."""
     wrong = faults(runs, files)
     for reason in wrong.values():
         st.warning(md(f"Left out: {reason}"), icon=":material/broken_image:")

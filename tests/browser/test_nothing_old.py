@@ -1,4 +1,4 @@
-"""What the page shows at every frame while its sentence changes: no word of the sentence before stands beside the new answer."""
+"""At every frame while a sentence changes, the page is read: no word of the sentence before stands beside the new answer."""
 
 from __future__ import annotations
 

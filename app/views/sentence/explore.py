@@ -78,9 +78,9 @@ with place:
     why = why_part.place("reason", trace)
     trusted = None if unscored else why_part.place("trust")
     messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
-    remarks, shown = st.empty(), [f":material/{ICONS[kind]}: {remark}" for kind, remark in messages if kind != "changed"]
-    if shown:  # One element, which leaves none of the remarks before on the page.
-        remarks.caption("\n\n".join(shown))
+    remarks, lines = st.empty(), [f":material/{ICONS[kind]}: {remark}" for kind, remark in messages if kind != "changed"]
+    if lines:  # One element, which leaves none of the remarks before on the page.
+        remarks.caption("\n\n".join(lines))
     offer_reader(run, trace.text)
 left, right = halves("explore", 2.1, 1.0)  # without controls the second column is hidden, so that the picture stays the same element
 with left:

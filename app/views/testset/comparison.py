@@ -176,8 +176,8 @@ def chosen_runs() -> list[Run]:
 
     def take() -> None:
         st.session_state["comparison-chosen"] = True  # a removed second model does not come back
-        first_of, *others = st.session_state["comparison-runs"] or wanted[:1]
-        visit.go(run=first_of, versus=tuple(others))
+        first_name, *further = st.session_state["comparison-runs"] or wanted[:1]
+        visit.go(run=first_name, versus=tuple(further))
 
     st.session_state["comparison-runs"] = wanted
     st.multiselect(

@@ -157,9 +157,9 @@ try:
     counts = counts_of(rows)
 except SentvizError as error:
     run = rows.source.run
-    here = run is not None and not rows.has_text and cache.fits_demo(run)
-    st.info(md(f"{error} Until then, these are the words of the demo set." if here else str(error)), icon=":material/cloud_off:")
-    if not here or run is None:
+    has_demo = run is not None and not rows.has_text and cache.fits_demo(run)
+    st.info(md(f"{error} Until then, these are the words of the demo set." if has_demo else str(error)), icon=":material/cloud_off:")
+    if not has_demo or run is None:
         list_rows(every)
         st.stop()
     rows = cache.demo_rows(run)

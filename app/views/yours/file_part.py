@@ -41,7 +41,7 @@ def refused(file: UploadedFile) -> str:
 
 
 def example() -> None:
-    """Draw the button that reads twenty hotel reviews of our own, for those who have no file at hand."""
+    """Draw the button that reads twenty hotel reviews, an example for visitors without a file."""
     help = "Twenty short hotel reviews of our own with labels, to see what happens with a file of yours."
     if st.button("Try with 20 hotel reviews", icon=":material/hotel:", type="tertiary", key="yours-example", help=help):
         data = EXAMPLE.read_bytes()

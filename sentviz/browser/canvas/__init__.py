@@ -57,7 +57,7 @@ class Scale:
     low: str  # meaning of values below 0
     high: str  # meaning of values above 0
     full: float = 0.0  # score of the strongest colour
-    unit: str = ""  # of the scores
+    unit: str = ""  # The unit of the scores.
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,13 +250,13 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
 
 def _breaks(trace: Trace) -> list[list[int]]:
     """Return the tokens of each line break that the text has as a tag, `BREAK`."""
-    texts, found = (trace.text, trace.text_pair or ""), list[list[int]]()
+    texts, breaks = (trace.text, trace.text_pair or ""), list[list[int]]()
     for segment, text in enumerate(texts):
         for match in re.finditer(re.escape(BREAK), text):
             inside = (trace.segments == segment) & (trace.offsets[:, 0] >= match.start()) & (trace.offsets[:, 1] <= match.end())
             if tokens := np.flatnonzero(inside & ~trace.specials).tolist():
-                found.append(tokens)
-    return found
+                breaks.append(tokens)
+    return breaks
 
 
 def _heads(scene: Scene) -> dict[str, Any]:
