@@ -236,7 +236,7 @@ def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | Non
         in_percent(table, "confidence") if "confidence" in table else table,
         hide_index=True,
         placeholder="–",
-        height=min(38 + 35 * len(table), 330),
+        height=min(38 + 35 * len(table), 225 if opened_list == of else 330),
         key=key,
         on_select=select,
         selection_mode="single-row",

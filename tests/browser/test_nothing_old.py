@@ -1,4 +1,8 @@
-"""At every frame while a sentence changes, the page is read: no word of the sentence before stands beside the new answer."""
+<<<<<<< ours
+"""The page is read at every frame while a sentence changes, and no word of the sentence before stands beside the new answer."""
+=======
+"""No word of the sentence before stands beside a new answer, at any frame while the page follows."""
+>>>>>>> theirs
 
 from __future__ import annotations
 
