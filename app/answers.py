@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from sentviz.analysis.explain import SCORES, available, explained, supported, us
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.faithfulness import Verdict, against_chance, faithfulness
 from sentviz.analysis.explain.headline import chance_of
+from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.layers import silenced
 from sentviz.data import datasets, demo
 from sentviz.data.behaviour import find_case
@@ -32,7 +34,9 @@ from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
 KEPT_TRACES = 8
+LONG_WORK = 5e10  # parameters times tokens that word removal may compute before the picture is drawn
 KEPT_BUDGETS = 4
+QUIET = 0.5  # seconds of work on reasons that a page does not report
 SECONDS = 20.0  # seconds that the page's thread computes the reasons for one answer before it asks whether to go on
 KEPT_TOKENS = 12_000  # tokens of all stored traces; a long text takes tens of kilobytes per token
 
@@ -126,7 +130,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     wanted_scores = [name for name in wanted_scores if name != "exact"]  # Reason computes it when its visitor asks for it
     if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
         spinner = "Running the model without each word" if "removal" in missing else "Explaining the prediction"
-        with st.spinner(spinner), reasoning(source, traces[key]) as loaded:
+        with st.spinner(spinner), reasoning(source, traces[key], "words") as loaded:
             for name in missing:
                 traces[key] = explained(loaded, traces[key], [name])
     while len(traces) > KEPT_TRACES or (len(traces) > 1 and sum(len(each.tokens) for each in traces.values()) > KEPT_TOKENS):
@@ -141,15 +145,36 @@ def budget_of(source: Run, seen: Trace) -> Budget:
 
 
 @contextmanager
-def reasoning(source: Run, seen: Trace) -> Iterator[Any]:
+def reasoning(source: Run, seen: Trace, work: str) -> Iterator[Any]:
     """Wait for a turn, and yield the model for work on the reasons of an answer, which gives way to answers and to other visitors.
 
+    If the work takes longer than `QUIET`, the page shows how far it is, with a button that stops it.
+
+    Args:
+        work: name of the work, of which a run of the page has one.
     Raises:
         Spent: in the block, if the time for the reasons of this answer is over.
     """
-    budget = budget_of(source, seen)
-    with turn(long=True, budget=budget) as step:
-        yield cache.model(source).stoppable(step, budget.batches)
+    budget, begin = budget_of(source, seen), time.monotonic()
+    line: Any = None
+    count: Any = None
+
+    def tell(done: int, total: int, what: str) -> None:
+        nonlocal line, count
+        if line is None and time.monotonic() > begin + QUIET:
+            line = st.empty()
+            with line.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+                count = st.empty()
+                st.button("Stop", key=f"stop-{work}", icon=":material/stop:", type="tertiary", on_click=budget.stop)
+        if line is not None:
+            count.caption(f"{done:,} of {total:,} {what}", width="content")
+
+    try:
+        with turn(long=True, budget=budget) as step:
+            yield cache.model(source).stoppable(step, budget.batches, tell)
+    finally:
+        if line is not None:
+            line.empty()
 
 
 def aim_of(source: Run, focus: Focus) -> Target:
@@ -185,7 +210,7 @@ def reasoned(focus: Focus) -> Trace:
     if seen.evidence is not None and (is_complete(seen) or budget_of(source, seen).is_spent):
         return seen
     chance = _chance(source)
-    with reasoning(source, seen) as loaded:
+    with reasoning(source, seen, "reason") as loaded:
         seen = supported(loaded, seen, chance)
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
     key = (source.digest, seen.text, seen.text_pair, focus.change, aim_of(source, focus))
@@ -193,6 +218,12 @@ def reasoned(focus: Focus) -> Trace:
     while len(reasons) > KEPT_TRACES:
         reasons.pop(next(iter(reasons)))
     return seen
+
+
+def takes_long(source: Run, seen: Trace) -> bool:
+    """Return whether word removal is still to be measured for a text, and takes more than about a second."""
+    work = int(source.config["parameters"]) * len(seen.tokens) * len(words(seen))
+    return "removal" not in seen.token_scores and work > LONG_WORK and not budget_of(source, seen).is_spent
 
 
 def is_complete(seen: Trace) -> bool:
@@ -215,7 +246,7 @@ def verdict(focus: Focus, seen: Trace, score: str) -> Verdict:
     key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target, score, seen.token_scores.get(score, np.zeros(1)).tobytes())
 
     def judge() -> Verdict:
-        with reasoning(source, seen) as loaded:
+        with reasoning(source, seen, "verdict") as loaded:
             return against_chance(loaded, seen, score_of(seen, score))
 
     return keep_result("verdicts", key, judge, most=KEPT_TRACES)
@@ -235,7 +266,7 @@ def heads(focus: Focus, seen: Trace, *, wait: bool = True) -> Any:
         return None
 
     def silence() -> Any:
-        with reasoning(source, seen) as loaded:
+        with reasoning(source, seen, "heads") as loaded:
             return silenced(loaded, seen)
 
     return keep_result("heads", key, silence, most=KEPT_TRACES)
@@ -254,20 +285,18 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
 
 def _measured(source: Run, seen: Trace) -> tuple[Trace, Any]:
     """Return `explanations` of a trace of a run."""
-    import time
-
     rows, scores = [], {}
     packaged = [name for name in available(seen, asking=True) if SCORES[name].package]
     for name in [*usual(cache.model(source), seen), *packaged]:
         begin = time.perf_counter()
         try:
-            with reasoning(source, seen) as loaded:
+            with reasoning(source, seen, f"score-{name}") as loaded:
                 seen = explained(loaded, seen, [name])
             scores[name] = score_of(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
-    with reasoning(source, seen) as loaded:
+    with reasoning(source, seen, "faithfulness") as loaded:
         measured = faithfulness(loaded, seen, scores)
     wide = measured.pivot(index="method", columns="metric", values="value")
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]

@@ -364,3 +364,28 @@ def test_a_job_gives_way_and_ends_when_nobody_waits() -> None:
             if parts == 1000:
                 job.stop.set()
     assert 1000 < parts < 10_000_000 - 1 and not queue.turns("model")._busy
+
+
+def test_a_search_that_is_stopped_tells_how_far_it_came_and_goes_on() -> None:
+    """The count after each batch ends with all words. After a stop, the search ends at once; with more time its scores are those of a
+    search that was never stopped.
+    """
+    model = small_model()
+    trace, counts, budget = model.trace("a warm garden and a dull song , but a clever town"), list[tuple[int, int, str]](), Budget()
+    with budget.working() as step:
+        wanted = explained(model.stoppable(step, budget.batches, lambda *count: counts.append(count)), trace, ["removal"])
+    assert counts[-1] == (12, 12, "words") and [done for done, _, _ in counts] == sorted({done for done, _, _ in counts})
+    budget = Budget(20.0)
+    budget.stop()
+    assert budget.is_spent and budget.more == 20
+    with pytest.raises(Spent), budget.working() as step:
+        explained(model.stoppable(step, budget.batches), trace, ["removal"])
+    budget.extend()
+    while True:
+        try:
+            with budget.working() as step:
+                complete = explained(model.stoppable(step, budget.batches), trace, ["removal"])
+            break
+        except Spent:
+            budget.extend()
+    assert np.array_equal(complete.token_scores["removal"], wanted.token_scores["removal"])

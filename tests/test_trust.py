@@ -34,6 +34,6 @@ def test_two_measurements_give_one_word(monkeypatch: pytest.MonkeyPatch, verdict
     monkeypatch.setattr(trust, "found_first", lambda run: {"removal": share} if share else {})
     monkeypatch.setattr(trust, "method_line", lambda run, method: "The method is measured." if share else "")
     run: Any = None  # only the two functions above read it
-    in_words = trust.trust_in(run, "removal", verdict)
-    assert in_words.word == word
-    assert in_words.details == (str(verdict), *(["The method is measured."] if share else []))
+    trusted = trust.trust_in(run, "removal", verdict)
+    assert trusted.word == word
+    assert trusted.details == (str(verdict), *(["The method is measured."] if share else []))

@@ -38,6 +38,6 @@ def boundary(name: str = "", *, quiet: bool = False, page: bool = False) -> Iter
 
 def go_on(budget: Budget, name: str) -> None:
     """Draw the button that gives a search more time; `name` tells the buttons of a page apart."""
-    label = f"Go on for {budget.seconds:.0f} seconds"
+    label = f"Go on for {budget.more:.0f} seconds"
     help = "What was computed until now is kept. Other visitors' answers go first."
     st.button(label, icon=":material/play_arrow:", key=f"go-on-{name}", on_click=budget.extend, help=help)

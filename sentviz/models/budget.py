@@ -42,7 +42,7 @@ class Budget:
 
     def __init__(self, seconds: float = math.inf, *, clock: Callable[[], float] = time.thread_time) -> None:
         """Create a budget; `clock` returns the seconds that the calling thread has computed."""
-        self.seconds, self.used, self._clock = seconds, 0.0, clock
+        self.seconds, self.used, self._clock, self._given = seconds, 0.0, clock, seconds
         self.batches: dict[bytes, tuple[Floats, Floats]] = {}  # digest of a batch -> logits and pooled vectors
 
     @property
@@ -50,9 +50,18 @@ class Budget:
         """Return whether no time is left."""
         return self.used >= self.seconds
 
+    @property
+    def more(self) -> float:
+        """Seconds that `extend` adds: as many as before, but not fewer than at the beginning."""
+        return max(self.seconds, self._given)
+
     def extend(self) -> None:
-        """Allow as much time again as before. Doubling also completes a search whose parts cannot be stored."""
-        self.seconds *= 2
+        """Allow more time. Doubling also completes a search whose parts cannot be stored."""
+        self.seconds += self.more
+
+    def stop(self) -> None:
+        """End the search with what it has found until now."""
+        self.seconds = self.used = max(self.used, SLICE)
 
     @contextmanager
     def working(self, rest: Callable[[], object] = lambda: None) -> Iterator[Callable[[], None]]:

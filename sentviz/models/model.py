@@ -66,6 +66,7 @@ class Model:
         self.calibration, self.cls = calibration, cls
         self.check: Callable[[], object] = lambda: None  # called before and inside each batch; see `stoppable`
         self.batches: dict[bytes, tuple[Floats, Floats]] | None = None  # finished batches of `forward`; see `stoppable`
+        self.tell: Callable[[int, int, str], object] = lambda done, total, what: None  # called after each batch; see `stoppable`
 
     @property
     def config(self) -> ModelConfig:
@@ -77,16 +78,22 @@ class Model:
         """Capabilities of the model."""
         return self.network.capabilities
 
-    def stoppable(self, check: Callable[[], object], batches: dict[bytes, tuple[Floats, Floats]] | None = None) -> Self:
+    def stoppable(
+        self,
+        check: Callable[[], object],
+        batches: dict[bytes, tuple[Floats, Floats]] | None = None,
+        tell: Callable[[int, int, str], object] = lambda done, total, what: None,
+    ) -> Self:
         """Return this model for one piece of work that can be stopped, with the same network and tokenizer. `self` is unchanged.
 
         Args:
             check: called before each batch of predictions, traces and scores, and in each layer; an exception that it raises ends the work.
             batches: receives the results of each batch of `forward`, by a digest. Batches that it holds are not computed again. All
                 batches are smaller than without it, so logits may differ in their last digits.
+            tell: called after each batch of `forward` with the numbers of finished and of all texts, and the name of the texts.
         """
         model = copy(self)
-        model.check, model.batches = check, batches
+        model.check, model.batches, model.tell = check, batches, tell
         return model
 
     def calibrated(self, temperature: float) -> Self:
@@ -225,6 +232,7 @@ class Model:
             for batch in by_length([length or len(row) for row in rows], room, padded=PADDED):
                 logits[batch], pooled[batch] = self._outcome([rows[i] for i in batch], change, applied)
                 done += len(batch)
+                self.tell(done, len(rows), what)
                 if progress is not None:
                     progress(done, len(rows))
         except Spent as spent:

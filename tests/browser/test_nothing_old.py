@@ -1,8 +1,4 @@
-<<<<<<< ours
 """The page is read at every frame while a sentence changes, and no word of the sentence before stands beside the new answer."""
-=======
-"""No word of the sentence before stands beside a new answer, at any frame while the page follows."""
->>>>>>> theirs
 
 from __future__ import annotations
 

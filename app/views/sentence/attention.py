@@ -140,7 +140,7 @@ def _judgement(trace: Trace, run: Run, pasted: str) -> Judgement:
         raise InputError("The exact values of this text take long on this model. Use a shorter text, or `sentviz judge` in a terminal.")
 
     def compute() -> Judgement:
-        with answers.reasoning(run, trace) as loaded, st.spinner("Predicting every subset of the words"):
+        with answers.reasoning(run, trace, "judge") as loaded, st.spinner("Predicting every subset of the words"):
             return judged(loaded, trace, scores)
 
     result: Judgement = visit.keep_result(

@@ -114,7 +114,7 @@ def _live(trace: Trace, run: Run) -> dict[str, Any]:
         value = view.change.strength.get(dial.term, 1.0)
         dials.append({"box": f".st-key-strength-{dial.term}", "edit": f"term:{dial.term}", "value": value})
     return FIELDS | {
-        "text": in_lines(trace.text),  # The box shows it in these lines.
+        "text": in_lines(trace.text),
         "whole": trace.text,
         "tag": BREAK if BREAK in trace.text else "",
         "pair": trace.text_pair or "",

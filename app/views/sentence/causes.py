@@ -59,7 +59,7 @@ def second_box(run: Run, trace: Trace) -> None:
         if st.button("Use the smallest edit that flips it", icon=":material/swap_horiz:", key="use-flip", type=kind, help=help):
             of = sentence_of(run, trace)
             with boundary("flip", page=True):
-                with answers.reasoning(run, trace) as model, st.spinner("Searching the smallest edit"):
+                with answers.reasoning(run, trace, "edit") as model, st.spinner("Searching the smallest edit"):
                     of.load = lambda: model
                     text, _ = flipped(of)
                 visit.go(second=text)
@@ -145,7 +145,7 @@ def show_sums(of: Sentence) -> None:
     with st.container(horizontal=True, gap="small"):
         by = control("attribution-direct", "by", "Contributions", name="sums")
         class_choice(of.run, of.trace)
-    with answers.reasoning(run, of.trace) as model:
+    with answers.reasoning(run, of.trace, "circuit") as model:
         of.once("direct", lambda: direct_of(model, of.trace))
     show_figure("attribution-direct", of, by=by)
 
@@ -225,7 +225,7 @@ options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": di
 bar = st.empty()
 with boundary("causes", page=True):
     try:
-        with answers.reasoning(run, trace) as model:
+        with answers.reasoning(run, trace, "causes") as model:
             of.load = lambda: model
             of.__dict__.pop("model", None)
             pair = pair_of(of, **options)

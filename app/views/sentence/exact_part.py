@@ -54,7 +54,7 @@ def result(trace: Trace, run: Run) -> Exact | None:
     results: dict[object, Exact] = st.session_state.setdefault("exact", {})
     if key not in results:
         if is_quick(cache.model(run), trace):
-            with answers.reasoning(run, trace) as model, st.spinner("Predicting every subset of the words"):
+            with answers.reasoning(run, trace, "exact") as model, st.spinner("Predicting every subset of the words"):
                 results[key] = exact(model, trace, absent=absent)
         elif (slow := _slow(key, trace, run, absent)) is not None:
             results[key] = slow

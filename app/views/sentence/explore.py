@@ -65,10 +65,11 @@ with place:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"### {md(answer(answered))}", width="stretch")
         whatif_part.folded(run, answered, before)
-    trace, unscored = answered, None
+    trace, unscored, later = answered, None, answers.takes_long(run, answered)
     try:
-        with st.container(key="scoring"):
-            trace = answers.trace(focus)  # The answer is on the page before the words are scored.
+        with (scoring := st.container(key="scoring")):
+            if not later:  # The answer is on the page before the words are scored, and of a long text the picture, too.
+                trace = answers.trace(focus)
     except Spent as spent:
         unscored = spent
     except SentvizError as error:
@@ -88,12 +89,21 @@ with left:
     order = ["exact", *trust]
     names = sorted(available(trace, asking=True), key=lambda name: order.index(name) if name in order else len(order))
     score = focus.score if focus.score in names else "removal"
-    exact = exact_part.scored(trace, run) if score == "exact" and not unscored else None
+    exact = exact_part.scored(trace, run) if score == "exact" and not unscored and not later else None
     if exact is not None:
         trace = with_scores(trace, {"exact": exact})
-    drawn_score = "" if unscored else "removal" if score == "exact" and exact is None else score
+    drawn_score = "" if unscored or later else "removal" if score == "exact" and exact is None else score
     scene = show(trace, run, drawn_score, before, subject)
     awaited.empty()
+    if later:
+        try:
+            with scoring:
+                answers.trace(focus)
+        except SentvizError as error:
+            if not isinstance(error, Spent):
+                st.warning(md(str(error)), icon=":material/edit:")
+                st.stop()
+        visit.draw_again()
     if unscored is not None:
         why_part.show_unknown(why, unscored, "words")
         attends(run)
@@ -146,9 +156,10 @@ side_by_side(run, trace)
 tries()
 report(run, trace)
 if not why_part.waiting():
-    if why_part.show_reason(why, focus):
-        why_part.show_trust(trusted, focus, trace, drawn_score)
-        measure_heads(trace, run)
-    elif trusted:
-        trusted.empty()
+    with scoring:  # The place of the count and of the button that stops.
+        if why_part.show_reason(why, focus):
+            why_part.show_trust(trusted, focus, trace, drawn_score)
+            measure_heads(trace, run)
+        elif trusted:
+            trusted.empty()
 followed(subject)
