@@ -127,6 +127,7 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     app.text_input(key="sentence").set_value("not bad at all").run()
     answer = page_text(app)
     assert "**Without “not bad” it would " in answer and "than chance: removing the words that it names first" in answer
+    assert any(menu.proto.popover.label.startswith("Trust in these words: ") for menu in app.get("popover"))
 
 
 def korean() -> dict[str, Run]:

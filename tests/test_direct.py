@@ -94,7 +94,7 @@ def test_the_figure_shows_every_part_and_its_sum(tiny_run: Path) -> None:
     assert by_head.frame["log_odds"].sum() == pytest.approx(heads, abs=1e-5)
     states = bars.frame.loc[~bars.frame["part"].str.contains("bias"), "value"].sum()
     assert by_token.frame["log_odds"].sum() == pytest.approx(states, abs=1e-5)
-    with pytest.raises(InputError, match="by part, token, head"):
+    with pytest.raises(InputError, match="by must be part or token or head"):
         draw(str(tiny_run), "attribution-direct", **options, by="layer")
 
 

@@ -18,6 +18,7 @@ from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
 from sentviz.charts import Figure, gate_groups
 from sentviz.charts.gallery import draw
 from sentviz.charts.gate_groups import gate_grid, gate_lines
+from sentviz.charts.registry import find_figure
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
@@ -104,8 +105,8 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
     assert (
         list(ends.plot.layout.yaxis.ticktext) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
     )
-    with pytest.raises(InputError, match="not by 'shape'"):
-        gate_grid(frame, kind="shape")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="kind must be .*not 'shape'"):
+        find_figure("gate-grid").check({"kind": "shape"})
     with pytest.raises(InputError, match="No frequent word"):
         gate_grid(frame, kind="word")
 

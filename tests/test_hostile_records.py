@@ -255,7 +255,7 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (Call(RUN, "smoother", {"kernel": 10**12}), "True or False, not 1000000000000"),
+        (Call(RUN, "smoother", {"kernel": 10**12}), "yes or no, not 1000000000000"),
         (Call("all", "separation", {"rows": 10**12}), "200,000 sequences at most"),
         (Call("all", "separation", {"epochs": 10**12}), "200,000 sequences at most"),
         (Call("/etc", "coverage", {}), "It shows '/etc', which is not available."),

@@ -68,7 +68,7 @@ def test_a_list_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> No
 
 def test_a_good_list_has_links_of_its_own_page(tmp_path: Path) -> None:
     assert listed(paper_with(tmp_path, GOOD)).frame[["item", "state", "place", "link"]].to_numpy().tolist() == [
-        ["Table 1", "live", "Results: tables I to IX", "paper-other?part=results"]
+        ["Table 1", "live", "Accuracy (tables I to IX)", "paper-other?part=results"]
     ]
 
 
@@ -144,7 +144,7 @@ def test_computed_columns_are_recomputed(item: str, frame: dict[str, list[float]
 @pytest.mark.slow
 def test_the_known_pages_are_those_of_the_app() -> None:
     """Titles and addresses of pages, which lists of items may name, are the app's."""
-    assert tool.addresses() == PAGES | {"": "Explore"}
+    assert tool.addresses() == PAGES | {"": "Reason"}
 
 
 @pytest.mark.exhaustive

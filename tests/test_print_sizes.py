@@ -145,7 +145,7 @@ def test_a_tex_table_is_booktabs_and_escaped() -> None:
 
 
 def test_sizes_that_are_none_are_named() -> None:
-    with pytest.raises(InputError, match="column, wide, slide"):
+    with pytest.raises(InputError, match="column or wide or slide"):
         render(figure(), "png", size="poster")
     with pytest.raises(InputError, match="points"):
         render(figure(), "png", size="column", points=1)
