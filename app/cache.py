@@ -36,6 +36,8 @@ from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
+FIRST_SCREEN = "english/ndt-unit-2"
+"""The run that shows best how a model decides: of the English runs, one word or one head alone most often changes its answer."""
 KEPT_TABLES = 4
 MOVES = 0.1  # seconds between two updates of a progress bar
 SMALL, LARGE = 5_000_000, 40_000_000  # parameters of models whose live page computes in 32 bits, and of those that get one at all
@@ -105,9 +107,11 @@ def best_run(spoken: str = "en") -> str:
 
 
 def default_run() -> str:
-    """Return the run of a link that names none: the model in memory, the best run for English, or the first one; "" if there are none."""
+    """Return the run of a link that names none: the model in memory, `FIRST_SCREEN`, the best run for English, or the first one, or ""."""
     first = next(iter(runs()), "")
-    return first if os.environ.get(APP_MODEL) else best_run() or first
+    if os.environ.get(APP_MODEL):
+        return first
+    return FIRST_SCREEN if FIRST_SCREEN in models() else best_run() or first
 
 
 def run(name: str) -> Run:

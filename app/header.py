@@ -20,7 +20,8 @@ from app.places import SENTENCE, Place, View, place_of, places
 from app.server import queue
 from app.text import halves, md, name_runs
 from sentviz.analysis.explain import SCORES
-from sentviz.runs.catalog import reads_pairs
+from sentviz.runs.catalog import language, reads_pairs
+from sentviz.runs.naming import plain_name
 from sentviz.runs.registry import paper_at
 from sentviz.runs.store import Run
 
@@ -115,6 +116,8 @@ def _bars(view: View, instead: str) -> None:
             with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False, width="content", key="tabs"):
                 _views(place_in_view, view, run)
         st.space("stretch")
+        if place_in_view is SENTENCE and run is not None and not visit.has_chosen_run():
+            _offer_best(run)
         if run is not None and place_in_view.of_run:
             choose_model(view.fit)
             if view.of_rows:
@@ -129,6 +132,22 @@ def _bars(view: View, instead: str) -> None:
             stay = {"run": visit.focus().run}
             st.button("Stay with it", icon=":material/keep:", type="tertiary", key="stay", on_click=visit.go, kwargs=stay)
     name_runs(*([visit.focus().run] if place_in_view.of_run else []))
+
+
+def _offer_best(run: Run) -> None:
+    """Draw the button that chooses the most accurate run of the language, if the visitor chose no run and sees another one."""
+    best = cache.best_run(language(run))
+    if best not in ("", run.name) and not reads_pairs(run):
+        help = f"{plain_name(run)} shows best how a model decides. {plain_name(cache.runs()[best])} answers best."
+        st.button(
+            "Most accurate model",
+            icon=":material/star:",
+            type="tertiary",
+            key="best",
+            help=md(help),
+            on_click=visit.go,
+            kwargs={"run": best},
+        )
 
 
 def _link_to(place: Place, place_in_view: Place) -> None:

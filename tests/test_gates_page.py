@@ -105,7 +105,7 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
     assert (
         list(ends.plot.layout.yaxis.ticktext) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
     )
-    with pytest.raises(InputError, match="kind must be .*not 'shape'"):
+    with pytest.raises(InputError, match=r"kind must be .*not 'shape'"):
         find_figure("gate-grid").check({"kind": "shape"})
     with pytest.raises(InputError, match="No frequent word"):
         gate_grid(frame, kind="word")

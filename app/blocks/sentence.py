@@ -235,9 +235,11 @@ def gate_switches(trace: Trace) -> None:
 
 
 def reader_of(text: str, name: str) -> str:
-    """Return the run that answers the language of a text best; "" if the run called `name` reads it, or no installed run does."""
-    spoken, run = written_in(text), cache.runs().get(name)
-    return "" if not spoken or run is None or spoken == language(run) else cache.best_run(spoken)
+    """Return the run for the language of a text, the default one or the best; "" if the run called `name` reads it, or no run does."""
+    spoken, run, default = written_in(text), cache.runs().get(name), cache.run(cache.default_run())
+    if not spoken or run is None or spoken == language(run):
+        return ""
+    return default.name if language(default) == spoken else cache.best_run(spoken)
 
 
 def offer_reader(run: Run, text: str) -> None:

@@ -42,7 +42,7 @@ WATCH = """() => {
     const heading = answer?.querySelector('h3')
     const frame = {
       heading: heading?.dataset.live ?? shown(heading ? [heading] : []).join(' '),
-      of: shown([...answer?.querySelectorAll('[class*=st-key-why] p, [data-testid=stCaptionContainer] p') ?? [],
+      of: shown([...answer?.querySelectorAll(':is([class*=st-key-why], [data-testid=stCaptionContainer]) p:not(.st-key-scoring p)') ?? [],
         ...document.querySelectorAll('.st-key-became [data-testid=stMarkdown] p')]),
       words: picture ? shown(host.querySelectorAll('.word bdi')).join(' ') : '',
       typing: document.body.dataset.typing ?? '',
