@@ -101,6 +101,7 @@ def _bars(view: View, instead: str) -> None:
         instead: why the view shows another run than the one in focus; "" if it shows that run.
     """
     place_in_view = place_of(view)
+    st.session_state.setdefault("last", {})[place_in_view.title] = view
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="places"):
         st.image(ICON, width=30)
         for place in (each for each in places() if not each.small):
@@ -152,8 +153,7 @@ def _offer_best(run: Run) -> None:
 
 def _link_to(place: Place, place_in_view: Place) -> None:
     """Draw the link to a place: to the view of it that was shown last."""
-    last = st.session_state.setdefault("last", {})
-    view = last.get(place.title, place.views[0])
+    view = st.session_state["last"].get(place.title, place.views[0])
     marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
         st.page_link(st.session_state["pages"][view.url], label=place.title, icon=None, help=place.question)
@@ -161,7 +161,6 @@ def _link_to(place: Place, place_in_view: Place) -> None:
 
 def _views(place_in_view: Place, view: View, run: Run | None) -> None:
     """Draw the links to the views of a place that fit the run; the others are named with the reason in a menu."""
-    st.session_state.setdefault("last", {})[place_in_view.title] = view
     wanted = run if visit.has_chosen_run() else None  # without a chosen run, each view opens on one that it can show
     fits = [
         wanted is None or each is view or each.fit is None or each.fit.shows(wanted) or each.fit.could(wanted)
