@@ -151,7 +151,7 @@ def reasoning(source: Run, seen: Trace, work: str) -> Iterator[Any]:
     If the work takes longer than `QUIET`, the page shows how far it is, with a button that stops it.
 
     Args:
-        work: name of the work, of which a run of the page has one.
+        work: name of the work, of which a page has one for each model.
     Raises:
         Spent: in the block, if the time for the reasons of this answer is over.
     """
@@ -165,7 +165,7 @@ def reasoning(source: Run, seen: Trace, work: str) -> Iterator[Any]:
             line = st.empty()
             with line.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
                 count = st.empty()
-                st.button("Stop", key=f"stop-{work}", icon=":material/stop:", type="tertiary", on_click=budget.stop)
+                st.button("Stop", key=f"stop-{work}-{source.name}", icon=":material/stop:", type="tertiary", on_click=budget.stop)
         if line is not None:
             count.caption(f"{done:,} of {total:,} {what}", width="content")
 

@@ -153,7 +153,7 @@ def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
 
 @pytest.mark.slow
 def test_the_most_accurate_model_is_one_click_away() -> None:
-    """The first screen opens on the run that shows best how a model decides, and offers the best one until a run is chosen."""
+    """The first screen opens on `FIRST_SCREEN`, and offers the most accurate run until the visitor chooses one."""
     app = opened(run="")
     assert app.session_state["focus"].run == FIRST_SCREEN
     app.button(key="best").click().run()

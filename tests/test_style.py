@@ -88,6 +88,7 @@ def test_a_style_survives_its_text(style: Style) -> None:
         ("x=3..1", "Range x must be two finite numbers"),
         ("x=0..inf", "Range x must be two finite numbers"),
         ("y=low..high", "y must be from..to, not 'low..high'."),
+        ("y=low", "y must be from..to, not 'low'."),
         ("colour=red", "A style is written as NAME=VALUE with the names size, width"),
         ("note=" + "a" * 301, "A note has at most 300 characters, not 301."),
     ],

@@ -33,7 +33,7 @@ FONTS = {
 }
 LEGENDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
 PALETTES = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
-SPAN = Kind("from..to", lambda typed: _span(*typed.split("..")), lambda value: f"{value[0]:g}..{value[1]:g}")
+SPAN = Kind("from..to", lambda typed: _span(*typed.partition("..")[::2]), lambda value: f"{value[0]:g}..{value[1]:g}")
 LONGEST = 300  # characters of a note
 
 _PIXELS = 96 / 25.4  # pixels per millimetre

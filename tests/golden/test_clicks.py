@@ -41,7 +41,7 @@ WHATIF: tuple[tuple[str, dict[str, str]], ...] = (("explore", {"whatif": "open"}
 WALKED |= {named(page, query): (page, query) for page, query in WHATIF}
 WALKED_PAPERS = {name: view for name, view in PAPER_VIEWS.items() if "part-" not in name or name in (*BOARDS, *FIRST_PARTS, *OWN)}
 QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "curves-axis-step", "comparison", "training-through")
-SENTENCE, ROWS = "text_input sentence", "button_group focus-over"
+SENTENCE, ROWS, OVER = "text_input sentence", "button_group focus-over", "selectbox focus-over"
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),
     "hostile": ("explore", {}, ((SENTENCE, HOSTILE), ("expander swap-section", ""), ("button pin", "")), False),
@@ -52,9 +52,9 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "export": ("curves", {}, (("button_group size-curves", "one column"),), True),
     "second": ("confusion", {}, (("selectbox beside", ""),), True),
     "cell": ("confusion", {}, (("plotly_chart plot-matrix", ""),), True),
-    "mine": ("confusion", {}, ((ROWS, "your file"), ("file_uploader mine-file", "")), True),
+    "mine": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "")), True),
     "models": ("comparison", {}, ((ROWS, "your file"), ("file_uploader mine-file", "models.csv")), True),
-    "sheets": ("confusion", {}, ((ROWS, "your file"), ("file_uploader mine-file", "sheets.xlsx")), True),
+    "sheets": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "sheets.xlsx")), True),
     "yours": ("yours", {}, (("file_uploader yours-uploader", ""),), True),
     "follow": ("compare", {}, (("text_input compare-sentence", HOSTILE), ("button compare-swap", "")), False),
 }
