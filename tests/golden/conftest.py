@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import app.blocks.get_data  # noqa: F401 - before the runs are trained, for which the library's data sets are replaced
+import app.answers
+import app.blocks.get_data
 from sentviz.runs import store
 from tests.golden.make import RUNS
 from tests.injected import use_injected_data, write_lexicon
@@ -18,6 +19,12 @@ def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = tmp_path_factory.mktemp("data")
     write_lexicon(data)
     return data
+
+
+@pytest.fixture(autouse=True)
+def no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no count of a search, which only a slow machine shows."""
+    monkeypatch.setattr(app.answers, "QUIET", 1e9)
 
 
 @pytest.fixture
