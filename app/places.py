@@ -86,7 +86,13 @@ MIXED = Fit(
     "has no measured components",
     lambda run: run.has_weights and run.capabilities.components > 1,
 )
-SCALED = Fit(lambda run: bool(run.capabilities.scalars), "has no learned scalar such as lambda", prefer="sst2/ndt-unit-2")
+WITH_PRINTED = "sst2/ndt-unit-2"  # The paper printed its final lambdas.
+SCALED = Fit(
+    lambda run: bool(run.capabilities.scalars),
+    "has no learned scalar such as lambda",
+    prefer=WITH_PRINTED,
+    opens_on=lambda run: run.name == WITH_PRINTED,
+)
 HEADED = Fit(
     lambda run: HEADS in run.files,
     "has no measured heads",
