@@ -201,7 +201,7 @@ class Focus:
         resets=RUN, called="the change", instead="it is left out", chip=_edited
     )
     token: int = whole(0, resets=TEXT)  # token pinned in Reason and followed through the lexicon; 0 = the page's choice
-    # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
+    # which rows the views of Rows are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
     among: str = characters(  # slices that all those rows are in, as has=negation~length=..10: see sentviz.analysis.testset.subset
         means=_combined,

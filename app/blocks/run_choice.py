@@ -31,7 +31,8 @@ def pick_run(label: str, names: Iterable[str], *, unmeasured: Collection[str] = 
             on_change()
 
     options = [name for group, members in groups.items() for name in (*filter(None, [headings.get(group)]), *members)]
-    texts = {name: option(name) + " · not measured" * (name in unmeasured) for name in options if name not in headings.values()}
+    texts = option_texts(name for name in options if name not in headings.values())
+    texts |= {name: f"{texts[name]} · not measured" for name in unmeasured}
     st.selectbox(label, options, format_func=lambda name: texts.get(name, name), on_change=take, **widget)
 
 
@@ -48,7 +49,13 @@ def in_groups(names: Iterable[str]) -> list[str]:
 
 def option(name: str) -> str:
     """Return the text of a run in a choice: its plain name, then its name. Typing finds either."""
-    return f"{plain_name(cache.runs()[name])} · {name}" if name else "no second run"
+    return option_texts([name])[name]
+
+
+def option_texts(names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of runs in a choice by name. The runs are looked up once, because a choice may have hundreds."""
+    known = cache.runs()
+    return {name: f"{plain_name(known[name])} · {name}" if name else "no second run" for name in names}
 
 
 def choose_model(fit: Fit | None) -> None:
@@ -58,9 +65,9 @@ def choose_model(fit: Fit | None) -> None:
         fit: the models that the view can show; those that could be shown once they are measured are marked.
     """
     known, in_view = cache.runs(), visit.focus().run
-    names = [name for name, run in known.items() if fit is None or name == in_view or fit.shows(run) or fit.could(run)]
-    unmeasured = set() if fit is None else {name for name in names if not fit.shows(known[name])}
-    pick_run("Model", names, unmeasured=unmeasured, width=330)
+    fitting = {name for name, run in known.items() if fit is None or fit.shows(run)}
+    unmeasured = {name for name, run in known.items() if fit is not None and name not in fitting and (name == in_view or fit.could(run))}
+    pick_run("Model", [name for name in known if name in fitting or name in unmeasured], unmeasured=unmeasured, width=330)
 
 
 def show_fitting_run(fit: Fit) -> str:
@@ -149,7 +156,7 @@ def several(fitting: Sequence[Run], *files: str) -> list[Run]:
 
     st.session_state["several"] = beside
     how: dict[str, Any] = {"label_visibility": "collapsed", "placeholder": "Beside it: add other models"}
-    st.multiselect("Beside it", in_groups(addable), format_func=option, key="several", on_change=take, **how)
+    st.multiselect("Beside it", in_groups(addable), format_func=option_texts(addable).__getitem__, key="several", on_change=take, **how)
     chosen = [by_name[name] for name in (focus.run, *beside)]
     chosen = readable(chosen, *files) if files else chosen
     name_runs(*(run.name for run in chosen))

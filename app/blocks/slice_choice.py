@@ -1,4 +1,4 @@
-"""The slice of rows that the Test set pages are about: chosen by column, source, length, script, phenomenon or word."""
+"""The slice of rows that the views of Rows are about: chosen by column, source, length, script, phenomenon or word."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _text(available: dict[str, Run]) -> Run:
         on_change=typed,
         height=96,
         max_chars=LONGEST,
-        help="Press Ctrl+Enter to read the review. Only “Copy link” puts the review into a link.",
+        help="Press Ctrl+Enter to read the review. Only “Link” puts the review into a link.",
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         example_buttons({kind: (words, "") for kind, words in EXAMPLES.items()}, (text, ""))

@@ -135,7 +135,7 @@ focus = visit.focus()
 run = run_with_weights()
 intro(
     "Two models on one sentence: what each predicts and why, and where their attention differs.",
-    "One sentence does not say which model is better; Compare models does, with all rows and seeds.",
+    "One sentence does not say which model is better; Rows › Models side by side does, with all rows and seeds.",
 )
 row = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs")
 second = pick(run, row)
@@ -170,7 +170,7 @@ if run.labels == second.labels:
     st.markdown(message)
     st.page_link(
         "views/testset/comparison.py",
-        label="Which is right more often? Compare models: all rows and seeds, up to six models, a report",
+        label="Which is right more often? Models side by side: all rows and seeds, up to six models, a report",
         icon=":material/summarize:",
     )
 

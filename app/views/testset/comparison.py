@@ -17,7 +17,7 @@ from app.blocks.files import MIME, as_report, csv_button
 from app.blocks.get_data import offer
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.rows import same_rows
-from app.blocks.run_choice import in_groups, option
+from app.blocks.run_choice import in_groups, option, option_texts
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
 from app.shared import once
@@ -181,7 +181,12 @@ def chosen_runs() -> list[Run]:
 
     st.session_state["comparison-runs"] = wanted
     st.multiselect(
-        f"Models, two to {MOST}", in_groups(names), format_func=option, key="comparison-runs", on_change=take, max_selections=MOST
+        f"Models, two to {MOST}",
+        in_groups(names),
+        format_func=option_texts(names).__getitem__,
+        key="comparison-runs",
+        on_change=take,
+        max_selections=MOST,
     )
     return [known[name] for name in wanted]
 
