@@ -146,6 +146,7 @@ SENTENCE = Place(
             "bubble_chart",
             "Watch the words of a review cluster around their leaders.",
             finds=(
+                ("Hardmax", ""),
                 ("Hardmax animation", "lab=review"),
                 ("Clustering around leaders", "lab=review"),
                 ("Hardmax playground", "lab=playground"),
