@@ -6,13 +6,14 @@ import os
 import re
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from app.focus import Focus
+from app.places import Fit
 from app.server.process import return_memory
 from app.server.queue import time_left, turn
 from app.shared import once
@@ -48,9 +49,17 @@ def _searched() -> str:
     return "\0".join([*map(str, store.roots()), os.environ.get(APP_MODEL, "")])
 
 
+@dataclass(frozen=True)
+class Readable:
+    """The readable runs by name, those of them with weights, and the names of the runs that fit a view once somebody opened it."""
+
+    runs: dict[str, Run]
+    models: dict[str, Run]
+    fitting: dict[Fit, tuple[list[str], list[str]]] = field(default_factory=dict)
+
+
 @once(1, ttl=20)
-def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
-    """Return the readable runs by name, and those of them with weights."""
+def _readable(searched: str) -> Readable:
     first: dict[str, Run | RunError] = {}
     if named := os.environ.get(APP_MODEL):
         try:
@@ -59,7 +68,7 @@ def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
         except SentvizError as error:  # `sentviz app` told it before the server started
             first[named] = RunError(str(error))
     readable = {name: run for name, run in (first | store.runs()).items() if isinstance(run, Run)}
-    return readable, {name: run for name, run in readable.items() if run.has_weights}
+    return Readable(readable, {name: run for name, run in readable.items() if run.has_weights})
 
 
 @once(1, "Opening your model")
@@ -93,12 +102,30 @@ def changed() -> None:
 
 def runs() -> dict[str, Run]:
     """Return the readable runs by name."""
-    return dict(_readable(_searched())[0])
+    return dict(_readable(_searched()).runs)
 
 
 def models() -> dict[str, Run]:
     """Return the runs with weights, which can make predictions, by name."""
-    return dict(_readable(_searched())[1])
+    return dict(_readable(_searched()).models)
+
+
+def fitting(fit: Fit) -> tuple[list[str], list[str]]:
+    """Return the names of the runs that a view shows, and of those that it could show once they are measured.
+
+    All runs are asked once, because that takes a tenth of a second for hundreds.
+    """
+    known = _readable(_searched())
+    if fit not in known.fitting:
+        shown = [name for name, run in known.runs.items() if fit.shows(run)]
+        known.fitting[fit] = shown, [name for name in known.runs if name not in shown and fit.could(known.runs[name])]
+    return known.fitting[fit]
+
+
+def shown(fit: Fit) -> list[Run]:
+    """Return the runs that a view shows."""
+    known = runs()
+    return [known[name] for name in fitting(fit)[0]]
 
 
 def best_run(spoken: str = "en") -> str:

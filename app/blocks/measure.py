@@ -24,11 +24,11 @@ def measured_run(fit: Fit, name: str) -> Run:
     run = cache.run(visit.focus().run)
     if fit.shows(run):
         return run
-    able = run if fit.could(run) else next((each for each in cache.runs().values() if fit.could(each)), None)
-    if able is None:
+    able = cache.fitting(fit)[1]
+    if not able:
         st.info(f"{md(run.name)} {fit.lacks}, and no other installed run can be shown here.", icon=":material/science:")
     else:
-        lacking(able, name)
+        lacking(run if run.name in able else cache.run(able[0]), name)
     st.stop()
 
 

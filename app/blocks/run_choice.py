@@ -64,10 +64,14 @@ def choose_model(fit: Fit | None) -> None:
     Args:
         fit: the models that the view can show; those that could be shown once they are measured are marked.
     """
-    known, in_view = cache.runs(), visit.focus().run
-    fitting = {name for name, run in known.items() if fit is None or fit.shows(run)}
-    unmeasured = {name for name, run in known.items() if fit is not None and name not in fitting and (name == in_view or fit.could(run))}
-    pick_run("Model", [name for name in known if name in fitting or name in unmeasured], unmeasured=unmeasured, width=330)
+    in_view, names = visit.focus().run, list(cache.runs())
+    unmeasured: list[str] = []
+    if fit is not None:
+        shown, unmeasured = cache.fitting(fit)
+        unmeasured = unmeasured if in_view in (*shown, *unmeasured) else [in_view, *unmeasured]
+        offered = {*shown, *unmeasured}
+        names = [name for name in names if name in offered]
+    pick_run("Model", names, unmeasured=unmeasured, width=330)
 
 
 def show_fitting_run(fit: Fit) -> str:
@@ -80,7 +84,7 @@ def show_fitting_run(fit: Fit) -> str:
     run, is_chosen = known.get(focus.run), visit.has_chosen_run()
     if run is None or (fit.shows(run) and (is_chosen or fit.opens_on(run))) or (is_chosen and fit.could(run)):
         return ""
-    fitting = [each for each in known.values() if fit.shows(each)]
+    fitting = cache.shown(fit)
     fitting = [each for each in fitting if fit.opens_on(each)] or fitting
     if not fitting:
         return ""

@@ -29,7 +29,7 @@ def seeds_of(runs: list[Run]) -> list[Run]:
     return [run for run in cache.runs().values() if setup(run) in wanted]
 
 
-chosen = several([run for run in cache.runs().values() if TRAINED.shows(run)], "history.parquet")
+chosen = several(cache.shown(TRAINED), "history.parquet")
 axes, titles = ["epoch", "step"], {"lines": "One line per run", "bands": "Seeds as bands"}
 bands = visit.chosen("seeds", list(titles)) == "bands"
 drawn_runs = readable(seeds_of(chosen), "history.parquet") if bands else chosen
