@@ -54,7 +54,7 @@ def draw() -> None:
         "Find",
         [*links, *models],
         format_func=lambda name: name if name in links else f"{models[name]} · model",
-        placeholder="Find: lambda, t-SNE, a model … (Ctrl K)",
+        placeholder="Find: lambda, t-SNE … Ctrl K",
         label_visibility="collapsed",
         icon=":material/search:",
         key="finder",

@@ -228,6 +228,7 @@ ROWS = Place(
             "compare_arrows",
             "Which of two to six models is better on the same rows? With a report.",
             finds=(("Compare models", ""), ("McNemar test", "")),
+            of_rows=True,
         ),
     ),
 )

@@ -56,7 +56,7 @@ def with_file(frame: pd.DataFrame) -> AppTest:
     """Open the page, choose "your file", and give it a table."""
     app = opened("comparison")
     app.session_state["mine"] = TextTable("answers.csv", frame, "text", "label", f"{len(frame)}")
-    return app.button_group(key="focus-over").set_value("mine").run()
+    return app.selectbox(key="focus-over").set_value("mine").run()
 
 
 def own_box(texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]

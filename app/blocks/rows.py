@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from sentviz.io.lazy import pd
 from sentviz.runs.store import WITHOUT_ROWS, Run
 
 ORDERS = {
-    "found": "most suspicious first",
+    "found": "",
     "surest": "wrong and confident first",
     "doubtful": "least confident first",
     "loss": "highest loss first",
@@ -180,16 +180,33 @@ def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
     return replace(rows, frame=rows.frame[mask]), part.says(rows.classes, (rows.source.name, beside))
 
 
-def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[str], None] | None = None) -> None:
+@dataclass(frozen=True)
+class Listing:
+    """What a view adds to the list of its rows.
+
+    Attributes:
+        total: number of rows of which the view selected these; 0 = it selected none.
+        words: description of the selected rows.
+        order: name of the order in which the view gives them, as "most suspicious first"; "" if it is no order of its own.
+        predictions: columns with the predictions of several models, which stand in place of the prediction of one.
+        below: draws more about the row that is open; it gets the row's id.
+    """
+
+    total: int = 0
+    words: str = ""
+    order: str = ""
+    predictions: Sequence[str] = ()
+    below: Callable[[str], None] | None = None
+
+
+def list_rows(rows: Rows, **added: Any) -> None:
     """Draw the list of rows at the side of the view: those of the slice, searched and sorted; the row that is open stands below them.
 
     Args:
-        total: number of rows of which a page selected these; 0 = the page selected none.
-        words: description of the selected rows.
-        below: draws more about the row that is open; it gets the row's id.
+        added: fields of `Listing`.
     """
     with beside(0):
-        _list(rows, total, words, below)
+        _list(rows, Listing(**added))
 
 
 def beside(place: int) -> Any:
@@ -198,18 +215,20 @@ def beside(place: int) -> Any:
     return side[place] if side else st.container()
 
 
-def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | None) -> None:
+def _list(rows: Rows, listing: Listing) -> None:
     part, sliced = rows_in_slice(rows)
-    words = " · ".join(filter(None, (words, sliced)))
+    words = " · ".join(filter(None, (listing.words, sliced)))
     if not rows.has_text and rows.source.data:
         offer(rows.source.data, rows.over, line=f"The texts of these {len(rows):,} rows are not on this machine.")
-        if not words and rows.source.run is not None and cache.fits_demo(rows.source.run):
+        if not words and not listing.predictions and rows.source.run is not None and cache.fits_demo(rows.source.run):
             rows, words = cache.demo_rows(rows.source.run), "demo set, whose texts are installed"
             part = rows
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
-    part, order = _filtered(part)
+    part, order = _filtered(part, listing.order)
     with head:
-        st.markdown(f"##### :material/table_rows: {len(part):,} of {total or len(rows):,} rows" + (f" · {md(words)}" if words else ""))
+        st.markdown(
+            f"##### :material/table_rows: {len(part):,} of {listing.total or len(rows):,} rows" + (f" · {md(words)}" if words else "")
+        )
     if not len(part):
         st.caption("No rows match.")
         return
@@ -220,7 +239,7 @@ def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | Non
         opened_list, place = st.session_state["row-open"] = of, _first_mistake(ordered)
         st.session_state[f"page-{of}"] = place // SIZE
     start = first_row(len(ordered), of)
-    table = _table(replace(ordered, frame=ordered.frame.iloc[start : start + SIZE]))
+    table = _table(replace(ordered, frame=ordered.frame.iloc[start : start + SIZE]), listing.predictions)
     turned = st.session_state.get("row-turned", 0)  # a new key takes back the selection when another row is opened
     key = f"{of}-{start}-{turned}"
 
@@ -244,7 +263,7 @@ def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | Non
             "": st.column_config.TextColumn(width=30),
             "confidence": st.column_config.NumberColumn(width=90),
             "loss": st.column_config.NumberColumn(format="%.2f", width=60, help=None if ordered.over in ("demo", "mine") else LOSS),
-            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame else 330),
+            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame or listing.predictions else 330),
         },
     )
     mine: TextTable | None = st.session_state.get("mine") if rows.over == "mine" else None
@@ -257,7 +276,7 @@ def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | Non
             "drawer-csv",
         )
     if opened_list == of:
-        open_row(ordered, place, move, below)
+        open_row(ordered, place, move, listing.below)
         if wanted:
             st.html(SCROLL, unsafe_allow_javascript=True)
     else:
@@ -266,26 +285,27 @@ def _list(rows: Rows, total: int, words: str, below: Callable[[str], None] | Non
         st.caption(f"{md(rows.source.name)} has no texts, so rows are shown by id.")
 
 
-def _filtered(rows: Rows) -> tuple[Rows, str]:
-    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`."""
+def _filtered(rows: Rows, given: str) -> tuple[Rows, str]:
+    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`. `given` is the name of the first one."""
     find = visit.page_value("find", "", str, resets=OVER_ROWS)
     least = visit.page_value("least", 0, whole_number, resets=OVER_ROWS)
     most = visit.page_value("most", 0, whole_number, resets=OVER_ROWS)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="drawer-filters"):
         if rows.has_text:
-            hint: dict[str, Any] = {"placeholder": "Search: words or a regular expression", "label_visibility": "collapsed"}
+            hint: dict[str, Any] = {"placeholder": "Search words or a regex", "label_visibility": "collapsed"}
             st.text_input("Search", **hint, **visit.bound("find", find), width=220)
         sure = rows.source.gives == "probabilities"
         orders = [name for name in ORDERS if (rows.labelled or name not in OF_LABELS) and (sure or name not in OF_PROBABILITIES)]
-        orders = orders if "reason" in rows.frame else orders[1:]  # only a page that selects rows has an order of its own
+        orders = orders if given else orders[1:]
+        titles = ORDERS | {"found": given}
         order = visit.setting(
             st.selectbox,
             "Order",
             "order",
             orders,
-            format_func=lambda name: ORDERS[name] if sure else ORDERS[name].replace(" and confident", ""),
+            format_func=lambda name: titles[name] if sure else titles[name].replace(" and confident", ""),
             label_visibility="collapsed",
-            width=185,
+            width=212,
         )
         if rows.has_text:
             with st.popover(
@@ -323,15 +343,22 @@ def _ordered(rows: Rows, order: str) -> Rows:
     return replace(rows, frame=frame)
 
 
-def _table(rows: Rows) -> pd.DataFrame:
-    """Return the table on the page: names instead of numbers, and shortened texts."""
+def _table(rows: Rows, predictions: Sequence[str]) -> pd.DataFrame:
+    """Return the table on the page: names instead of numbers, and shortened texts.
+
+    Args:
+        predictions: columns with the predictions of several models.
+    """
     frame, names = rows.frame, [*rows.classes, "–"]
-    columns: dict[str, Any] = {"": np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))}
+    right = np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))
+    columns: dict[str, Any] = {} if predictions else {"": right}
     columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}  # read first, on a phone
     if "reason" in frame:
         columns["why it is listed"] = frame["reason"].to_numpy()
     if rows.labelled:
         columns["label"] = [names[k] for k in frame["label"]]
+    if predictions:
+        return pd.DataFrame({**columns, **{name: frame[name] for name in predictions}, **own_columns(rows), "id": frame["id"].to_numpy()})
     columns["predicted"] = [names[k] for k in frame["predicted"]]
     if sure := rows.source.gives == "probabilities":
         columns["confidence"] = frame["confidence"].to_numpy()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
@@ -14,18 +15,16 @@ from app.blocks import my_file
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.blocks.files import MIME, as_report, csv_button
-from app.blocks.get_data import offer
-from app.blocks.pages import SIZE, first_row, page_buttons
-from app.blocks.rows import same_rows
+from app.blocks.rows import beside, list_rows, row_choices, same_rows
 from app.blocks.run_choice import in_groups, option, option_texts
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
 from app.shared import once
-from app.text import halves, in_percent, intro, md, name_runs, with_code
+from app.text import in_percent, intro, md, name_runs, with_code
 from sentviz.analysis.explain.headline import headline
 from sentviz.analysis.testset.compare import ROWS, timed, with_seeds
 from sentviz.analysis.testset.comparison import MOST, Candidate, Comparison, compare_rows
-from sentviz.analysis.testset.rows import OVER, Rows
+from sentviz.analysis.testset.rows import Rows
 from sentviz.charts import Figure, gallery
 from sentviz.charts.subjects import Answers
 from sentviz.data.labels import ReadingError
@@ -33,90 +32,54 @@ from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
 from sentviz.io.lazy import pd
-from sentviz.io.numbers import in_points, percent
+from sentviz.io.numbers import in_points, p_value, percent, signed
 from sentviz.runs.catalog import is_mixture, language
 from sentviz.runs.store import Run
 
-CUT = 300  # characters of a text in the table
 
-
-def show_rows(of: Comparison) -> None:
-    """Draw the choice of rows by who is right, the table, and the opened row."""
-    st.divider()
-    st.markdown("##### Where they differ")
+def list_differing(of: Comparison) -> None:
+    """Draw the choice of rows by who is right, and list them at the side with the prediction of each model."""
     parts = {name: mask for name, mask in of.parts().items() if mask.any() or name == "differ"}
-    part = visit.setting(
-        st.selectbox,
-        "Rows",
-        "who",
-        list(parts),
-        format_func=lambda name: f"{of.part_in_words(name)}: {int(parts[name].sum()):,} rows ({percent(parts[name].mean())})",
-        width=480,
-    )
-    spread = of.spread()
-    places = sorted(parts[part].nonzero()[0].tolist(), key=lambda place: -spread[place])
-    if not places:
-        st.caption("All predict the same class for each row.")
-        return
-    key = f"comparison-{part}-{of.first.among}-{'-'.join(each.rows.source.digest for each in of.candidates)}"
-    start = first_row(len(places), key)
-    table = _table(of, places)
-    left, right = halves("comparison-rows", 1.6, 1.0)
-    with left:
-        chosen: Any = st.dataframe(
-            table.iloc[start : start + SIZE].assign(**({"text": table["text"].str.slice(0, CUT)} if "text" in table else {})),
-            hide_index=True,
-            height=min(38 + 35 * min(len(table), SIZE), 420),
-            key=f"{key}-{start}",
-            on_select="rerun",
-            selection_mode="single-row",
-            column_config={"text": st.column_config.TextColumn(width="large")},
+    with beside(0):
+        part = visit.setting(
+            st.selectbox,
+            "Rows on which",
+            "who",
+            list(parts),
+            format_func=lambda name: f"{of.part_in_words(name)}: {int(parts[name].sum()):,} rows ({percent(parts[name].mean())})",
+            label_visibility="collapsed",
         )
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            page_buttons(len(places), key)
-            csv_button(table, f"sentviz-differences-{of.first.over}", "comparison-rows-csv")
-        if not of.first.has_text:
-            st.caption("The texts are not on this machine, so rows are shown by id.")
-            if of.first.source.data:
-                offer(of.first.source.data, of.first.over)
-    with right:
-        if rows := chosen.selection.rows:
-            _open(of, places[start + rows[0]])
-        else:
-            st.caption("Select a row to read it, and to see why each model predicts what it does. The largest difference is first.")
+    order = np.argsort(-of.spread(), kind="stable")
+    chosen = [place for place in order.tolist() if parts[part][place]]
+    frame = of.first.frame.iloc[chosen].assign(**{each.name: _predictions(each, chosen) for each in of.candidates})
+    places = dict(zip(frame["id"].astype(str), chosen, strict=True))
+    list_rows(
+        replace(of.first, frame=frame.reset_index(drop=True)),
+        total=of.n,
+        order="largest difference first",
+        predictions=[each.name for each in of.candidates],
+        below=lambda name: _each_model(of, places[name]),
+    )
 
 
-def _table(of: Comparison, places: list[int]) -> pd.DataFrame:
-    """Return rows as on the page: text, label, and the prediction of each model with a tick if it is right."""
-    frame = of.first.frame.iloc[places]
-    columns: dict[str, Any] = {"text": frame["text"].to_numpy()} if of.first.has_text else {}
-    columns["label"] = [of.first.classes[k] for k in frame["label"]]
-    for each in of.candidates:
-        columns[each.name] = [_said(each, place) for place in places]
-    return pd.DataFrame(columns | {"id": frame["id"].to_numpy()})
+def _predictions(each: Candidate, places: list[int]) -> list[str]:
+    """Return a model's predictions of rows, with a tick if they are right, and the confidence if it is known."""
+    frame = each.rows.frame.iloc[places]
+    sure = ["" if np.isnan(value) else f" {percent(value, 0)}" for value in frame["confidence"]]
+    words = zip(frame["right"], frame["predicted"], sure, strict=True)
+    return [f"{'✓' if right else '✗'} {each.rows.classes[predicted]}{confidence}" for right, predicted, confidence in words]
 
 
-def _said(each: Candidate, place: int) -> str:
-    row = each.rows.frame.iloc[place]
-    sure = f" {percent(row['confidence'], 0)}" if row["confidence"] == row["confidence"] else ""
-    return f"{'✓' if row['right'] else '✗'} {each.rows.classes[row['predicted']]}{sure}"
-
-
-def _open(of: Comparison, place: int) -> None:
-    """Draw a row: its text and label, then each model's prediction, and last the reasons, which take seconds with large models."""
+def _each_model(of: Comparison, place: int) -> None:
+    """Draw each model's prediction of a row, and last the reasons of the others, which take seconds with large models."""
     row = of.first.frame.iloc[place]
-    with st.container(border=True, key="comparison-row"):
-        st.markdown(f"**Labelled {md(of.first.classes[row['label']])}** · {md(str(row['id']))}")
-        for name in ("text", "text_pair"):
-            if name in row:
-                st.text(str(row[name]))
-        _beside_each_other(of, row)
-        slots = []
-        for each in of.candidates:
-            st.markdown(f"**{md(each.name)}**: {md(_said(each, place))}")
-            slots.append((each, st.empty()))
-        for each, slot in slots:
-            slot.caption(_reason(of, each, row))
+    _beside_each_other(of, row)
+    slots = []
+    for each in of.candidates:
+        st.markdown(f"**{md(each.name)}**: {md(_predictions(each, [place])[0])}")
+        slots.append(st.empty())
+    for each, slot in list(zip(of.candidates, slots, strict=True))[1:]:
+        slot.caption(_reason(of, each, row))
 
 
 def _beside_each_other(of: Comparison, row: pd.Series[Any]) -> None:
@@ -214,12 +177,12 @@ def rows_of_file() -> list[Rows]:
 
 
 def sources() -> tuple[list[Rows], bool]:
-    """Draw the choice of rows and sources; return the rows of each training, and whether seeds are taken together."""
-    options = [name for name in OVER if name in ("demo", "mine") or name in first.metrics()]
+    """Draw the choice of sources; return the rows of each training, and whether seeds are taken together."""
+    options = row_choices(first)
     over = focus.over if focus.over in options else options[0]
     if over == "test" and not focus.versus and known[default_second()].config["data"]["name"] != first.config["data"]["name"]:
-        over = "demo"  # no other run was tested on the same rows
-    st.segmented_control("Rows", options, format_func=lambda name: OVER[name], **visit.bound("over", over))
+        over = "demo"
+        st.caption("No other model was tested on the rows of this one, so they are compared on the demo set.")
     if over == "mine":
         return rows_of_file(), True
     runs = chosen_runs()
@@ -298,17 +261,17 @@ def numbers(result: Comparison, together: bool) -> None:
     options = {} if together else {"together": False}
     show_drawn(lambda: drawn(rows, **options), "comparison", slim=True, code=gallery.call("comparison", Answers.of(*rows), options))
     columns = {
-        "behind": st.column_config.NumberColumn("behind, points", format="%.2f", help="Accuracy minus that of the best."),
-        "p": st.column_config.NumberColumn(format="%.3f", help="Corrected for the number of pairs."),
+        "behind": st.column_config.TextColumn("behind, points", alignment="right", help="Accuracy minus that of the best."),
+        "p": st.column_config.TextColumn(alignment="right", help="Corrected for the number of pairs."),
         "f1": st.column_config.NumberColumn("macro F1", format="%.3f"),
         "error": st.column_config.NumberColumn("calibration error", format="%.3f"),
         "parameters": st.column_config.NumberColumn(format="localized"),
         "minutes": st.column_config.NumberColumn("minutes of training", format="%.0f"),
         "speed": st.column_config.NumberColumn("rows per second", format="localized", help=SPEED_MEASURED),
     }
-    table = result.table.assign(behind=100 * result.table["behind"]).drop(
-        columns=["behind_low", "behind_high", "hardware", *([] if result.speeds else ["speed"])]
-    )
+    table = result.table.drop(columns=["behind_low", "behind_high", "hardware", *([] if result.speeds else ["speed"])])
+    table["behind"] = [None if np.isnan(value) else signed(100 * value) for value in table["behind"]]
+    table["p"] = [None if np.isnan(p) else p_value(p, "").strip(" =") for p in table["p"]]
     written = in_percent(table, "accuracy", "low", "high", "confidence")
     st.dataframe(written, hide_index=True, placeholder="–", height="content", column_config=columns)
     if len(result.pairs) > 1:
@@ -341,4 +304,4 @@ if outcome.first.over == "mine":
     my_file.ask_reading(st.session_state["mine"])
 verdict(outcome)
 numbers(outcome, with_all_seeds)
-show_rows(outcome)
+list_differing(outcome)

@@ -26,6 +26,7 @@ intro(
     "Which labels look wrong, which texts occur more than once, and which rows the model has learned from.",
     "A listed row is a candidate, not an error: read it, then give it your own label or a note. The CSV of the list has both.",
 )
+SUSPICIOUS = "most suspicious first"
 VIEWS = {"labels": "Label errors", "repeats": "Repeats", "train": "Leakage from training"}
 rows = choose_rows(second=False, sliced=True)
 view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
@@ -77,7 +78,7 @@ def show_labels() -> None:
             " with the labels of the lowest probability. Rows that are only hard for the model are flagged too."
             + (" The usual probabilities are those of all rows, also outside the slice." if rows.among else "")
         )
-    list_rows(suspects, total=len(rows), words="labels that look wrong")
+    list_rows(suspects, total=len(rows), words="labels that look wrong", order=SUSPICIOUS)
 
 
 def show_repeats() -> None:
@@ -88,7 +89,7 @@ def show_repeats() -> None:
         "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70 % of the pairs of words are shared. The rows"
         " of a group follow each other; groups with different labels come first."
     )
-    list_rows(again, total=len(rows), words="rows that repeat another one")
+    list_rows(again, total=len(rows), words="rows that repeat another one", order=SUSPICIOUS)
 
 
 def show_leaks() -> None:
@@ -102,7 +103,7 @@ def show_leaks() -> None:
         f"A row of {repeats.LONG} words or more also counts if its words stand in this order within a longer training text. The accuracy"
         " on the other rows is nearer to that on new texts."
     )
-    list_rows(known, total=len(rows), words="rows that are among the training rows")
+    list_rows(known, total=len(rows), words="rows that are among the training rows", order=SUSPICIOUS)
 
 
 try:
