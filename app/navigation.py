@@ -16,15 +16,15 @@ ANY_PAPER = Path(__file__).with_name("views") / "papers" / "generic.py"
 st.set_page_config(page_title="sentviz", page_icon=ICON, layout="wide")
 
 
-def page_of(view: View) -> Any:
-    """Return a view for Streamlit's navigation; a paper has its own script, or the one that shows any paper."""
+def page_of(view: View, url: str) -> Any:
+    """Return a view for Streamlit's navigation at one of its addresses; a paper has its own script, or the one that shows any paper."""
     paper = paper_at(view.url)
     script = f"views/{view.script}.py" if paper is None else paper.page.script or ANY_PAPER
     icon = f":material/{view.icon}:"
-    return st.Page(script, title=view.title, icon=icon, help=view.help, url_path=view.url, default=view is SENTENCE.views[0])
+    return st.Page(script, title=view.title, icon=icon, help=view.help, url_path=url, default=view is SENTENCE.views[0])
 
 
-pages = {view.url: page_of(view) for place in places() for view in place.views}
+pages = {url: page_of(view, url) for place in places() for view in place.views for url in (view.url, *view.formerly)}
 page = st.navigation(list(pages.values()), position="hidden")
 header.begin(view_at(page.url_path), pages)
 with header.beside(view_at(page.url_path)):

@@ -45,6 +45,7 @@ class View:
         finds: further names for the finder, each with the parameters that its link has in addition.
         fit: the models that it can show; None if it shows any model, or none.
         of_rows: whether it is about the rows in focus.
+        formerly: addresses of views that are part of this one now; they still lead to it.
     """
 
     script: str
@@ -55,6 +56,7 @@ class View:
     finds: tuple[tuple[str, str], ...] = ()
     fit: Fit | None = None
     of_rows: bool = False
+    formerly: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -86,6 +88,7 @@ MIXED = Fit(
     "has no measured components",
     lambda run: run.has_weights and run.capabilities.components > 1,
 )
+WITH_EPOCHS = "sst2/ndt-unit-2-epochs"  # whose epochs are measured
 WITH_PRINTED = "sst2/ndt-unit-2"  # The paper printed its final lambdas.
 SCALED = Fit(
     lambda run: bool(run.capabilities.scalars),
@@ -274,17 +277,15 @@ MODEL = Place(
             "training/curves",
             "Training",
             "show_chart",
-            "Loss and validation metrics of any runs.",
-            finds=(("Loss curves", ""), ("Validation accuracy over training", "")),
+            "Loss and validation metrics of any runs; a training epoch by epoch.",
+            finds=(
+                ("Loss curves", ""),
+                ("Validation accuracy over training", ""),
+                ("Through training, epoch by epoch", f"run={WITH_EPOCHS}"),
+                ("Training film", f"run={WITH_EPOCHS}"),
+            ),
+            formerly=("through",),
             fit=TRAINED,
-        ),
-        View(
-            "training/through",
-            "Epoch by epoch",
-            "movie",
-            "Maps, predictions, and learned and forgotten rows after each epoch.",
-            finds=(("Through training", ""), ("Training film", "")),
-            fit=MEASURED,
         ),
         View(
             "testset/explanations",
@@ -356,4 +357,4 @@ def place_of(view: View) -> Place:
 def view_at(url: str) -> View:
     """Return the view at an address; the first view of the app for ""."""
     every = [view for place in places() for view in place.views]
-    return next((view for view in every if view.url == url), every[0])
+    return next((view for view in every if url in (view.url, *view.formerly)), every[0])

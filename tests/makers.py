@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,6 +77,7 @@ def toy_pairs() -> dict[str, datasets.Split]:
 
 def use_toy_data(patch: pytest.MonkeyPatch, *, pairs: bool = False) -> dict[str, datasets.Split]:
     """Make `sentviz.data.datasets` answer every name with the made-up set."""
+    import_module("sentviz.data.fetch.hub")  # now, because a first import while `info` is replaced would keep the replacement
     splits = toy_pairs() if pairs else toy_splits()
     patch.setattr(datasets, "load_split", lambda name, split: splits[split])
     patch.setattr(

@@ -41,7 +41,6 @@ PAGES = (
     "components",
     "scalars",
     "curves",
-    "training/through",
     "yours",
     *(paper.page.url for paper in map(find_paper, BUILT_IN)),
     "claims",

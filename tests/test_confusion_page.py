@@ -190,7 +190,7 @@ def test_every_view_stands(view: str, run: str, beside: str) -> None:
 def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:
     app = opened("confusion", slice=f"cell={cell[0]},{cell[1]}")
     assert heading(app) == find(RUN).metrics()["test"]["confusion"][cell[0]][cell[1]]
-    app.button(key="drawer-all").click().run()
+    app.button(key="chip-slice").click().run()
     assert heading(app) == find(RUN).metrics()["test"]["n"]
     assert "slice" not in app.query_params
 

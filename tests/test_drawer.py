@@ -73,7 +73,7 @@ def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
     }[slice_]
     app = opened("confusion", run=RUN, slice=slice_)
     assert f"{wanted:,} of {len(frame):,} rows" in heading(app)
-    app.button(key="drawer-all").click().run()
+    app.button(key="chip-slice").click().run()
     assert f"{wanted:,} of" not in heading(app)
     assert "slice" not in app.query_params
 
@@ -177,7 +177,7 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     )
     app = opened("confusion", run=RUN)
     app.session_state["mine"] = TextTable("mine.csv", frame, "review", "stars", "digest")
-    app.button_group(key="focus-over").set_value("mine").run()
+    app.selectbox(key="focus-over").set_value("mine").run()
     assert not app.exception and "Only 2 of the 3 rows" in app.warning[0].value
     app.checkbox(key="mine-partial-digest").check().run()
     assert not app.exception, app.exception

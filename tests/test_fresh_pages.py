@@ -73,8 +73,7 @@ def views(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
     yield from parts("cls", text=(SENTENCE,))
     yield from parts("components")
     yield from parts("scalars", scale=choices("scale"))
-    yield from parts("curves", axis=("epoch", "step"), seeds=("lines", "bands"))
-    yield from parts("training/through", travel=("joint", "aligned"))
+    yield from parts("curves", axis=("epoch", "step"), seeds=("lines", "bands"), travel=("joint", "aligned"))
     yield from parts("runs", shelf=("sets", "phenomena", "errors"))
 
 

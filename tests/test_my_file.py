@@ -23,7 +23,7 @@ def with_file(**columns: Any) -> AppTest:
     app = opened("confusion", run=RUN)
     frame = pd.DataFrame({"text": [f"a fine film {i}" for i in range(N)], **columns})
     app.session_state["mine"] = TextTable("answers.csv", frame, "text", "label", "digest")
-    app.button_group(key="focus-over").set_value("mine").run()
+    app.selectbox(key="focus-over").set_value("mine").run()
     app.radio[0].set_value(0).run()
     assert not app.exception
     return app

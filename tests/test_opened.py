@@ -76,7 +76,7 @@ def test_the_app_opens_with_a_model_in_memory(monkeypatch: pytest.MonkeyPatch) -
     assert "open/counting is right on" in page_text(app)
     app = opened("confusion", run="open/counting", over="test")
     assert "open/counting has no predictions for the" in page_text(app)
-    rows = app.button_group(key="focus-over")
+    rows = app.selectbox(key="focus-over")
     assert not rows.value, "rows that are not shown must not look selected, since a click on them would change nothing"
     assert "open in memory and has no files" in page_text(opened("runs", run="open/counting"))
     monkeypatch.setenv(APP_MODEL, "tests.test_blackbox:missing")

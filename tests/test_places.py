@@ -40,7 +40,7 @@ WANTED = {  # Names that people look for, with the links that they want.
 
 def test_every_view_has_a_script_and_one_address() -> None:
     every = [view for place in places() for view in place.views]
-    assert [url for url, count in Counter(view.url for view in every).items() if count > 1] == []
+    assert [url for url, count in Counter(url for view in every for url in (view.url, *view.formerly)).items() if count > 1] == []
     assert all((VIEWS / f"{view.script}.py").is_file() for view in every if view.script)
     assert [place.title for place in places() if not place.small] == ["Sentence", "Rows", "Model", "Papers"]
 
@@ -58,7 +58,7 @@ def test_every_script_of_a_page_is_a_view() -> None:
 
 def test_old_addresses_lead_to_a_view() -> None:
     for url in OLD:
-        assert view_at(url).url == url
+        assert url in (view_at(url).url, *view_at(url).formerly)
     assert view_at("") is view_at("no such page") is SENTENCE.views[0]
     assert set(PAGES) <= set(OLD) and {url: view_at(url).title for url in PAGES} == PAGES  # the lists of items say the same titles
 

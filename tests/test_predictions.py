@@ -261,7 +261,7 @@ def test_the_app_asks_whose_answers_are_judged() -> None:
     )
     app = opened("confusion", run=RUN)
     app.session_state["mine"] = TextTable("answers.csv", frame, "text", "label", "digest")
-    app.button_group(key="focus-over").set_value("mine").run()
+    app.selectbox(key="focus-over").set_value("mine").run()
     assert not app.exception and not app.dataframe
     [question] = app.radio
     assert question.options == ["bert: bert_p_negative, bert_p_positive", "rules: rules", f"the model chosen above, {RUN}"]

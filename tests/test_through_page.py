@@ -1,4 +1,4 @@
-"""The page Through training: a run with measured epochs, one without, one whose epochs are damaged; curves with seeds as bands."""
+"""The view Training: a run with measured epochs, one without, one whose epochs are damaged; curves with seeds as bands."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def page(run: str = NAME, **query: str) -> AppTest:
-    return opened("training/through", run=run, **query)
+    return opened("curves", run=run, **query)
 
 
 @pytest.mark.exhaustive
@@ -78,46 +78,29 @@ def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkey
 
 
 @pytest.mark.exhaustive
-def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page gives the command and shows another run with its own layers; the run in focus stays."""
+def test_a_run_without_kept_epochs_offers_one_that_has_them(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The button's help has the command, and its click shows the run with epochs that is most similar, of the same language."""
     seen = drawn(monkeypatch)
     app = page("sst2/vanilla-matched")
-    text = page_text(app)
-    assert f"{SHIPPED} is shown instead of sst2/vanilla-matched" in text
-    assert any("`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in (each.help or "") for each in app.caption)
-    assert seen[-1]["title"] == f"{SHIPPED} through training" and app.session_state["focus"].run == "sst2/vanilla-matched"
-    assert app.button_group(key="through-run").value == SHIPPED
-    app.text_input(key="through-sentence").input("a dull film").run()
-    assert seen[-1]["sentence"]["tokens"] == ["a", "dull", "film"] and app.session_state["focus"].run == "sst2/vanilla-matched"
-    app.button_group(key="through-run").set_value(NAME).run()
-    assert app.query_params["run"] == NAME and not app.exception
-    assert app.button_group(key="through-run").value == NAME  # the choice stays, so that a visitor can go on to another run
-    assert len(app.button_group(key="through-run").options) > 1
+    button = app.button(key="to-epochs")
+    assert not seen and SHIPPED in button.label.replace("\\", "")
+    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in button.help
+    button.click().run()
+    assert seen[-1]["title"] == f"{SHIPPED} through training" and app.query_params["run"] == SHIPPED and not app.exception
+    assert "nsmc/e5-epochs" in page("nsmc/cls").button(key="to-epochs").label.replace("\\", "")
 
 
 @pytest.mark.exhaustive
-def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Following a row moves the focus to the shown run."""
+def test_a_followed_row_is_the_sentence(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn(monkeypatch)
     monkeypatch.setattr("app.components.browser.wanted_row", lambda key, ids: ids[3])
-    app = page("sst2/vanilla-matched")
+    app = page()
     with monkeypatch.context() as patch:
         patch.setitem(RENDER, "through", lambda data, on_row_change, **_: on_row_change())
         app.run()
     app.run()
     focus = app.session_state["focus"]
-    assert focus.run == SHIPPED and focus.row and not app.exception
-
-
-@pytest.mark.exhaustive
-def test_a_run_of_the_same_language_takes_its_place_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Korean run without epochs is replaced by the Korean run with epochs, which reads the text in focus."""
-    st.cache_resource.clear()
-    seen = drawn(monkeypatch)
-    app = page("nsmc/cls", text="정말 재미있는 영화")
-    chosen = app.button_group(key="through-run").value
-    assert chosen == "nsmc/e5-epochs" and f"{chosen} is shown instead of nsmc/cls" in page_text(app) and not app.exception
-    assert "재미있는" in "".join(seen[-1]["sentence"]["tokens"])
+    assert focus.run == NAME and focus.row and not app.exception
 
 
 @pytest.mark.exhaustive

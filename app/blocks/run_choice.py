@@ -108,13 +108,14 @@ def most_alike(run: Run, fitting: Sequence[Run]) -> Run:
 def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
     """Return the run that is most similar to `run`: same language and number of texts, then same data set, then same base or any base.
 
-    Among equals, a run of the same configuration comes first, then one whose weights of epochs are stored.
+    Among equals, a run of the same model comes first, then one whose weights of epochs are stored.
     """
 
     def likeness(candidate: Run) -> tuple[bool, ...]:
         has_same_data = candidate.config["data"]["name"] == run.config["data"]["name"]
         base, own_base = (each.config.get("base", {}).get("name") for each in (candidate, run))
-        same = has_same_data, base == own_base, bool(base) == bool(own_base), candidate.configuration == run.configuration
+        model, own_model = (each.config["recipe"].get("model") for each in (candidate, run))
+        same = has_same_data, base == own_base, bool(base) == bool(own_base), model == own_model
         return _reads(candidate) == _reads(run), *same, bool(candidate.epochs)
 
     return max(fitting, key=likeness)

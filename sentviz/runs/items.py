@@ -52,7 +52,7 @@ PAGES = {  # addresses of the app's own pages with their titles; the pages of pa
     "components": "Components",
     "lambdas": "Lambda",
     "curves": "Training",
-    "through": "Epoch by epoch",
+    "through": "Training",
     "claims": "Board",
     "findings": "Findings",
     "runs": "Runs",

@@ -7,6 +7,7 @@ A plain name has the language, the system, its size, what differs from the usual
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 
 from sentviz.data import datasets
@@ -118,14 +119,12 @@ def _model(run: Run) -> list[str]:
     if base:
         endings = configuration.removeprefix(base).strip("-")
         return [BASES.get(base, base), *filter(None, [(ENDINGS | CHANGES).get(endings, endings)])]
-    changes = sorted((name for name in VARIANTS if configuration.endswith(f"-{name}")), key=len)
-    model = configuration.removesuffix(f"-{changes[-1]}") if changes else configuration
-    name, endings = split(model)
-    try:
-        title = find_preset(name).title
-    except InputError:  # The model is of a paper that is not installed, or it has no preset.
-        title = ""
-    return [title or name, *filter(None, [ENDINGS.get(endings, endings)]), *(CHANGES[change] for change in changes[-1:])]
+    changes = sorted((name for name in VARIANTS if configuration.endswith(f"-{name}")), key=len, reverse=True)
+    for change in [*changes, ""]:  # the longest one that leaves the name of a preset
+        name, endings = split(configuration.removesuffix(f"-{change}"))
+        with suppress(InputError):
+            return [find_preset(name).title, *filter(None, [ENDINGS.get(endings, endings), CHANGES.get(change)])]
+    return [configuration]  # of a paper that is not installed, or without a preset
 
 
 def _short(dataset: str) -> str:

@@ -67,13 +67,14 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
     visitor.open("Model", "Lambda")
     page.wait_for_selector(".st-key-figure-lambda .main-svg")
     assert "λ" in page.locator(".st-key-figure-lambda").inner_text()
-    visitor.open("Model", "Epoch by epoch")
+    visitor.open("Model", "Training")
+    visitor.click(page.locator(".st-key-to-epochs button"))
     lines = page.locator(".st-key-figure-through .of-heads")
     lines.get_by_role("combobox", name="Measure of the heads").select_option(label="CLS attention std, from [CLS] to others")
     visitor.clicks += 2
     lines.get_by_text("layer 2").first.wait_for()
     assert re.search(r"layer 1\s*0\.\d+", lines.inner_text())
-    assert visitor.clicks == 6
+    assert visitor.clicks == 7
 
 
 def test_hardmax_leaders(visitor: Visitor) -> None:

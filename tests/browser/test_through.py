@@ -35,7 +35,7 @@ FILM = """() => {
 
 def opened(page: Any, server: str, query: str = "") -> Any:
     """Open the page and return its slider, at the last epoch."""
-    page.goto(f"{server}/through?run={RUN}{query}")
+    page.goto(f"{server}/curves?run={RUN}{query}")
     slider = page.locator(f"{VIEW} .time")
     slider.wait_for(timeout=120_000)
     settled(page)

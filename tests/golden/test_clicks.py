@@ -40,7 +40,7 @@ OWN = ("sentiformer-run--part-theory", "sentiformer-run--part-gates", "ndt-run--
 WHATIF: tuple[tuple[str, dict[str, str]], ...] = (("explore", {"whatif": "open"}), ("explore", {"run": FUSED, "whatif": "open"}))
 WALKED |= {named(page, query): (page, query) for page, query in WHATIF}
 WALKED_PAPERS = {name: view for name, view in PAPER_VIEWS.items() if "part-" not in name or name in (*BOARDS, *FIRST_PARTS, *OWN)}
-QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "curves-axis-step", "comparison", "training-through")
+QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "curves-axis-step", "comparison")
 SENTENCE, ROWS, OVER = "text_input sentence", "button_group focus-over", "selectbox focus-over"
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),

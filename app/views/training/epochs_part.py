@@ -11,13 +11,11 @@ import streamlit as st
 from app import answers, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
-from app.blocks.measure import measured_run
 from app.blocks.sentence import component_choice, layer_and_head, place, sentence_box
 from app.components import browser
 from app.focus import Focus
-from app.places import MEASURED
 from app.shared import once
-from app.text import intro, md
+from app.text import md
 from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.charts.epochs import Epochs
@@ -125,62 +123,64 @@ def figures(run: Run, film: Film, focus: Focus) -> None:
 
 KEY = "through"
 AXES = " or ".join(PICTURES.values())
+TITLES = {"joint": "one projection", "aligned": "each epoch's own"}
 
-intro(
-    "The attention, predictions and mistakes of a model after each epoch of its training. The slider selects the epoch.",
-    "The rows are a sample of the validation split. The page does not show what happens within an epoch.",
-)
-focus = visit.focus()
-run = measured_run(MEASURED, "epochs")
-with boundary(page=True):
+
+@boundary()
+def show(run: Run) -> None:
+    """Draw what moves with the slider, and in a drawer the figures with the epochs side by side."""
+    focus = visit.focus()
     seen = load_epochs(run)
     traces, problems = sentence(run, focus)
-for problem in dict.fromkeys((*seen.problems, *problems)):
-    st.warning(md(problem), icon=":material/broken_image:")
+    for problem in dict.fromkeys((*seen.problems, *problems)):
+        st.warning(md(problem), icon=":material/broken_image:")
+    first = next(iter(traces.values()), None)
+    if first is not None and run.epochs:
+        sentence_box(run, first.text, first.text_pair, "through-sentence")
+    elif first is not None:
+        st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs, so its example is shown.")
+    film = film_of(run, seen, traces, focus, visit.chosen("travel", list(TITLES)))
+    _draw(run, film)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="through-controls"):
+        if (has := run.capabilities).maps:
+            layer_and_head(has.layers, has.heads)
+            if has.components > 1:
+                component_choice(has.components, st.selectbox, width=130, help=tip("component"))
+        visit.setting(st.selectbox, "Points", "travel", list(TITLES), format_func=TITLES.get, width=180, help=f"PCA: {AXES}.")
+    with st.expander("Figures with the epochs side by side", icon=":material/view_module:"):
+        figures(run, film, focus)
 
-first = next(iter(traces.values()), None)
-has = run.capabilities
-if first is not None and run.epochs:
-    sentence_box(run, first.text, first.text_pair, "through-sentence")
-elif first is not None:
-    st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs, so its example is shown.")
-titles = {"joint": "one projection", "aligned": "each epoch's own"}
-film = film_of(run, seen, traces, focus, visit.chosen("travel", list(titles)))
-texts = texts_of(run, seen.first.split)
 
+def _draw(run: Run, film: Film) -> None:
+    """Draw the slider and everything that it moves, with what is seen, and the files of both."""
+    seen = film.seen
+    texts = texts_of(run, seen.first.split)
 
-def take_row() -> None:
-    """Make the text of a clicked row the sentence, if the text is available."""
-    if row := browser.wanted_row(KEY, seen.first.ids):
-        visit.go(run=run.name, row=row)
+    def take_row() -> None:
+        if row := browser.wanted_row(KEY, seen.first.ids):
+            visit.go(run=run.name, row=row)
 
-
-with boundary(page=True):
-    data = through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs))
-with st.container(key="figure-through", gap="small"):
-    browser.draw("through", data, key=KEY, row=take_row)
-    about = (
-        f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
-        f"drawn with seed {seen.first.seed}, predicted after epochs {', '.join(map(str, seen.epochs))}. "
-        "A row is forgotten if it is right after one epoch and wrong after the next (Toneva et al. 2019)."
-    )
-    with st.container(horizontal=True, gap="small", wrap=False):
-        st.caption(md(about), width="stretch", help=tip("forgetting-event"))
-        common: dict[str, Any] = {"type": "tertiary", "on_click": "ignore"}
-        name = file_safe("through-training", run.name)
-        html, gif = partial(through_html, film, about=about), partial(film_gif, film)
-        st.download_button(
-            "HTML", lambda: html().encode(), f"{name}.html", "text/html", icon=":material/animation:", key="export-through-html", **common
+    with st.container(key="figure-through", gap="small"):
+        browser.draw("through", through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs)), key=KEY, row=take_row)
+        about = (
+            f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
+            f"drawn with seed {seen.first.seed}, predicted after epochs {', '.join(map(str, seen.epochs))}. "
+            "A row is forgotten if it is right after one epoch and wrong after the next (Toneva et al. 2019)."
         )
-        if find_browser() is None:
-            common |= {"disabled": True, "help": NEEDS_BROWSER}
-        st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
-
-with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="through-controls"):
-    if has.maps:
-        layer_and_head(has.layers, has.heads)
-        if has.components > 1:
-            component_choice(has.components, st.selectbox, width=130, help=tip("component"))
-    visit.setting(st.selectbox, "Points", "travel", list(titles), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
-with st.expander("Figures with the epochs side by side", icon=":material/view_module:"):
-    figures(run, film, focus)
+        with st.container(horizontal=True, gap="small", wrap=False):
+            st.caption(md(about), width="stretch", help=tip("forgetting-event"))
+            common: dict[str, Any] = {"type": "tertiary", "on_click": "ignore"}
+            name = file_safe("through-training", run.name)
+            html, gif = partial(through_html, film, about=about), partial(film_gif, film)
+            st.download_button(
+                "HTML",
+                lambda: html().encode(),
+                f"{name}.html",
+                "text/html",
+                icon=":material/animation:",
+                key="export-through-html",
+                **common,
+            )
+            if find_browser() is None:
+                common |= {"disabled": True, "help": NEEDS_BROWSER}
+            st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
