@@ -144,7 +144,7 @@ st.dataframe(
         "weights": st.column_config.CheckboxColumn("weights", help="Weights are installed, so this run can make predictions"),
         "low": st.column_config.Column("95 % interval from"),
         "high": st.column_config.Column("to"),
-        "printed": st.column_config.Column("paper", help="Accuracy that a paper reports for this model on this data set"),
+        "printed": st.column_config.Column("paper", width=80, help="Accuracy that a paper reports for this model on this data set"),
         "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
         "f1_macro": st.column_config.Column("F1 (macro)"),
         "epochs": st.column_config.Column("best epoch"),
