@@ -288,7 +288,7 @@ def test_the_runs_of_one_data_set() -> None:
     table = app.dataframe[0].value
     assert set(table["data"]) == {"twitter_financial"}
     available = runs()
-    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: available[name].has_weights for name in table["run"]}
+    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: "✓" * available[name].has_weights for name in table["run"]}
     assert table["printed"].dtype == "Float64"
     app.button_group(key="focus-data").set_value("all").run()
     assert len(app.dataframe[0].value) > len(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.blocks.get_data import offer
-from app.text import intro, md
+from app.text import halves, intro, md
 from sentviz.data import datasets
 
 intro(
@@ -13,16 +13,30 @@ intro(
     "Texts stay on this machine. sentviz ships without texts, and runs contain only ids and numbers.",
 )
 frame = datasets.datasets()
-st.dataframe(
-    frame[["available", "name", "title", "language", "labels", "splits"]],
-    hide_index=True,
-    placeholder="–",
-    column_config={"available": st.column_config.CheckboxColumn("installed")},
-)
-names = list(frame["name"])
-name = st.selectbox("Data set", names, key="data-name", label_visibility="collapsed", width=320)
-info = datasets.info(name)
-st.markdown(f"##### {md(info.title)}")
-st.markdown(md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
-if offer(name):
-    st.caption(":material/check: All its files are on this machine.")
+table, chosen = halves("data", 1.4, 1.0)
+
+
+def take() -> None:
+    if rows := st.session_state["data-table"]["selection"]["rows"]:
+        st.session_state["data-chosen"] = frame["name"].iloc[rows[0]]
+
+
+with table:
+    st.dataframe(
+        frame[["name", "title", "language"]].assign(installed=["✓" if here else "" for here in frame["available"]]),
+        hide_index=True,
+        height=min(38 + 35 * len(frame), 640),
+        key="data-table",
+        on_select=take,
+        selection_mode="single-row",
+        column_config={"title": st.column_config.TextColumn(width=330)},
+    )
+    st.caption("Select a row to read about a data set, and to get it.")
+with chosen:
+    row = frame.set_index("name", drop=False).loc[st.session_state.get("data-chosen", frame["name"].iloc[0])]
+    info = datasets.info(row["name"])
+    st.markdown(f"##### {md(info.title)}")
+    st.markdown(md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
+    st.markdown(f"**Labels**: {md(row['labels'])}  \n**Rows**: {md(row['splits'])}")
+    if offer(row["name"]):
+        st.caption(":material/check: All its files are on this machine.")

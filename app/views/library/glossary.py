@@ -16,6 +16,10 @@ wanted = visit.page_value("find", "", str)
 st.text_input("Find", label_visibility="collapsed", placeholder="Find a word", **visit.bound("find", wanted))
 every = glossary()
 terms = [every[wanted]] if wanted in every else [term for term in every.values() if wanted.casefold() in term.words.casefold()]
+letters = list(dict.fromkeys(term.title[0].upper() for term in terms))
+if len(letters) > 1:
+    letter = visit.setting(st.pills, "First letter", "letter", ["all", *letters], label_visibility="collapsed")
+    terms = [term for term in terms if letter in ("all", term.title[0].upper())]
 if not terms:
     st.info(f"No term mentions “{md(wanted)}”.", icon=":material/search_off:")
 for start in range(0, len(terms), 3):

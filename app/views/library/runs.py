@@ -11,7 +11,8 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.files import csv_button
-from app.text import intro, md, name_runs
+from app.blocks.run_choice import in_groups
+from app.text import halves, intro, md, name_runs
 from sentviz.data import demo
 from sentviz.errors import RunError
 from sentviz.io.numbers import percent, written
@@ -83,6 +84,41 @@ def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> A
     return styled.format_index(lambda who: f"{who} (baseline)" if who in BASELINES else str(who))
 
 
+def show_details(run: Run) -> None:
+    """Draw where a run comes from: its data, training, configuration and model card."""
+    st.markdown(f"##### {md(run.name)}")
+    config = run.config
+    stored = [each for each in cache.runs().values() if each.config["files"]]
+    if run not in stored:
+        st.caption("This model is open in memory and has no files. It is here as long as the app runs.")
+        return
+    data, best = config["data"], config["best"]
+    splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
+    rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
+    reached = f" with {percent(best['accuracy'], 2)} on validation" if "accuracy" in best else ""
+    trained = (
+        f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}"
+        if config["steps"]
+        else "Adopted, not trained here"
+    )
+    st.markdown(
+        md(
+            f"{rows}. {trained}{reached}; {config['seconds']:,} seconds on "
+            f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
+            f"digest {run.digest}."
+        )
+    )
+    with st.expander("config.json"):
+        st.json(config, expanded=1)
+    with st.expander("Model card", on_change="rerun", key="card") as opened:
+        if opened.open:
+            text = card(run, stored)
+            st.download_button(
+                "Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file"
+            )
+            st.code(text, language="markdown", wrap_lines=True, height=500)
+
+
 intro(
     "Every installed model, its accuracy with a 95 % interval next to the one that its paper reports, and its provenance.",
     "If two intervals overlap, they do not show which model is better.",
@@ -114,8 +150,8 @@ beside = {pair: table[table["name"] == "accuracy"]["value"].tolist() for pair in
 frame = frame.assign(printed=pd.array([(*beside[pair], None)[0] for pair in pairs], dtype="Float64"))
 first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accuracy", "n"]
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
-
-
+place_of = {name: place for place, name in enumerate(in_groups(cache.runs()))}  # the most accurate first, as in the choice of a model
+frame = frame.sort_values("run", key=lambda names: names.map(place_of), kind="stable").reset_index(drop=True)
 key = f"runs-table-{data_set}"
 
 
@@ -131,60 +167,37 @@ formats = {
     **dict.fromkeys(("n", "parameters", "seconds"), ",.0f"),
     "epochs": ".1f",
 }
-st.dataframe(
-    frame.style.format({name: partial(written, form=form) for name, form in formats.items() if name in frame}, na_rep="–"),
-    key=key,
-    placeholder="–",
-    hide_index=True,
-    height=min(38 + 35 * len(frame), 600),
-    on_select=take,
-    selection_mode="single-row",
-    column_config={
-        "run": st.column_config.TextColumn("run", pinned=True, width=290),
-        "weights": st.column_config.CheckboxColumn("weights", help="Weights are installed, so this run can make predictions"),
-        "low": st.column_config.Column("95 % interval from"),
-        "high": st.column_config.Column("to"),
-        "printed": st.column_config.Column("paper", width=80, help="Accuracy that a paper reports for this model on this data set"),
-        "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
-        "f1_macro": st.column_config.Column("F1 (macro)"),
-        "epochs": st.column_config.Column("best epoch"),
-    },
-)
-csv_button(frame, "sentviz-runs", "runs-csv")
-st.caption("Choose a row to select that run. Every other page then shows it.")
-st.caption(
-    "`sentviz adopt FOLDER` adds a Hugging Face classifier unchanged, and `--data sst2` its test rows;"
-    " `sentviz train sst2 --hub FOLDER` fine-tunes one first."
-)
-show_standing(cache.runs())
-run = cache.run(visit.focus().run)
-name_runs(run.name)
-st.markdown(f"##### {md(run.name)}")
-config = run.config
-stored = [each for each in cache.runs().values() if each.config["files"]]
-if run not in stored:
-    st.caption("This model is open in memory and has no files. It is here as long as the app runs.")
-    st.stop()
-data, best = config["data"], config["best"]
-splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
-rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
-reached = f" with {percent(best['accuracy'], 2)} on validation" if "accuracy" in best else ""
-trained = (
-    f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}" if config["steps"] else "Adopted, not trained here"
-)
-st.markdown(
-    md(
-        f"{rows}. {trained}{reached}; {config['seconds']:,} seconds on "
-        f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
-        f"digest {run.digest}."
+left, right = halves("runs", 1.7, 1.0)
+with left:
+    shown = frame.assign(weights=["✓" if has_weights else "" for has_weights in frame["weights"]])
+    st.dataframe(
+        shown.style.format({name: partial(written, form=form) for name, form in formats.items() if name in shown}, na_rep="–"),
+        key=key,
+        placeholder="–",
+        hide_index=True,
+        height=min(38 + 35 * len(frame), 600),
+        on_select=take,
+        selection_mode="single-row",
+        column_config={
+            "run": st.column_config.TextColumn("run", width=230),
+            "weights": st.column_config.TextColumn("weights", help="✓: weights are installed, so this run can make predictions"),
+            "low": st.column_config.Column("95 % interval from"),
+            "high": st.column_config.Column("to"),
+            "printed": st.column_config.Column("paper", width=80, help="Accuracy that a paper reports for this model on this data set"),
+            "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
+            "f1_macro": st.column_config.Column("F1 (macro)"),
+            "epochs": st.column_config.Column("best epoch"),
+        },
     )
-)
-with st.expander("config.json"):
-    st.json(config, expanded=1)
-with st.expander("Model card", on_change="rerun", key="card") as opened:
-    if opened.open:
-        text = card(run, stored)
-        st.download_button("Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file")
-        st.code(text, language="markdown", wrap_lines=True, height=500)
+    csv_button(frame, "sentviz-runs", "runs-csv")
+    st.caption("Choose a row to select that run. Every other page then shows it.")
+    st.caption(
+        "`sentviz adopt FOLDER` adds a Hugging Face classifier unchanged, and `--data sst2` its test rows;"
+        " `sentviz train sst2 --hub FOLDER` fine-tunes one first."
+    )
+with right:
+    show_details(cache.run(visit.focus().run))
+name_runs(visit.focus().run)
+show_standing(cache.runs())
 with st.spinner("Reading the runs"):
-    report(faults(stored).values())
+    report(faults([each for each in cache.runs().values() if each.config["files"]]).values())

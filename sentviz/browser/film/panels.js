@@ -108,7 +108,7 @@ function shape(pen, [x, y], kind, size) {
   path(pen, points, true)
 }
 
-/** Draw the confusion matrix: counts of the nearer epoch, interpolated colours. */
+/** Draw the confusion matrix: counts of the nearer epoch, interpolated colours; their strength is that of `sentviz.charts.confusion.strength`. */
 export function paintCounts(view) {
   const { film, look, parts } = view, k = film.classes.length, on = sheet(parts.counts, width => Math.min(width, 430))
   if (!on) return
@@ -120,7 +120,8 @@ export function paintCounts(view) {
     say(pen, shorten(film.classes[i], letters), left - 8, top + (i + 0.5) * high, { colour: look.ink, font: `12px ${look.family}`, align: "right" })
     say(pen, shorten(film.classes[i], Math.max(3, Math.floor(wide / 7))), left + (i + 0.5) * wide, top / 2, { colour: look.ink, font: `12px ${look.family}`, align: "center" })
     for (let j = 0; j < k; j++) {
-      const at = mix(share(from, i, j), share(to, i, j), part), c = 3 * Math.round((TABLE - 1) * (0.5 + (i === j ? at : -at) / 2))
+      const at = mix(share(from, i, j), share(to, i, j), part), strength = i === j ? 0.25 * at : -Math.sqrt(Math.min(2 * at, 1))
+      const c = 3 * Math.round((TABLE - 1) * (0.5 + strength / 2))
       const fill = [0, 1, 2].map(channel => look.judged[c + channel])
       const hex = `#${fill.map(value => value.toString(16).padStart(2, "0")).join("")}`
       pen.globalAlpha = 1
