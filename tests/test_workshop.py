@@ -146,6 +146,7 @@ def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sentviz.serving.live.page.live_page", write)
     cache.live_page.clear()
     app = opened(run=RUN, text="warm and kind")
+    app.button_group(key="export-what").set_value("live").run()
     app.button(key="live-page").click().run()
     assert any("the registry" in warning.value for warning in app.warning) and not app.exception
     for _ in range(2):

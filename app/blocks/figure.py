@@ -134,11 +134,11 @@ def picking(key: str, on_pick: OnPick | None, clears: str = "") -> dict[str, Any
 def export_menu(make: Callable[[], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:
     """Draw the export menu of a figure, also of one that the page shows in another way. A figure is drawn only when a file is requested."""
     with st.popover(label, icon=":material/download:", type="tertiary"):
-        _export_menu(make, name, key, code)
+        menu(make, name, key, code)
 
 
-def _export_menu(make: Callable[[], Figure], name: str, key: str, code: Call | None) -> None:
-    """Draw the content of the menu. Files always have a light background."""
+def menu(make: Callable[[], Figure], name: str, key: str, code: Call | None) -> None:
+    """Draw the content of an export menu. Files always have a light background."""
     pictures = find_browser() is not None
     named = partial(_named, make, code, f"?{urlencode(visit.query(cache.default_run(), with_text=_holds_text(code) or None))}")
     size = st.segmented_control(

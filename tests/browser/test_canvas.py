@@ -189,8 +189,10 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
 def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The exported file shows the picture of the page, reacts to the pointer as the page does, and shows hostile words as text."""
     opened(page, f"{server}/?run=english/ndt-unit-2&text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%39%3E+warm+film")
+    page.locator(".st-key-exports button").click()
+    page.locator(".st-key-export-what").get_by_text("All in one", exact=True).click()
     with page.expect_download(timeout=60_000) as download:
-        page.locator(".st-key-picture").get_by_role("button", name="Picture").click()
+        page.locator(".st-key-picture button").click()
     path = tmp_path / "picture.html"
     download.value.save_as(path)
     with offline(disk) as (requests, wrong):

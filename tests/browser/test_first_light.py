@@ -47,10 +47,18 @@ def settled(page: Any) -> None:
     page.evaluate(SETTLED)
 
 
+FILES = {"verdict": "Answer", "strip": "Words", "map": "Map"}  # figures of one menu
+
+
 def download(page: Any, figure: str, format: str) -> bytes:
     """Return the bytes of a file from the export menu of a figure."""
     settled(page)
-    page.locator(f".st-key-figure-{figure}").get_by_role("button").click()
+    if figure in FILES:
+        page.locator(".st-key-exports button").click()
+        page.locator(".st-key-export-what").get_by_text(FILES[figure], exact=True).click()
+        settled(page)
+    else:
+        page.locator(f".st-key-figure-{figure}").get_by_role("button").click()
     with page.expect_download(timeout=60_000) as download:
         page.locator(f".st-key-export-{figure}-{format} button").click()
     page.keyboard.press("Escape")

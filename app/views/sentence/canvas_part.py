@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import export_menu
+from app.blocks.figure import menu
 from app.blocks.sentence import in_lines, notebook, place
 from app.components import browser
 from app.focus import Focus
@@ -23,7 +23,6 @@ from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_qui
 from sentviz.browser.packing import digest
 from sentviz.charts import Figure, file_safe, heatmap, probability_bars
 from sentviz.charts.maps import component_slug, head_slug
-from sentviz.charts.source import Call
 from sentviz.charts.strip import strip
 from sentviz.charts.subjects import sourced
 from sentviz.data.texts import BREAK
@@ -35,6 +34,7 @@ from sentviz.runs.trace import Trace
 from sentviz.serving.live import check
 
 KEY = "canvas"
+FILES = {"verdict": "Answer", "strip": "Words", "map": "Map", "picture": "All in one", "live": "Live page"}
 LIVE_HELP = (
     "One HTML file that holds this model and answers what is typed, without a network. It opens with the model's example sentence."
     " Writing it takes a while the first time."
@@ -164,37 +164,52 @@ def _pin(tokens: int) -> None:
 
 
 def exports(scene: Scene, run: Run, score: str) -> None:
-    """Draw the export menus of the figures in the picture, and the download of the picture itself."""
+    """Draw one menu for the files of the figures in the picture, of the picture itself, and of a page that computes."""
     trace, (layer, head, component) = scene.trace, scene.pick
-    _menu("verdict", "Answer", "probabilities", lambda: _verdict(trace, run), notebook(run, "verdict", trace))
     named = file_safe("tokens", SCORES[score].title.lower())
-    _menu("strip", "Words", named, lambda: _strip(trace, run, score), notebook(run, "strip", trace, score=score))
+    figures: dict[str, tuple[Any, ...]] = {
+        "verdict": (lambda: _verdict(trace, run), "probabilities", notebook(run, "verdict", trace)),
+        "strip": (lambda: _strip(trace, run, score), named, notebook(run, "strip", trace, score=score)),
+    }
     if trace.has_maps:
         named = file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component))
-        lines = notebook(run, "attention", trace, layer=layer, head=head, component=component)
-        _menu("map", "Map", named, partial(_map, trace, run, scene.pick), lines)
-    st.download_button(
-        "Picture",
-        data=lambda: canvas_html(scene, about=_verdict(trace, run).source).encode(),
-        file_name="sentviz-sentence.html",
-        mime="text/html",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
-        key="picture",
-        help="Words, heads, maps and answer as they are linked here, in one HTML file that needs no network.",
-    )
-    live_file(run)
+        code = notebook(run, "attention", trace, layer=layer, head=head, component=component)
+        figures["map"] = partial(_map, trace, run, scene.pick), named, code
+    kinds = [kind for kind in FILES if kind in figures or kind == "picture" or (kind == "live" and can_be_live(run))]
+    with st.popover("Export", icon=":material/download:", type="tertiary", key="exports"):
+        how: dict[str, Any] = {"format_func": FILES.get, "label_visibility": "collapsed", "required": True}
+        kind = st.segmented_control("What", kinds, default="verdict", key="export-what", **how)
+        if kind == "live":
+            live_file(run)
+        elif kind == "picture":
+            st.caption("Words, heads, maps and answer as they are linked here, in one HTML file that needs no network.")
+            st.download_button(
+                "HTML",
+                data=lambda: canvas_html(scene, about=_verdict(trace, run).source).encode(),
+                file_name="sentviz-sentence.html",
+                mime="text/html",
+                on_click="ignore",
+                key="picture",
+            )
+        else:
+            make, named, code = figures[kind]
+            menu(make, named, kind, code)
+
+
+def can_be_live(run: Run) -> bool:
+    """Return whether a page without a server can hold the model of a run."""
+    try:
+        check(run)
+    except SentvizError:
+        return False
+    return True
 
 
 @boundary()
 def live_file(run: Run) -> None:
-    """Draw the button that writes a page on which the model computes without this server, if a page can hold the model."""
-    try:
-        check(run)
-    except SentvizError:
-        return
-    if st.button("Live page", icon=":material/offline_bolt:", type="tertiary", key="live-page", help=LIVE_HELP):
+    """Draw the button that writes a page on which the model computes without this server."""
+    st.caption(LIVE_HELP)
+    if st.button("Write the page", icon=":material/offline_bolt:", key="live-page"):
         with st.spinner("Writing the page"):
             page, about = cache.live_page(run)
         name, label = f"{file_safe(run.name)}-live.html", f"Save ({len(page) / 1e6:.0f} MB)"
@@ -202,11 +217,6 @@ def live_file(run: Run) -> None:
         (model,) = about["models"]
         if "same" in (cost := model["cost"]):
             st.caption(f"It computes in 8 bits: the same class as this run for {percent(cost['same'])} of {cost['n']:,} test rows.")
-
-
-def _menu(key: str, label: str, name: str, make: Callable[[], Figure], code: Call) -> None:
-    with st.container(key=f"figure-{key}", width="content"):
-        export_menu(make, name, key, code=code, label=label)
 
 
 def _verdict(trace: Trace, run: Run) -> Figure:
