@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sentviz.analysis.causal.direct import DirectAttribution
 
 SUMS = {"part": "by layer, beside the logit lens", "token": "by token", "head": "by head"}
+SMALL = 0.005  # log-odds that are written as 0.00
 SUMMED = 1e-4  # difference of the logits and their sum below which nothing is missing
 
 
@@ -42,20 +43,32 @@ def contribution_bars(
     if not len(added):
         raise InputError("There is no part to draw.")
     frame = pd.DataFrame({"part": list(rows), "value": added, "lens": read})
-    drawn = frame.assign(tint=np.where(added > 0, "plus", "minus"), panel="added", place=range(len(frame)))
-    ends = drawn[np.isfinite(read)].assign(panel="lens")
+    shown = _folded(frame)
+    drawn = shown.assign(tint=np.where(shown["value"] > 0, "plus", "minus"), panel="added", place=range(len(shown)))
+    ends = drawn[np.isfinite(drawn["lens"])].assign(panel="lens")
     marks = [
         bars(drawn, "value", "place", tint="tint", text="{value:+.2f}", hover="{part}: {value:+.3f}"),
         line(ends, "lens", "place", role=1, hover="classifier on these states: {lens:+.3f}"),
     ]
     panels = Panels("panel", {"added": "added to the log-odds", "lens": "logit lens"}, 2)
-    named = Axis(rows=dict(enumerate(rows)))
+    named = Axis(rows=dict(enumerate(shown["part"])))
+    folded = f" Neighbouring parts that add less than {SMALL} each share a row." if len(shown) < len(frame) else ""
     chart = Chart(f"What adds to {label} over {against}", marks, Axis(), named, panels=panels, rules=[Rule(x=0, solid=True)])
     caption = (
         f"Log-odds of {label} over {against} as a sum of what each part of the model adds to the states, with the factors of all norms"
-        f" frozen. Right: the log-odds if the classifier reads the states after this part. {about}"
+        f" frozen. Right: the log-odds if the classifier reads the states after this part.{folded} {about}"
     )
     return Figure(file_safe("attribution-direct"), chart, frame, caption.strip())
+
+
+def _folded(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, of which neighbours that add less than `SMALL` share one, with their sum and the lens after the last of them."""
+    small = frame["value"].abs() < SMALL
+    runs = (~small | (small != small.shift())).cumsum()
+    parts = [frame[runs == run] for run in runs.unique()]
+    names = [part["part"].iloc[0] if len(part) == 1 else f"{part['part'].iloc[0]} and {len(part) - 1} more" for part in parts]
+    ends = [next(iter(part["lens"].dropna()[::-1]), np.nan) for part in parts]
+    return pd.DataFrame({"part": names, "value": [part["value"].sum() for part in parts], "lens": ends})
 
 
 @figure("attribution-direct", "The log-odds as a sum over the parts of the model", Sentence, REPLACES)
