@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from sentviz.runs.naming import plain_name
 from sentviz.runs.registry import paper_at
 from sentviz.runs.store import Run
 
-ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
+ICON = b64encode(Path(__file__).with_name("icon.svg").read_bytes()).decode()
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
@@ -103,7 +104,7 @@ def _bars(view: View, instead: str) -> None:
     place_in_view = place_of(view)
     st.session_state.setdefault("last", {})[place_in_view.title] = view
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="places"):
-        st.image(ICON, width=30)
+        st.html(f'<img alt="sentviz" width="30" style="display:block" src="data:image/svg+xml;base64,{ICON}">', width="content")
         for place in (each for each in places() if not each.small):
             _link_to(place, place_in_view)
         finder.draw()
