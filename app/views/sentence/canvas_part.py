@@ -96,7 +96,8 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str)
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))
-    data = canvas_data(scene, acts=True) | {"live": _live(trace, run) | {"subject": subject}}
+    stopped = answers.budget_of(run, trace).is_spent
+    data = canvas_data(scene, acts=True, stopped=stopped) | {"live": _live(trace, run) | {"subject": subject}}
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
     st.session_state.setdefault("pictured", "")
     return scene

@@ -93,6 +93,8 @@ with left:
     if exact is not None:
         trace = with_scores(trace, {"exact": exact})
     drawn_score = "" if unscored or later else "removal" if score == "exact" and exact is None else score
+    budget = answers.budget_of(run, trace)
+    was_spent = budget.is_spent
     scene = show(trace, run, drawn_score, before, subject)
     awaited.empty()
     if later:
@@ -162,4 +164,6 @@ if not why_part.waiting():
             measure_heads(trace, run)
         elif trusted:
             trusted.empty()
+        if budget.is_spent and not was_spent:
+            visit.draw_again()  # The picture still says that heads are measured.
 followed(subject)

@@ -206,11 +206,12 @@ def tour(has: Capabilities) -> tuple[Step, ...]:
 # ---- data
 
 
-def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
+def canvas_data(scene: Scene, *, acts: bool = False, stopped: bool = False) -> dict[str, Any]:
     """Return a scene as plain JSON for the scripts, which only draw words or set them as text.
 
     Args:
         acts: True if heads can be silenced from the picture.
+        stopped: True if nothing measures the effects of the heads, which the scene lacks, now.
     """
     trace = scene.trace
     count, best = min(len(trace.tokens) - trace.padding, WORDS), int(trace.probabilities.argmax())
@@ -241,6 +242,7 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
         "off": [list(pair) for pair in trace.change.heads_off],
         "pick": _places(scene.pick),
         "acts": acts and scene.has.silence,
+        "stopped": stopped,
         "tour": [asdict(step) | {"term": glossary()[step.term].title} for step in scene.steps],
         "palettes": palettes("sequential", "signed", "neutral", "muted", classes=trace.labels),
     }

@@ -60,7 +60,7 @@ export function heads(view, act) {
 /** Fill the list of the heads that matter; its room is the same before they are measured. */
 function list({ scene, parts, pick }, act, count) {
   const rows = listed(scene), { maps } = scene, focused = parts.leading.getRootNode().activeElement?.dataset ?? {}
-  const wait = scene.heads ? rows.length ? "" : "No head changes the answer." : scene.typed ? "The effects of words and heads follow when you pause." : `Measuring ${count} heads …`
+  const wait = scene.heads ? rows.length ? "" : "No head changes the answer." : scene.typed ? "The effects of words and heads follow when you pause." : scene.stopped ? "The effects of the heads are not measured." : `Measuring ${count} heads …`
   kept(parts.leading, [rows.join("\n"), wait, scene.acts].join("\n\n"), () => [
     ...(rows.length && !wait ? [names()] : []),
     ...rows.map(([layer, head]) => {
