@@ -114,7 +114,9 @@ def explain(
         uncertainty,
     )
     from sentviz.analysis.explain import score as score_of
+    from sentviz.analysis.explain.faithfulness import against_chance
     from sentviz.analysis.explain.headline import chance_in, chance_of, edit_sentence, searched
+    from sentviz.analysis.explain.trust import trust_in
     from sentviz.data.texts import unread_note
     from sentviz.models.budget import Budget, Spent
     from sentviz.models.loading import load
@@ -125,7 +127,7 @@ def explain(
     if model_name:
         if sentence is not None:
             raise click.UsageError("With --model, give a sentence and no RUN.")
-        model, sentence = own_model(model_name, classes), run
+        model, sentence, stored = own_model(model_name, classes), run, None
         by_chance = chance_in(model)
     else:
         if sentence is None:
@@ -143,6 +145,7 @@ def explain(
                 trace, values_of_pairs = _exact(model, trace, absent)
             message = headline(supported(model, trace, by_chance))
             smallest = edit_sentence(searched(model, plain.for_target(target))) if edit else ""
+            verdict = against_chance(model, trace, score_of(trace, score))
     except Spent as spent:
         raise InputError(f"{spent} Go on with --seconds {2 * budget.seconds:g}.") from None
     values, method = score_of(trace, score), SCORES[score]
@@ -171,6 +174,11 @@ def explain(
         click.echo(f"Rank correlation with {'word removal' if method.signed else 'the size of word removal'}: {signed(rho)}")
     for note in filter(None, (completeness(trace, score), uncertainty(trace, score))):
         click.echo(note)
+    if stored is None:
+        click.echo(str(verdict))
+    else:
+        trust = trust_in(stored, score, verdict)
+        click.echo(f"Trust in these words: {trust.word}. {' '.join(trust.details)}")
     if score == "exact":
         click.echo(values_of_pairs)
     start = model.tokenizer.truncation_side == "left"
