@@ -21,8 +21,8 @@ from sentviz.charts.legend import colour_legend
 from sentviz.charts.look import Look
 from sentviz.charts.scatter import groups, scatter
 from sentviz.charts.strip import token_strip
-from sentviz.charts.tsne_panels import tsne_panels
 from sentviz.charts.verdict import probability_bars
+from sentviz.papers.ndt.tsne import _draw as draw_tsne
 from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
 from sentviz.papers.sevenessxin.presets import DRAWN
 
@@ -144,7 +144,7 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
         replace(epoch_answers([1, 2], TWO, shares), look=Look(theme)).plot,
         replace(epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO), look=Look(theme)).plot,
         replace(scatter(points(), classes=TWO), look=Look(theme)).plot,
-        replace(tsne_panels(panels), look=Look(theme)).plot,
+        draw_tsne(Look(theme), panels),
     ]
     for plot in plots:
         assert {negative, positive} <= set(fills(plot))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import comb
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -14,10 +15,11 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.maps.specialise import FILE, deals, layers_apart, verdict
-from sentviz.charts.component_habits import component_habits
+from sentviz.charts.gallery import make
 from sentviz.charts.look import LOOKS
+from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
-from sentviz.papers.ndt import PAPER, specialisation
+from sentviz.papers.ndt import PAPER, figures, specialisation
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.specialisation import habits, habits_needed, table
 from sentviz.papers.ndt.study import DATASETS
@@ -186,9 +188,12 @@ def test_shipped_runs_are_counted_as_their_page_counts_them() -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_figure_draws_each_run(theme: Any) -> None:
+def test_the_figure_draws_each_run(theme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.concat([planted([0, 1, 2], [8], "sst2"), planted([4], [5], "imdb")], ignore_index=True)
-    figure = replace(component_habits(frame, titles=DATASETS), look=LOOKS[theme])
+    monkeypatch.setattr(figures, "habits", lambda runs: frame)
+    monkeypatch.setattr(figures, "sourced", lambda figure, *runs: figure)
+    runs: list[Any] = [SimpleNamespace(name=name) for name in frame["run"]]
+    figure = replace(make("component-habits", Study.of("all", runs)), look=LOOKS[theme])
     names = [str(text).split(": ")[0] for trace in data_traces(figure) if trace.hovertext is not None for text in trace.hovertext]
     assert sorted(names) == sorted(frame["run"]) and len(figure.frame) == len(frame)
     assert "Of the runs that add their maps, 1 of 4 reach more." in figure.caption and "2 of 2 reach more" in figure.caption
@@ -209,9 +214,9 @@ def test_the_table_names_as_many_habits_as_it_counts() -> None:
 
 
 def test_without_measured_runs_the_command_is_named() -> None:
-    for make in (lambda: component_habits(planted([], []), titles=DATASETS), lambda: table([])):
+    for draw in (lambda: make("component-habits", Study.of("all", [])), lambda: table([])):
         with pytest.raises(InputError, match="sentviz specialise RUN"):
-            make()
+            draw()
 
 
 def test_the_question_is_the_first_row_of_the_board() -> None:

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from experiments.ndt.latency import MODELS
-from sentviz.charts.accuracy_grid import accuracy_grid
+from sentviz.charts.gallery import make
 from sentviz.charts.measured_vs_printed import measured_beside_printed
+from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
 from sentviz.papers.ndt import PAPER, based, latency, printed_tables, tables
 from sentviz.papers.ndt.averages import describe_averages, fits
@@ -162,14 +163,14 @@ def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
         tables.totals([])
 
 
-def test_the_accuracy_grid_draws_what_is_here() -> None:
+def test_the_accuracy_grid_draws_what_is_here(tmp_path: Path) -> None:
     """A measured baseline is a line in every panel; without a run there is a sentence."""
     frame = tables.grid(beside(summary([], "sst2"), "sst2", "accuracy"))
     assert list(frame["constraint"].unique()) == ["", "[0,1]", "[-1,1]", "[0,inf)", "(-inf,inf)"]
     with pytest.raises(InputError):
-        accuracy_grid(frame, title="x")
-    frame.loc[frame["model"].isin(["vanilla", "ndt-unit-3"]), ["value", "low", "high", "n", "seeds"]] = [0.9, 0.89, 0.91, 200, 1]
-    figure = accuracy_grid(frame, title="x")
+        make("accuracy-grid", Study.of("sst2", []))
+    runs = [made_run(tmp_path, "sst2", "vanilla", wrong=20), made_run(tmp_path, "sst2", "ndt-unit-3")]
+    figure = make("accuracy-grid", Study.of("sst2", runs))
     assert sum(trace.name.startswith("vanilla 90.00\u00a0%") for trace in figure.plot.data if trace.hovertext is not None) == 4
     assert "n = 200" in figure.caption
 

@@ -13,15 +13,10 @@ import pandas as pd
 import pytest
 from sklearn.metrics import confusion_matrix, roc_auc_score, silhouette_samples
 
-from sentviz.charts.confusion_panels import confusion_panels
 from sentviz.charts.gallery import make
-from sentviz.charts.lambda_grid import lambda_grid
-from sentviz.charts.roc_panels import roc_panels
 from sentviz.charts.subjects import Study
-from sentviz.charts.tradeoff import tradeoff
-from sentviz.charts.tsne_panels import tsne_panels
 from sentviz.errors import InputError
-from sentviz.papers.ndt import PAPER, figures, panels, printed_tables, tables
+from sentviz.papers.ndt import PAPER, lambdas, panels, printed_tables, tables, tsne
 from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
@@ -52,12 +47,12 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
         cells = frame[frame["panel"] == title]
         np.testing.assert_array_equal(cells["count"], slow.ravel())
         np.testing.assert_allclose(cells["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
-    figure = confusion_panels(frame, missing=panels.missing(several, best=True))
+    figure = make("confusion-panels", Study.of("all", several), best=True)
     assert "No run is installed for: IMDb, Yelp." in figure.caption
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum("%" in text for text in texts) == 4 + 9
     with pytest.raises(InputError):
-        confusion_panels(panels.confusions([]))
+        make("confusion-panels", Study.of("all", []))
 
 
 def test_the_papers_best_ndt_is_drawn_until_ours_is_asked_for(tmp_path: Path) -> None:
@@ -104,14 +99,14 @@ def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
     one_hot = np.array([[label == k for k in range(len(THREE))] for label in twitter["label"]])
     assert rows["macro"].iloc[0] == pytest.approx(roc_auc_score(one_hot, twitter[list(THREE)], average="macro"), abs=1e-4)
     assert (rows["printed"] == printed_tables.auc("twitter_financial", several[-1].configuration)).all()
-    figure = roc_panels(frame, order=("Twitter Financial News", "SST-2"))
+    figure = make("roc-panels", Study.of("all", several), best=True)
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum(text.startswith(f"macro {rows['macro'].iloc[0]:.3f} [") for text in texts) == 1  # no macro area with two classes
     printed = [text for text in texts if re.fullmatch(r"paper 0\.\d{3}", text)]
     assert len(printed) == texts.count("area") == 3 and "macro is the mean" in figure.caption
     assert sum("no run here" in text for text in texts) == 1
     with pytest.raises(InputError):
-        roc_panels(panels.rocs([]))
+        make("roc-panels", Study.of("all", []))
 
 
 @pytest.mark.exhaustive
@@ -119,24 +114,24 @@ def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
     """Lambdas start at 0.2; seeds end 0.1 and 0.3 higher in layer 1, twice that in layer 2."""
     seeds = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, drift=drift) for seed, drift in ((0, 0.1), (1, 0.3))]
     seeds += [made_run(tmp_path, "sst2", "vanilla"), made_run(tmp_path, "sst2", "diff")]
-    frame, marks = panels.lambda_frames(seeds, "sst2")
+    frame, marks = lambdas.lambda_frames(seeds, "sst2")
     end = frame[(frame["constraint"] == "[0,1]") & (frame["layer"] == 1)].iloc[-1]
     assert (end["value"], end["low"], end["high"]) == pytest.approx((0.6, 0.4, 0.8))
     assert (end["change"], end["change_low"], end["change_high"], end["seeds"]) == pytest.approx((0.4, 0.2, 0.6, 2))
     assert list(frame["constraint"].unique()) == ["[0,1]", "DT, −λ"]
     assert marks.query("layer == 0")["value"].tolist() == [0.1554]
-    figure = lambda_grid(frame, title="SST-2", printed=marks)
+    figure = make("lambda-grid", Study.of("sst2", seeds))
     assert "Seeds per configuration: 1 to 2; lines are their means" in figure.caption
     diamonds = [list(trace.y) for trace in figure.plot.data if trace.mode == "markers" and trace.marker.symbol == "diamond-open"]
     assert diamonds == [[0.1554], [0.2032], [None]]  # the paper has no value for DT; the last trace is for the legend
-    change = lambda_grid(frame, title="SST-2", change=True, printed=marks)
+    change = make("lambda-grid", Study.of("sst2", seeds), change=True)
     assert "changes from the start" in change.caption
     assert not any(trace.mode == "markers" and trace.marker.symbol == "diamond-open" for trace in change.plot.data)
     table = tables.lambdas(seeds, "sst2").frame.set_index(["model", "layer"])
     assert table.loc[("ndt-unit-2", 1), "difference"] == pytest.approx(0.2 + 0.2 - 0.1554)
     assert table.loc[("ndt-unit-2", 2), "start"] == pytest.approx(0.2)
     with pytest.raises(InputError):
-        lambda_grid(*panels.lambda_frames([seeds[2]], "sst2")[:1], title="x")
+        make("lambda-grid", Study.of("sst2", [seeds[2]]))
 
 
 def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,19 +143,19 @@ def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.Monkey
         calls.append(seed)
         return np.asarray(vectors[:, :2], dtype=np.float32)
 
-    monkeypatch.setattr(figures, "_tsne", places)
+    monkeypatch.setattr(tsne, "_tsne", places)
     run = made_run(tmp_path, "sst2", "ndt-unit-2", vectors=True)
-    assert not figures.cached(run)
-    first, second = figures.picture(run), figures.picture(run)
+    assert not tsne.cached(run)
+    first, second = tsne.picture(run), tsne.picture(run)
     assert calls == [0]
-    assert figures.cached(run)
+    assert tsne.cached(run)
     np.testing.assert_array_equal(first.places, second.places)
     labels = np.arange(0, 200, 2) % 2
     np.testing.assert_array_equal(first.labels, labels)
     assert first.original["low"] <= first.original["value"] <= first.original["high"] or np.isnan(first.original["value"])
     (path,) = (tmp_path / "home" / "pictures").glob("*.npy")
     path.write_bytes(b"half a file")
-    figures.picture(run)
+    tsne.picture(run)
     assert calls == [0, 0]
 
 
@@ -173,25 +168,26 @@ def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.M
 
     stored = load_file(run.path("embeddings.safetensors"))
     labels = np.arange(200)[stored["rows"]] % 3
-    picture = figures.picture(run)
+    picture = tsne.picture(run)
     assert picture.places.shape == (100, 2)
     assert picture.original["value"] == pytest.approx(silhouette_samples(stored["pooled"].astype(float), labels).mean(), abs=1e-5)
     assert picture.drawn["value"] == pytest.approx(silhouette_samples(picture.places, labels).mean(), abs=1e-5)
-    figure = tsne_panels(figures.tsne_frame({"Twitter": picture}))
-    assert "Twitter 100 test rows" in figure.caption
+    figure = make("tsne-panels", Study.of("all", [run]), best=True)
+    assert "Twitter Financial News 100 test rows" in figure.caption
     assert "seed 0" in figure.caption
     symbols = {trace.marker.symbol for trace in figure.plot.data}
     assert len(symbols) == 3
     printed = printed_tables.table("silhouette").set_index(["dataset", "model"])["silhouette"]["twitter_financial", "ndt-unit-2"]
     assert f"; paper {printed:.2f}" in str(figure.plot.layout.annotations[0].text) and "“Paper” is the silhouette" in figure.caption
-    unknown = tsne_panels(figures.tsne_frame({"Twitter": replace(picture, printed=float("nan"))}))
+    monkeypatch.setattr(tsne, "picture", lambda run: replace(picture, printed=float("nan")))
+    unknown = make("tsne-panels", Study.of("all", [run]), best=True)
     assert "paper" not in str(unknown.plot.layout.annotations[0].text) and "“Paper”" not in unknown.caption
 
 
 def test_figure_3_takes_a_training_that_was_made_again_for_its_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with vectors goes first, then the same training made again, never another variant; the caption names such panels."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(figures, "_tsne", lambda vectors, seed: np.asarray(vectors[:, :2], dtype=np.float32))
+    monkeypatch.setattr(tsne, "_tsne", lambda vectors, seed: np.asarray(vectors[:, :2], dtype=np.float32))
     own = made_run(tmp_path, "sst2", "ndt-unit-3", vectors=True)
     again = made_run(tmp_path, "sst2", "ndt-unit-3", variant="again", vectors=True)
     bare = made_run(tmp_path, "twitter_financial", "ndt-free-4", classes=THREE)
@@ -218,13 +214,14 @@ def test_figure_3_has_the_papers_four_panels() -> None:
         np.testing.assert_allclose(*tables, rtol=0, atol=0.002)
 
 
-def test_parameters_against_time_shows_measured_and_printed() -> None:
+def test_parameters_against_time_shows_measured_and_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = tables.costs("imdb")
-    figure = tradeoff(ours, theirs, title="IMDb")
+    figure = make("cost", Study.of("imdb", []))
     assert set(figure.frame["source"]) >= {"printed"}
     assert "whole seconds" in figure.caption
-    with pytest.raises(InputError):
-        tradeoff(ours.iloc[:0], theirs.iloc[:0], title="x")
+    monkeypatch.setattr(tables, "costs", lambda dataset: (ours.iloc[:0], theirs.iloc[:0]))
+    with pytest.raises(InputError, match="neither a measured nor a reported time"):
+        make("cost", Study.of("imdb", []))
 
 
 def test_every_live_item_has_a_maker() -> None:
@@ -269,9 +266,9 @@ def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.slow
 def test_settings_of_one_ndt_stand_beside_what_the_paper_prints_for_it(tmp_path: Path) -> None:
     """Each setting is a column, the study's own first; the paper's values of the model are in each, and other models in none."""
-    runs = [made_run(tmp_path, "sst2", panels.SETTINGS_OF, variant=variant) for variant in ("no-decay", "", "equal")]
-    frame, marks = panels.lambda_frames([*runs, made_run(tmp_path, "sst2", "ndt-unit-2")], "sst2", settings=True)
+    runs = [made_run(tmp_path, "sst2", lambdas.SETTINGS_OF, variant=variant) for variant in ("no-decay", "", "equal")]
+    frame, marks = lambdas.lambda_frames([*runs, made_run(tmp_path, "sst2", "ndt-unit-2")], "sst2", settings=True)
     assert list(frame["constraint"].unique()) == ["as in the study", "equal starts", "no weight decay"]
     printed = marks.pivot(index=["layer", "component"], columns="constraint", values="value")
     assert printed.loc[(1, 1)].tolist() == [0.5294] * 3 and printed.loc[(0, 2)].tolist() == [0.3014] * 3
-    assert panels.SETTING_TITLES.keys() == {"", *CONTROLS}
+    assert lambdas.SETTING_TITLES.keys() == {"", *CONTROLS}

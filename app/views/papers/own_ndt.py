@@ -18,7 +18,7 @@ from sentviz.io.numbers import p_value
 from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.figures import SPLITS
-from sentviz.papers.ndt.panels import SETTINGS_OF
+from sentviz.papers.ndt.lambdas import SETTINGS_OF
 from sentviz.papers.ndt.study import DATASETS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
 from sentviz.papers.ndt.tables import results as results_table

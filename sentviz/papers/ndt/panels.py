@@ -1,34 +1,37 @@
-"""The numbers behind the paper's figures, from the runs here: confusion matrices, ROC curves, lambda over training."""
+"""The paper's figures 1 and 2 from the runs here: confusion matrices and ROC curves of the best NDT of each data set."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
+from math import ceil
+from typing import Any
 
 import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
-from sentviz.io.lazy import pd
+from sentviz.charts.chart import Axis, Chart, Drawing, Panels, line
+from sentviz.charts.colours import blend, colour_scale
+from sentviz.charts.figure import DASHES, Figure, annotate, lay_out, sentence
+from sentviz.charts.look import Look
+from sentviz.charts.maps import title_lines
+from sentviz.charts.operating import diagonal
+from sentviz.charts.panels import cell_texts, panel_axes, panel_grid
+from sentviz.charts.registry import figure
+from sentviz.charts.subjects import Study, sourced
+from sentviz.charts.text import as_text, label_width, shortened
+from sentviz.errors import InputError
+from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import number, percent
 from sentviz.papers.ndt import printed_tables
-from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best, settings_of
+from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best
 from sentviz.papers.studies.means import predictions
-from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
-SETTINGS_OF = "ndt-free-3"  # the NDT that was trained with other starts, rates and decays
-SETTING_TITLES = {  # head of a column, by variant
-    "": "as in the study",
-    "equal": "equal starts",
-    "swapped": "opposite signs",
-    "frozen": "frozen",
-    "high": "starts at 0.4",
-    "slow-lambda": "λ learns slowly",
-    "1e-4": "all rates 0.0001",
-    "no-decay": "no weight decay",
-}
 AGAIN = "again"  # variant of a training that was made again, for its vectors
 MOST_POINTS = 250  # largest number of points of a ROC curve
+WIDE = 200  # least pixels of one of two panels side by side
 
 
 CHOSEN = {  # option `best` -> how the NDT was chosen
@@ -140,64 +143,131 @@ def _curves(run: Run, digest: str, seed: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).assign(**macro)
 
 
-def lambda_frames(runs: Iterable[Run], dataset: str, *, settings: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Learned lambda over the steps, and the printed final values.
-
-    Args:
-        settings: of one NDT (`SETTINGS_OF`) with other starts, rates and decays, which then stand in the place of constraints.
-
-    The first: model, constraint, components, layer, component (counted from 0), step, value, low, high, change, change_low, change_high,
-    seeds. Value and change from the start are means over seeds, low and high their least and largest; steps are those that every seed has.
-    The second: constraint, components, layer, component, value.
-    """
-    parts, marks = [], []
-    by_model = configurations(runs, dataset, settings_of(SETTINGS_OF)) if settings else configurations(runs, dataset)
-    for model, seeds in sorted(by_model.items(), key=lambda item: item[0] == "diff"):
-        if (column := SETTING_TITLES[model.removeprefix(SETTINGS_OF).strip("-")] if settings else _constraint(seeds)) is None:
-            continue
-        components = seeds[0].capabilities.components
-        of_runs = [_history(run, run.digest) for run in seeds]
-        together = pd.concat([frame for frame in of_runs if not frame.empty] or of_runs[:1])
-        keys = ["layer", "component", "step"]
-        over_seeds = together.groupby(keys, as_index=False).agg(
-            value=("value", "mean"),
-            low=("value", "min"),
-            high=("value", "max"),
-            seeds=("value", "size"),
-            change_low=("change", "min"),
-            change_high=("change", "max"),
-            change=("change", "mean"),
-        )
-        over_seeds = over_seeds[over_seeds["seeds"] == over_seeds["seeds"].max()]
-        parts.append(over_seeds.assign(model=model, constraint=column, components=components))
-        marks.append(
-            printed_tables.lambdas(printed_name(dataset), SETTINGS_OF if settings else model).assign(
-                constraint=column, components=components
-            )
-        )
-    columns = ["model", "constraint", "components", "layer", "component", "step", "value", "low", "high"]
-    columns += ["change", "change_low", "change_high", "seeds"]
-    of_print = ["constraint", "components", "layer", "component", "value"]
-    if not parts:
-        return pd.DataFrame(columns=columns), pd.DataFrame(columns=of_print)
-    return pd.concat(parts, ignore_index=True)[columns], pd.concat(marks, ignore_index=True)[of_print]
-
-
-def _constraint(seeds: Sequence[Run]) -> str | None:
-    mixing = getattr(seeds[0].shape, "mixing", "none")
-    return "DT, −λ" if mixing == "differential" else CONSTRAINT_SIGNS.get(mixing)
-
-
-@lru_cache(maxsize=512)
-def _history(run: Run, digest: str) -> pd.DataFrame:
-    """The lambdas of a run over its steps, read once for what `digest` names; not to be changed."""
-    frame = run.history()
-    frame = frame[(frame["name"] == "lambda") & (frame["component"] > 0)].sort_values("step")
-    frame = frame.astype({"layer": int, "component": int, "value": float})[["layer", "component", "step", "value"]]
-    return frame.assign(change=frame["value"] - frame.groupby(["layer", "component"])["value"].transform("first"))
-
-
 def _thin(fpr: Floats, tpr: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Positions of at most `MOST_POINTS` of a curve, evenly along its length, both ends among them."""
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(fpr)) + np.abs(np.diff(tpr)))])
     return np.unique(np.searchsorted(along, np.linspace(0, along[-1], MOST_POINTS)).clip(0, len(fpr) - 1))
+
+
+@figure("confusion-panels", "Confusion matrices of the best NDT", Study)
+def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
+    """Draw a panel per data set, two per row: each cell has its count and its share of the row, which is also its colour."""
+    frame, lost = confusions(of.runs, best=best), missing(of.runs, best=best)
+    if frame.empty:
+        raise InputError("No run of an NDT configuration is installed, so there is no confusion matrix.")
+    totals = frame.groupby("panel", sort=False)["count"].sum()
+    caption = sentence(
+        [
+            "Labels down, predictions across, on the test split. A cell has its count and its share of the row, which is also its colour.",
+            f"Rows: {', '.join(f'{panel} {total:,}' for panel, total in totals.items())}.",
+            f"{CHOSEN[best]} Its first seed is drawn.",
+            f"No run is installed for: {', '.join(lost)}." if lost else "",
+        ]
+    )
+    drawn = Figure("confusion-panels", Drawing(_draw_confusions, {"frame": frame}), frame, caption)
+    return sourced(drawn, *panel_runs(of.runs, best=best).values())
+
+
+def _draw_confusions(look: Look, frame: pd.DataFrame) -> go.Figure:
+    """Draw the panels of a frame; those of a narrow figure are below each other."""
+    colours, panels = look.colours, list(frame["panel"].unique())
+    names = {panel: [as_text(name, 12) for name in part["label"].unique()] for panel, part in frame.groupby("panel")}
+    left = 40 + round(max(label_width(name, 12) for each in names.values() for name in each))
+    across = 1 if 0 < look.room < 2 * (left + WIDE) else min(len(panels), 2)
+    wide = look.room or across * (left + 300)
+    side, down = wide / across - left - 12, ceil(len(panels) / across)
+    high = min(side, 240)
+    runs = frame.drop_duplicates("panel").set_index("panel")["run"]
+    titles = [f"{as_text(panel, 40)}<br>{as_text(runs[panel], 40)}" for panel in panels]
+    inner = down * high + 96 * (down - 1)
+    plot, places = panel_grid(titles, across, look, apart=left / (wide - left - 12), below=96 * down / inner)
+    notes: list[dict[str, Any]] = []
+    for i, (panel, place) in enumerate(zip(panels, places, strict=True)):
+        cells, at = frame[frame["panel"] == panel], np.arange(len(names[panel]))
+        shares, counts = (cells[column].to_numpy().reshape(len(at), -1) for column in ("share", "count"))
+        plot.add_heatmap(
+            z=shares,
+            x=at,
+            y=at,
+            customdata=[[f"{counts[i, j]:,} rows, {percent(shares[i, j])} of their label" for j in at] for i in at],
+            coloraxis="coloraxis",
+            hovertemplate="%{customdata}<extra></extra>",
+            **place,
+        )
+        texts = [[f"{counts[i, j]:,}<br>{percent(shares[i, j])}" for j in at] for i in at]
+        if max(label_width(text, 11) for row in texts for text in row) < side / len(at):
+            notes += cell_texts(texts, blend(colours.sequential, shares.ravel()), 13 if len(at) < 4 else 11, **panel_axes(i))
+        fits = max(label_width(name, 12) for name in names[panel]) < side / len(at)
+        plot.update_xaxes(tickvals=at, ticktext=names[panel], tickangle=0 if fits else -90, title_text="predicted" * fits, **place)
+        plot.update_yaxes(tickvals=at, ticktext=names[panel], autorange="reversed", **place)
+    title, more = title_lines("Confusion matrices of the best NDT of each data set", look)
+    scale = {"colorscale": colour_scale(colours.sequential), "cmin": 0, "cmax": 1, "showscale": False}
+    lay_out(plot, look, title, (wide, round(inner) + 152 + more), (left, 84 + more, 12, 68), coloraxis=scale)
+    plot.update_xaxes(title_standoff=4, showgrid=False, automargin=False)
+    plot.update_yaxes(showgrid=False, automargin=False, ticklabelstandoff=4)
+    annotate(plot, notes)
+    return plot
+
+
+@figure("roc-panels", "ROC curves of DT and the best NDT", Study)
+def _roc_panels(of: Study, *, best: bool = False) -> Figure:
+    """Draw a column per data set and a row per model; each panel lists the area and interval of its curves."""
+    frame, lost = rocs(of.runs, best=best), missing(of.runs, best=best)
+    if frame.empty:
+        raise InputError("No run of DT or NDT is installed, so there is no ROC curve.")
+    lost += [f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost]
+    panels = [title for title in DATASETS.values() if title in set(frame["panel"])]
+    runs = frame.drop_duplicates(["row", "panel"]).set_index(["row", "panel"])["run"].to_dict()
+    cells = {f"{row}, {panel}": (row, panel) for row in frame["row"].unique() for panel in panels}
+    place = frame.groupby(["row", "panel"])["curve"].transform(lambda curves: pd.factorize(curves)[0])
+    drawn = frame.assign(cell=frame["row"] + ", " + frame["panel"], place=place.astype(int))
+    hover = "{curve}<br>false positives {fpr:.1%}, true positives {tpr:.1%}"
+    lines = [
+        line(part, "fpr", "tpr", role=at, symbol="", dash=DASHES[at % len(DASHES)], hover=hover) for at, part in drawn.groupby("place")
+    ]
+    notes = {name: _areas(drawn[drawn["cell"] == name]) for name in cells}
+    titles = {name: f"{panel}\n{runs.get((row, panel), 'no run here')}" for name, (row, panel) in cells.items()}
+    ticks = {0.0: "0", 0.5: "0.5", 1.0: "1"}
+    chart = Chart(
+        "ROC curves of DT and of the best NDT of each data set",
+        [diagonal(), *lines],
+        Axis("false positive rate", span=(-0.02, 1.02), ticks=ticks),
+        Axis("true positive rate", span=(-0.02, 1.04), ticks=ticks),
+        panels=Panels("cell", titles, len(panels), notes=notes),
+        height=1.2,
+    )
+    sizes = frame.drop_duplicates("panel").set_index("panel")["n"]
+    caption = sentence(
+        [
+            "Test split. With two classes there is one curve, with more classes one for each class against the rest; macro is the mean of"
+            " their areas. Brackets: 95 % bootstrap intervals over test rows.",
+            "“Paper” is the reported area of the same configuration." if frame["printed"].notna().any() else "",
+            f"Rows: {', '.join(f'{panel} {sizes[panel]:,}' for panel in panels)}.",
+            f"{CHOSEN[best]} The first seed of each configuration is drawn.",
+            f"No run is installed for: {', '.join(lost)}." if lost else "",
+        ]
+    )
+    columns = ["row", "panel", "run", "curve", "auc", "low", "high", "n", "macro", "macro_low", "macro_high", "printed"]
+    printed = frame.drop_duplicates(["row", "panel", "curve"])[columns]
+    result = Figure("roc-panels", chart, frame, caption, printed=printed)
+    return sourced(result, *panel_runs(of.runs, "diff").values(), *panel_runs(of.runs, best=best).values())
+
+
+def _areas(cell: pd.DataFrame) -> list[tuple[str, str | int]]:
+    """Return the areas of a panel's curves with their intervals, and what they are compared with."""
+    if cell.empty:
+        return []
+    several = cell["curve"].nunique() > 1
+    areas: list[tuple[str, str | int]] = [("area", "ink")]
+    for row in cell.drop_duplicates("curve").to_dict("records"):
+        name = f"{shortened(str(row['curve']), 10)} " if several else ""
+        areas.append((f"{name}{number(row['auc'], 3, ends=(row['low'], row['high']))}", int(row["place"])))
+    return [*areas, *((text, "ink") for text in _compared(cell))]
+
+
+def _compared(cell: pd.DataFrame) -> list[str]:
+    """Return the lines on the area of a run: its macro area if it has several curves, and the reported one."""
+    first, lines = cell.iloc[0], []
+    if cell["curve"].nunique() > 1:
+        lines.append(f"macro {number(first['macro'], 3, ends=(first['macro_low'], first['macro_high']))}")
+    return [*lines, f"paper {first['printed']:.3f}"] if pd.notna(first["printed"]) else lines

@@ -13,7 +13,7 @@ from sentviz.io.numbers import percent, signed
 from sentviz.papers.ndt import latency, printed_tables, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
-from sentviz.papers.ndt.panels import lambda_frames
+from sentviz.papers.ndt.lambdas import lambda_frames
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
