@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from experiments.fused import negative
-from sentviz.charts.injection import neutral_by_tokenizer, product_and_sum
-from sentviz.errors import InputError
+from sentviz.charts.gallery import make
+from sentviz.charts.subjects import Study
 from sentviz.models.loading import load
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
@@ -42,10 +42,8 @@ def test_shipped_coverage_by_tokenizer_is_whole() -> None:
         assert by[name, coverage.RECIPES[name]] == by_lexicon[name, "lexicon_ko_knu"]
     table = fused_tables.tokenizers().frame
     assert table.loc[table["dataset"] == "NSMC", "e5"].item() == by["nsmc", "e5"]
-    figure = neutral_by_tokenizer(frame, coverage.TITLES, coverage.TOKENIZERS)
+    figure = make("coverage-tokenizers", Study.of("all", []))
     assert [len(marks.x) for marks in data_traces(figure)] == [len(coverage.PAPER)] * len(coverage.TOKENIZERS)
-    with pytest.raises(InputError):
-        neutral_by_tokenizer(frame.iloc[:0], coverage.TITLES, coverage.TOKENIZERS)
 
 
 def test_joined_lexicons_know_what_one_of_them_knows() -> None:
@@ -61,7 +59,7 @@ def test_joined_lexicons_know_what_one_of_them_knows() -> None:
 
 def test_lines_of_product_and_sum_are_the_formulas() -> None:
     """Weights equal the softmax of ten scores; only under the sum does the neutral similarity leave every weight as it is."""
-    frame = product_and_sum().frame
+    frame = make("product-and-sum", Study.of("all", [])).frame
     for row in frame.sample(40, random_state=0).to_dict("records"):
         scores = [row["score"], *[0.0] * 9]
         similar = [row["sigma"], *[1 / 3] * 9]

@@ -18,7 +18,6 @@ from experiments.fused import coverage as coverage_of_sets
 from sentviz.charts.colours import palette
 from sentviz.charts.gains import gain_dots
 from sentviz.charts.gallery import make
-from sentviz.charts.lexicon import coverage_bars
 from sentviz.charts.subjects import Study
 from sentviz.data import datasets
 from sentviz.data.lexicon import LEXICONS, Lexicon
@@ -405,10 +404,8 @@ def test_shipped_coverage_is_whole() -> None:
     by = frame.set_index(["dataset", "lexicon"])["neutral"]
     for name in coverage.RECIPES:  # several lexicons know at least what each of them knows
         assert by[name, coverage.JOINED] < min(by[name, lexicon] for lexicon in LEXICONS[datasets.info(name).language])
-    figure = coverage_bars(fused_tables.covered().frame)
+    figure = make("coverage", Study.of("all", []))
     assert len(data_traces(figure)[0].x) == len(frame)
-    with pytest.raises(InputError):
-        coverage_bars(frame.iloc[:0])
 
 
 # ---- figures and files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,13 @@ from experiments.sevenessxin.leak import costs, telling
 from experiments.sevenessxin.neutral import neutral
 from experiments.sevenessxin.padding import padding
 from sentviz.charts import gallery
-from sentviz.charts.attention import token_importance
 from sentviz.charts.colours import palette
-from sentviz.charts.encoder_schema import encoder_schema
 from sentviz.charts.learning import learning_curve
 from sentviz.charts.subjects import Runs, Study
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import PAPER, printed_tables
+from sentviz.papers.sevenessxin.figures import _importance
 from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
 from sentviz.papers.sevenessxin.tables import log
@@ -265,12 +265,12 @@ def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
 
 
 def test_importance_is_drawn_beside_an_even_share() -> None:
-    figure = token_importance(["so", "<b>"], [0.5, 0.1], title="Importance", rest=0.4)
+    of: Any = SimpleNamespace(
+        trace=SimpleNamespace(tokens=("so", "<b>", "[PAD]"), padding=1, map=lambda layer: np.array([[0.5, 0.1, 0.4]]))
+    )
+    figure = _importance(of)
     assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
     assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40\u00a0% of the attention is on padding" in figure.caption
-    for wrong in ([], [0.1]):
-        with pytest.raises(InputError, match="a value for each"):
-            token_importance(["so", "good"], wrong, title="none")
 
 
 @pytest.mark.exhaustive
@@ -284,8 +284,6 @@ def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None
     assert "sinusoids" in gallery.make("version-schema", study, version="7ess-v1").frame["sizes"][1]
     with pytest.raises(InputError, match="No run of V9 RoPE is installed: `sentviz study"):
         gallery.make("version-schema", study, version="7ess-v9-rope")
-    with pytest.raises(InputError, match="a block of some of them"):
-        encoder_schema([("a", "b")], range(2), layers=1, title="none", about="")
 
 
 @pytest.mark.exhaustive

@@ -11,7 +11,6 @@ import pytest
 
 from experiments.sentiformer import throughput as experiment
 from experiments.writing import update
-from sentviz.charts.crossing import crossing_curves
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
@@ -127,17 +126,20 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         make("time-by-length", Study.of("all", []))
 
 
-def test_the_curves_mark_where_they_cross() -> None:
+def test_the_curves_mark_where_they_cross(monkeypatch: pytest.MonkeyPatch) -> None:
     """The full curve is dashed, the sparse one solid, in milliseconds, with a mark at the crossing or words if there is none."""
     frame = pd.DataFrame(
         {"of": ["attention"] * 2 + ["model"] * 2, "tokens": [64, 512] * 2, "full": [1e-3, 8e-3] * 2, "sparse": [2e-3, 4e-3] * 2}
     )
-    figure = crossing_curves(frame, {"attention": 128.0, "model": None}, about="On a toaster.")
+    crossings = iter((128.0, None, 128.0, 140.0, 128.0, 120.0))
+    monkeypatch.setattr(throughput, "curves", lambda threads: frame.assign(times=frame["full"] / frame["sparse"]))
+    monkeypatch.setattr(throughput, "crossing", lambda tokens, times: next(crossings))
+    figure = make("time-by-length", Study.of("all", []))
     assert [trace.line.dash for trace in data_traces(figure)] == ["dash", "solid"] * 2
     np.testing.assert_allclose(figure.plot.data[0].y, [1, 8])
     assert len(figure.plot.layout.shapes) == 1 and figure.plot.layout.shapes[0].x0 == 128
-    assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. On a toaster." in figure.caption
+    assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. " in figure.caption
     for model in (140.0, 120.0):  # close by, the labels stand outside of both lines
-        labels = crossing_curves(frame, {"attention": 128.0, "model": model}, about="").plot.layout.annotations
+        labels = make("time-by-length", Study.of("all", [])).plot.layout.annotations
         sides = {label.text: label.xanchor for label in labels if label.text.isdigit()}
         assert sides == {f"{min(model, 128):.0f}": "right", f"{max(model, 128):.0f}": "left"}

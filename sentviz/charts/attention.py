@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.maps.compare import map_difference
-from sentviz.charts.chart import Axis, Chart, Drawing, Rule, bars
+from sentviz.charts.chart import Drawing
 from sentviz.charts.colours import blend, ink_on
 from sentviz.charts.figure import Figure, file_safe, new_plot, sentence
 from sentviz.charts.look import PATTERNS, Look
@@ -275,33 +275,6 @@ def _sums_in_words(trace: Trace, layer: int, component: int | str, sums: Floats)
     if component == "effective" and len(lambdas) > 1 and abs(float(lambdas.sum()) - mean) < 0.01:
         return f"Every row sums to {number(mean)}, the sum of this layer's λ."
     return f"Every row sums to {number(mean)}."
-
-
-def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str, rest: float = 0.0) -> Figure:
-    """Draw a bar for each token, and a line at the even share.
-
-    Args:
-        tokens: n tokens in text order.
-        values: (n,) mean attention that each receives, which with `rest` sum to 1.
-        rest: share of attention on tokens that are not drawn.
-    Frame:
-        position, token, importance.
-    """
-    heights = np.asarray(values, dtype=float)
-    if not len(tokens) or heights.shape != (len(tokens),):
-        raise InputError("Importance needs at least one token, and a value for each.")
-    even = (1 - rest) / len(tokens)
-    frame = pd.DataFrame({"position": np.arange(len(tokens)), "token": list(tokens), "importance": heights})
-    drawn = bars(frame, "position", "importance", hover="{token}: {importance:.1%}")
-    chart = Chart(title, [drawn], Axis(rows=frame["token"].to_dict()), Axis(form=".0%", zero=True), [Rule(y=even)])
-    caption = sentence(
-        [
-            f"{title}: attention that each token receives, mean over the rows of the map. The dotted line is an even share,"
-            f" {percent(even)}.",
-            f"{percent(rest, 0)} of the attention is on padding." if rest else "",
-        ]
-    )
-    return Figure("token-importance", chart, frame, caption)
 
 
 @figure("attention", "One attention map", Sentence, MAPS)

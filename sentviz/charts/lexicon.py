@@ -13,7 +13,7 @@ from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.injection import Entries, Row, entries_of, neutral, reached, row
 from sentviz.charts.attention import difference_map, heatmap
 from sentviz.charts.bar_table import Column, bar_table, row_names
-from sentviz.charts.chart import Axis, Chart, Drawing, Rule, bars
+from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.maps import Floats
@@ -130,31 +130,6 @@ def polarity_bars(shares: npt.ArrayLike, token: str, entries: Entries | None = N
     columns = [Column(heading, stored, texts, _ROLES)]
     table = {"names": SIDES, "columns": columns, "title": f"λ of “{as_text(token, 18)}”", "left": 84}
     return Figure(file_safe("lambda", token), Drawing(bar_table, table), frame, caption)
-
-
-def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5) -> Figure:
-    """Draw a bar per data set and lexicon: the share of tokens that stay neutral; a dotted line marks the middle of the paper's rates.
-
-    Args:
-        frame: dataset, lexicon (titles), neutral (share), tokens; rows in the order of drawing.
-        reference: position of the line, a share.
-    """
-    if frame.empty:
-        raise InputError("No coverage has been measured.")
-    frame = frame.reset_index(drop=True)
-    lexicons = list(dict.fromkeys(frame["lexicon"]))
-    drawn = frame.assign(row=frame.index, series=frame["lexicon"].map(lexicons.index))
-    hover = "{neutral:.2%} of {tokens:,} tokens stay neutral"
-    shares = bars(drawn, "neutral", "row", tint="series", text="{neutral:.1%}", hover=hover)
-    groups = {str(name): list(rows) for name, rows in frame.groupby("dataset", sort=False).groups.items()}
-    rows = Axis(rows=frame["lexicon"].to_dict(), groups=groups)
-    chart = Chart("", [shares], Axis("tokens that stay neutral", ".0%", zero=True), rows, [Rule(x=reference)])
-    tokens = f"{int(frame['tokens'].min()):,} to {int(frame['tokens'].max()):,}"
-    caption = (
-        "Share of a test split's tokens that no lexicon entry contains. These tokens are neutral: (1/3, 1/3, 1/3). Tokens are those of the"
-        f" data set's tokenizer, without special and unknown ones; {tokens} tokens. Dotted: the centre of most shares in the paper."
-    )
-    return Figure(file_safe("neutral-tokens"), chart, frame, caption)
 
 
 def sigma_map(trace: Trace, *, side: int = 400) -> Figure:

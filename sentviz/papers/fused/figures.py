@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sentviz.analysis.maps.heads import CLS_MEASURES
 from sentviz.charts import gallery
+from sentviz.charts.chart import Axis, Chart, Panels, Rule, bars, line, points
+from sentviz.charts.figure import Figure, file_safe
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Sentence, Study, sourced
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import (
     BASE,
@@ -29,8 +34,12 @@ from sentviz.papers.fused.study import (
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
+
+
+SCORES = (2.0, 1.0, 0.0, -1.0, -2.0)  # scores of the pair that is drawn, before the injection
+OTHERS = 9  # other keys of the row: their score is 0, their similarity that of neutral tokens
+MOST_SHARES = 0.5  # centre of most shares of neutral tokens in the paper
 
 
 def _sets() -> Sequence[str]:
@@ -113,27 +122,81 @@ def _read(by_setting: Mapping[str, pd.DataFrame]) -> str:
 
 @figure("coverage", "The share of tokens that the lexicon leaves neutral", Study)
 def _coverage(of: Study) -> Figure:
-    """Draw figure 4: the share of tokens that no lexicon entry contains."""
-    from sentviz.charts.lexicon import coverage_bars
+    """Draw figure 4: a bar per data set and lexicon with the share of tokens that no entry contains; a dotted line marks the middle of the
+    paper's rates.
+    """
     from sentviz.papers.fused.tables import covered
 
-    return coverage_bars(covered().frame)
+    frame = covered().frame
+    lexicons = list(dict.fromkeys(frame["lexicon"]))
+    drawn = frame.assign(row=frame.index, series=frame["lexicon"].map(lexicons.index))
+    hover = "{neutral:.2%} of {tokens:,} tokens stay neutral"
+    shares = bars(drawn, "neutral", "row", tint="series", text="{neutral:.1%}", hover=hover)
+    groups = {str(name): list(rows) for name, rows in frame.groupby("dataset", sort=False).groups.items()}
+    rows = Axis(rows=frame["lexicon"].to_dict(), groups=groups)
+    chart = Chart("", [shares], Axis("tokens that stay neutral", ".0%", zero=True), rows, [Rule(x=MOST_SHARES)])
+    tokens = f"{int(frame['tokens'].min()):,} to {int(frame['tokens'].max()):,}"
+    caption = (
+        "Share of a test split's tokens that no lexicon entry contains. These tokens are neutral: (1/3, 1/3, 1/3). Tokens are those of the"
+        f" data set's tokenizer, without special and unknown ones; {tokens} tokens. Dotted: the centre of most shares in the paper."
+    )
+    return Figure(file_safe("neutral-tokens"), chart, frame, caption)
 
 
 @figure("coverage-tokenizers", "Share of neutral tokens by tokenizer", Study)
 def _tokenizers(of: Study) -> Figure:
     """Draw figure 4 with its second axis: the share of tokens that no entry of KNU contains, by task and tokenizer."""
-    from sentviz.charts.injection import neutral_by_tokenizer
-
-    return neutral_by_tokenizer(coverage.WITH_TOKENIZERS.require(), coverage.TITLES, coverage.TOKENIZERS)
+    frame = coverage.WITH_TOKENIZERS.require()
+    rows = frame.assign(dataset=frame["dataset"].map(coverage.TITLES), tokenizer=frame["tokenizer"].map(coverage.TOKENIZERS))
+    hover = "{tokenizer}: {neutral:.1%} of {tokens:,} tokens"
+    dots = points(rows, "neutral", "dataset", by="tokenizer", hover=hover)
+    across = Axis("tokens that stay neutral", ".0%", span=(0, 0.7))
+    named = Axis(rows={title: title for title in rows["dataset"]})
+    chart = Chart("Tokens that stay neutral, by tokenizer", [dots], across, named, rules=[Rule(x=MOST_SHARES)])
+    caption = (
+        "Share of a test split's tokens that no entry of KNU contains, with the tokenizers of our encoders; each tokenizer reads every data"
+        " set. Special and unknown tokens are left out. Dotted: the centre of most shares in the paper."
+    )
+    return Figure(file_safe("neutral-by-tokenizer"), chart, rows, caption)
 
 
 @figure("product-and-sum", "The product of Xia et al. beside the sum", Study)
 def _product(of: Study) -> Figure:
-    """Draw what a lexicon does to the weight of one pair, by its score, multiplied and added."""
-    from sentviz.charts.injection import product_and_sum
+    """Draw the attention weight of one pair against its similarity σ, under the product of Xia et al. and under the sum, a line per score.
 
-    return product_and_sum()
+    Frame:
+        way (product or sum), score, sigma, weight, without (weight without a lexicon).
+    """
+    sigma = np.linspace(0, 1, 41)
+    records = [
+        (way, score, s, _weight(raised), _weight(score))
+        for way in ("product", "sum")
+        for score in SCORES
+        for s in sigma.tolist()
+        for raised in [score * s if way == "product" else score + s - 1 / 3]
+    ]
+    frame = pd.DataFrame(records, columns=["way", "score", "sigma", "weight", "without"])
+    named = frame.assign(name=[f"score {number(score, 0)}" for score in frame["score"]])
+    without = named.drop_duplicates(["way", "score"]).assign(sigma=1 / 3)
+    marks = [
+        line(named, "sigma", "weight", by="name", symbol="", hover="{name}, σ {sigma:.2f}: weight {weight:.3f}"),
+        points(without, "sigma", "without", by="name", symbol="circle-open", hover="{name}, without a lexicon: {without:.3f}"),
+    ]
+    panels = Panels("way", {"product": "Product of Xia et al.", "sum": "Sum, as in the paper"}, 2)
+    ticks = {share: percent(share, 0) for share in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)}
+    across, down = Axis("similarity σ of the pair", span=(-0.02, 1.02)), Axis(log=True, span=(0.009, 0.75), ticks=ticks)
+    chart = Chart("Attention weight of one pair", marks, across, down, panels=panels, rules=[Rule(x=1 / 3)])
+    caption = (
+        f"Attention of one query to a key (log scale), against their similarity. {OTHERS} other keys have a score of 0 and are neutral"
+        " (σ = 1/3, dotted). Open circles are the weights without a lexicon. Under the product, a more similar pair with a negative score"
+        " loses weight, and neutral pairs change too. Under the sum, every more similar pair gains, and neutral pairs stay."
+    )
+    return Figure(file_safe("product-and-sum"), chart, frame, caption)
+
+
+def _weight(score: float) -> float:
+    """Return the attention weight of a key among `OTHERS` keys with a score of 0."""
+    return float(np.exp(score) / (np.exp(score) + OTHERS))
 
 
 # ---- the paper's figures 1 to 3, drawn of a run's example

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.charts import gallery
+from sentviz.charts.chart import Axis, Chart, Rule, line
+from sentviz.charts.figure import Figure
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Runs, Sentence, Study, sourced
 from sentviz.errors import InputError
+from sentviz.io.numbers import PERCENT, number, percent
 from sentviz.papers.hardmax import study
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_setting, points, surveyed, trained
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
+
+LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study)
@@ -34,16 +40,32 @@ def _hardmax_accuracy(of: Study) -> Figure:
 
 @figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study)
 def _hardmax_nearness(of: Study, *, d: int = 2) -> Figure:
-    """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension."""
-    from sentviz.charts.nearness import nearness_curve
+    """Draw the share of a review's words at a leader after the last layer by the distance that counts as near, for the first measured seed
+    of a dimension. Dotted lines mark the limits of our claim.
 
+    Frame:
+        nearness, mean, q05, q50 (shares of words: mean over reviews, shares that 19 of 20 and half of them reach), n.
+    """
     table = study.NEARNESS.read()
     run = next((run for run in trained(of.runs).get(d, []) if run.digest in set(table["digest"])), None)
     if run is None:
         raise InputError(f"No run of d = {d} has a measured nearness: `{study.NEARNESS.command}` measures it.")
-    rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"])
-    drawn = nearness_curve(rows, near=NEAR, wanted=WANTED, layers=run.capabilities.layers)
-    return sourced(drawn, run)
+    rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"]).sort_values("nearness").reset_index(drop=True)
+    drawn = rows.melt("nearness", list(LINES), "column", "share").assign(name=lambda frame: frame["column"].map(LINES))
+    lines = line(drawn, "nearness", "share", by="name", size=0.7, hover="within {nearness:.2g}: {share:.1%}, {name}")
+    ends = rows["nearness"].to_numpy(float)[[0, -1]]
+    decades = 10.0 ** np.arange(np.floor(np.log10(ends[0])), np.ceil(np.log10(ends[1])) + 1)
+    ticks = {decade: number(100 * decade, max(0, round(-2 - np.log10(decade))), unit=PERCENT) for decade in decades.tolist()}
+    across = Axis("near: within this share of the largest norm", log=True, span=(ends[0] * 0.8, ends[1] * 1.25), ticks=ticks)
+    down = Axis("share of words", ".0%", span=(0, 1.02))
+    title, rules = f"Words near a leader after {run.capabilities.layers} layers", [Rule(x=NEAR), Rule(y=WANTED)]
+    caption = (
+        "Lines: the share of words at a leader that half of the reviews reach, that 19 of 20 reviews reach, and the mean. Dotted: the"
+        f" limits of our test, {percent(WANTED, 0)} of the words within {percent(NEAR, 0)} (the poster names no number); n ="
+        f" {int(rows['n'].max()):,}."
+    )
+    chart = Chart(title, [lines], across, down, rules=rules, dashed=None, ends="{name}")
+    return sourced(Figure("nearness", chart, rows, caption), run)
 
 
 @figure("hardmax-components", "A review through embedding, transformer and decoder", Study)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sentviz.charts import gallery
+from sentviz.charts.chart import Axis, Chart, Rule, line
+from sentviz.charts.figure import Figure, sentence
 from sentviz.charts.options import choice
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Runs, Sentence, Study, sourced
@@ -23,10 +25,10 @@ from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
+PARTS = {"attention": "one layer's attention", "model": "the whole model"}  # what was timed
 Positions = Annotated[str, choice(POSITIONS)]
 
 
@@ -112,15 +114,28 @@ def learned_by(figure: Figure, setting: Any) -> Figure:
 
 @figure("time-by-length", "Time of one text by its length, full and sparse", Study)
 def _time_by_length(of: Study, *, threads: int = 1) -> Figure:
-    """Draw the stored time of one text by its length, with full and with sparse attention."""
-    from sentviz.charts.crossing import crossing_curves
+    """Draw the stored milliseconds of one text over its number of tokens on log scales: full attention dashed, sparse attention solid. A
+    line marks the number of tokens from which full attention takes longer.
+    """
     from sentviz.papers.sentiformer import throughput
 
     about, frame = throughput.growth_table().caption, throughput.curves(threads)
-    crossings = {
-        str(part): throughput.crossing(rows["tokens"].to_numpy(), rows["times"].to_numpy()) for part, rows in frame.groupby("of", sort=True)
-    }
-    return crossing_curves(frame, crossings, about=about)
+    marks, rules, statements = [], [], []
+    for place, (of_part, rows) in enumerate(frame.groupby("of", sort=True)):
+        name, times = PARTS[str(of_part)], rows.sort_values("tokens")
+        for way, dash in (("full", "dash"), ("sparse", "solid")):
+            drawn = times.assign(milliseconds=1e3 * times[way], name=f"{name}, {way}")
+            hover = "{name}<br>{tokens:,} tokens: {milliseconds:.3g} ms"
+            marks.append(line(drawn, "tokens", "milliseconds", role=place, dash=dash, size=0.7, name=f"{name}, {way}", hover=hover))
+        if at := throughput.crossing(rows["tokens"].to_numpy(), rows["times"].to_numpy()):
+            rules.append(Rule(x=at, note=f"{at:,.0f}", role=place))
+        where = "at no length measured" if at is None else f"from about {at:,.0f} tokens on" if at else "at every length"
+        statements.append(f"{name}: {where}")
+    ticks = {float(n): f"{n:,}" for n in sorted(frame["tokens"].unique())}
+    across, down = Axis("tokens", log=True, ticks=ticks), Axis("milliseconds", ",", log=True, step=1)
+    chart = Chart("Time of one text by its length", marks, across, down, rules=rules, height=1.1)
+    caption = sentence([f"Full attention takes longer for {'; for '.join(statements)}.", about])
+    return Figure("time-by-length", chart, frame, caption)
 
 
 @figure("sentiformer-smaller", "SentiFormer quantised and pruned", Study)

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+
 from sentviz.charts import gallery
+from sentviz.charts.chart import Axis, Chart, Drawing, Rule, bars
+from sentviz.charts.figure import Figure, annotate, file_safe, new_plot, sentence
+from sentviz.charts.look import Look
 from sentviz.charts.options import Layer, choice
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Answers, Sentence, Study, sourced
+from sentviz.charts.text import as_text, broken
 from sentviz.errors import InputError
+from sentviz.io.lazy import go, pd
+from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
@@ -21,12 +29,13 @@ from sentviz.papers.studies.compare_configurations import points
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.charts.figure import Figure
     from sentviz.papers.studies.items import Maker, PaperItem
 
 METRICS = printed_tables.METRICS | {"validation_f1": "validation F1"}
 Equal = Annotated[str, choice({"epochs": "equal epochs", "updates": "equal updates"})]
 CURVE_COLOURS = (0, 1, 2, 4, 5)  # number of the colour of each version of `DRAWN`; 3, a grey, looks like 0 on a thin line
+_HALF = 0.36  # half the height of a box, in rows
+_WIDTH, _ROW, _MARGIN = 560, 50, (28, 44, 84, 12)  # pixels
 
 
 def _sets() -> Sequence[str]:
@@ -112,8 +121,11 @@ def _version_curves(of: Study, *, equal: Equal = "epochs") -> Figure:
 
 @figure("version-schema", "The encoder of a version of 7ess-Xin", Study, sets=_sets)
 def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
-    """Draw figure 1 with the sizes in the configuration of a version's first run."""
-    from sentviz.charts.encoder_schema import encoder_schema
+    """Draw figure 1 with the sizes in the configuration of a version's first run: a box for each part, and a frame around those of a layer.
+
+    Frame:
+        part, sizes, times (how often the part occurs, one after the other).
+    """
     from sentviz.papers.sevenessxin.study import configurations
 
     by_version = configurations(of.runs)
@@ -133,27 +145,68 @@ def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
         ("Mean over the tokens", f"{width} numbers a tweet, padding {'masked' if shape['masked'] else 'read'}"),
         ("Linear classifier", f"{width} to {shape['classes']}: {classes}"),
     ]
-    about = (
-        f"{run.config['parameters']:,} parameters. Dropout {shape['dropout']:g}. The paper also has dropout on the attention weights and"
+    block, layers, title = range(2, 6), shape["layers"], f"The encoder of {printed_tables.title(version)}"
+    caption = (
+        "The parts of the model, the input at the top."
+        f" {run.config['parameters']:,} parameters. Dropout {shape['dropout']:g}. The paper also has dropout on the attention weights and"
         " inside the feed-forward part, which this model lacks."
     )
-    drawn = encoder_schema(parts, range(2, 6), layers=shape["layers"], title=f"The encoder of {printed_tables.title(version)}", about=about)
-    return sourced(drawn, run)
+    rows = [(name, sizes, layers if row in block else 1) for row, (name, sizes) in enumerate(parts)]
+    picture = Drawing(_draw_schema, {"parts": parts, "block": block, "layers": layers, "title": title})
+    return sourced(Figure(file_safe("schema", title), picture, pd.DataFrame(rows, columns=["part", "sizes", "times"]), caption), run)
+
+
+def _draw_schema(look: Look, parts: Sequence[tuple[str, str]], block: range, layers: int, title: str) -> go.Figure:
+    """Draw the boxes, as high as the longest sizes need; `block` are the places of those that each of the layers repeats."""
+    width, colours = look.room or _WIDTH, look.colours
+    sizes = [broken(as_text(text, 76), 1.05 * (width - _MARGIN[0] - _MARGIN[2]) * 0.94, 12) for _, text in parts]
+    row_height = _ROW + 20 * max(text.count("<br>") for text in sizes)
+    size = (width, row_height * len(parts) + _MARGIN[1] + _MARGIN[3])
+    plot = new_plot(look, as_text(title, 60), size, _MARGIN, showlegend=False)
+    shapes, notes = [], []
+    for row, (name, _) in enumerate(parts):
+        inside = {"fillcolor": colours.neutral, "line": {"color": colours.lines[0] if row in block else colours.muted, "width": 1.5}}
+        shapes.append({"type": "rect", "x0": 0.03, "x1": 0.97, "y0": row - _HALF, "y1": row + _HALF} | inside)
+        if row:
+            joint = {"color": colours.muted, "width": 1.5}
+            shapes.append({"type": "line", "x0": 0.5, "x1": 0.5, "y0": row - 1 + _HALF, "y1": row - _HALF, "line": joint})
+        notes.append({"x": 0.5, "y": row, "text": f"<b>{as_text(name, 40)}</b><br>{sizes[row]}", "font": {"size": 12}})
+    if block:
+        edge = {"color": colours.lines[0], "width": 1.5, "dash": "dot"}
+        shapes.append({"type": "rect", "x0": 0, "x1": 1, "y0": block[0] - 0.44, "y1": block[-1] + 0.44, "line": edge})
+        words, middle = f"{layers} layer{'s' * (layers > 1)}", (block[0] + block[-1]) / 2
+        side = {"xanchor": "left", "xshift": 8, "font": {"size": 13, "color": colours.lines[0]}}
+        notes.append({"x": 1, "y": middle, "text": words} | side)
+    plot.update_xaxes(visible=False, range=[0, 1])
+    plot.update_yaxes(visible=False, range=[len(parts) - 0.5, -0.5])
+    plot.update_layout(shapes=shapes)
+    annotate(plot, notes)
+    return plot
 
 
 @figure("token-importance", "Attention that each token gets in a layer", Sentence, MAPS)
 def _importance(of: Sentence, *, layer: Layer = 0) -> Figure:
-    """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
-    from sentviz.charts.attention import token_importance
+    """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1, with the share on
+    padding, which is not drawn. A line marks the even share.
 
+    Frame:
+        position, token, importance.
+    """
     trace = of.trace
     values, real = trace.map(layer).mean(axis=0), len(trace.tokens) - trace.padding
-    return token_importance(
-        trace.tokens[:real],
-        values[:real],
-        title=f"Importance of each token in layer {layer + 1}",
-        rest=float(values[real:].sum()),
+    title, rest = f"Importance of each token in layer {layer + 1}", float(values[real:].sum())
+    even = (1 - rest) / real
+    frame = pd.DataFrame({"position": np.arange(real), "token": list(trace.tokens[:real]), "importance": values[:real].astype(float)})
+    drawn = bars(frame, "position", "importance", hover="{token}: {importance:.1%}")
+    chart = Chart(title, [drawn], Axis(rows=frame["token"].to_dict()), Axis(form=".0%", zero=True), [Rule(y=even)])
+    caption = sentence(
+        [
+            f"{title}: attention that each token receives, mean over the rows of the map. The dotted line is an even share,"
+            f" {percent(even)}.",
+            f"{percent(rest, 0)} of the attention is on padding." if rest else "",
+        ]
     )
+    return Figure("token-importance", chart, frame, caption)
 
 
 # ---- figures of one version
