@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentviz.analysis.testset.behaviour import baselines_of, why_not_tested
@@ -24,23 +23,21 @@ BASELINES = ("diamond-open", "square-open", "triangle-up-open")
 KINDS = {"minimum functionality": "minimum\nfunctionality", "invariance": "invariance", "direction": "direction"}
 
 
-def behaviour(
-    tables: Mapping[str, pd.DataFrame],
-    baselines: Mapping[str, pd.DataFrame],
-    *,
-    chosen: str = "",
-    series: Sequence[int] = (),
-) -> Figure:
+@figure("behaviour", "The behaviour card: tests by capability", Runs, TESTED)
+def _behaviour(of: Runs, *, series: Series = (), selected: str | None = None) -> Figure:
     """Draw a row per capability in the order of the card, with a dot and an interval for each run and open marks for baselines.
 
     Args:
-        tables: frames of `sentviz.analysis.testset.behaviour.Card.frame` by run, at most 6, all with the same capabilities.
-        baselines: the same by baseline, at most 3.
-        chosen: capability to outline.
-        series: number of the colour and symbol of each run; by default 0, 1, 2 ...
+        selected: capability to outline.
     Frame:
-        model, role (run or baseline), and the columns of the tables.
+        model, role (run or baseline), and the columns of `sentviz.analysis.testset.behaviour.Card.frame`.
     """
+    cards = of.behaviour
+    card = cards[of.run.name]
+    if foreign := [other.name for other in cards.values() if other.language != card.language]:
+        raise InputError(f"{foreign[0]} was tested in another language than {card.name}, so the two are not comparable.")
+    tables = {name: other.frame() for name, other in cards.items()}
+    baselines = {other.name: other.frame() for other in baselines_of(card, of.run.config["data"]["name"])}
     runs = list(tables)
     if not 1 <= len(runs) <= MOST or len(baselines) > len(BASELINES):
         raise InputError(f"This figure has room for 1 to {MOST} runs and {len(BASELINES)} baselines.")
@@ -61,7 +58,7 @@ def behaviour(
     functional = first.loc[first["kind"] == "minimum functionality", "capability"].tolist()
     rules = [Rule(x=0.5, note="guessing", rows=(functional[0], functional[-1]))] if functional else []
     groups = {text: names for kind, text in KINDS.items() if (names := first.loc[first["kind"] == kind, "capability"].tolist())}
-    rows = Axis(rows={name: name for name in order}, groups=groups, striped=True, chosen=chosen)
+    rows = Axis(rows={name: name for name in order}, groups=groups, striped=True, chosen=selected)
     chart = Chart("Behaviour by capability", marks, Axis(form=".0%", span=(-0.02, 1.02)), rows, rules=rules, series=numbered(runs, series))
     sizes = sorted(set(first["n"]))
     caption = sentence(
@@ -76,15 +73,5 @@ def behaviour(
             f"Open marks: {', '.join(as_text(name, 40) for name in baselines)}." if baselines else "",
         ]
     )
-    return Figure(file_safe("behaviour", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
-
-
-@figure("behaviour", "The behaviour card: tests by capability", Runs, TESTED)
-def _behaviour(of: Runs, *, series: Series = (), selected: str | None = None) -> Figure:
-    cards = of.behaviour
-    first = cards[of.run.name]
-    if foreign := [card.name for card in cards.values() if card.language != first.language]:
-        raise InputError(f"{foreign[0]} was tested in another language than {first.name}, so the two are not comparable.")
-    baselines = {card.name: card.frame() for card in baselines_of(first, of.run.config["data"]["name"])}
-    drawn = behaviour({name: card.frame() for name, card in cards.items()}, baselines, chosen=selected or "", series=series)
-    return sourced(drawn, *of.sources, split=f"{len(first.cases):,} behaviour cases {digest(first.cases)}")
+    drawn = Figure(file_safe("behaviour", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
+    return sourced(drawn, *of.sources, split=f"{len(card.cases):,} behaviour cases {digest(card.cases)}")

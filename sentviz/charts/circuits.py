@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sentviz.analysis.causal.circuit import Circuit, circuit
 from sentviz.analysis.causal.patching import Progress
 from sentviz.charts.chart import Drawing
-from sentviz.charts.figure import Figure, file_safe, new_plot
+from sentviz.charts.figure import Figure, new_plot
 from sentviz.charts.look import Look
 from sentviz.charts.maps import Floats, title_lines
 from sentviz.charts.patching import SWAPS, Swap, pairs_of
@@ -25,44 +24,6 @@ from sentviz.io.numbers import percent
 LEFT, TOP = 108, 64  # pixels for the names of rows, and above the graph
 
 
-def circuit_graph(
-    parts: Sequence[tuple[int, int]],
-    lost: npt.ArrayLike,
-    links: Sequence[tuple[int, int, float, float, float]],
-    *,
-    layers: int,
-    heads: int,
-    title: str,
-    about: str,
-    chosen: Sequence[tuple[int, int]] = (),
-) -> Figure:
-    """Draw a column for each layer, with its heads and its feed-forward network; parts outside the circuit are small dots.
-
-    Args:
-        parts: (layer, head) of the circuit, counted from 0; head -1 is the feed-forward network.
-        lost: (parts, 3) share lost without each part, and its interval.
-        links: two places in `parts`, the loss that they share, and its interval. Positive: one works through the other.
-        title: of the figure. about: beginning of the caption.
-        chosen: (layer, head) that get a ring.
-    Frame:
-        layer, head (counted from 0; -1 = feed-forward network), lost, low, high, with (layer and head of the other part of a link; "" for a
-        part itself).
-    """
-    if not parts:
-        raise InputError("The circuit has no part to draw.")
-    values = np.asarray(lost, dtype=np.float64)
-    data = {"title": title, "parts": parts, "lost": values, "links": links, "layers": layers, "heads": heads, "chosen": list(chosen)}
-    meanings = {True: "overlap (green: one works through the other)", False: "add up to more (purple)"}
-    joined = " or ".join(meanings[sign] for sign in (True, False) if any((shared > 0) == sign for _, _, shared, *_ in links))
-    caption = f"{about} The size of a circle is the share that is lost if that part alone leaves the circuit."
-    if joined:
-        caption += f" Lines join parts of the strongest 12 whose losses {joined}, where the 95 % interval excludes 0."
-    rows = [(*part, *value, "") for part, value in zip(parts, values.tolist(), strict=True)]
-    rows += [(*parts[i], *rest, "{}.{}".format(*parts[j])) for i, j, *rest in links]
-    frame = pd.DataFrame(rows, columns=["layer", "head", "lost", "low", "high", "with"])
-    return Figure(file_safe("circuit"), Drawing(_draw_circuit, data), frame, caption)
-
-
 def _draw_circuit(
     look: Look,
     title: str,
@@ -73,7 +34,14 @@ def _draw_circuit(
     heads: int,
     chosen: Sequence[tuple[int, int]],
 ) -> go.Figure:
-    """Draw the graph; all arguments as in `circuit_graph`."""
+    """Draw the graph.
+
+    Args:
+        parts: (layer, head) of the circuit, counted from 0; head -1 is the feed-forward network. lost: (parts, 3) share lost without each
+            part, and its interval.
+        links: two places in `parts`, the loss that they share, and its interval. Positive: one works through the other.
+        chosen: parts that get a ring.
+    """
     colours, (title, more) = look.colours, title_lines(title, look)
     row, wide = max(min(34, 560 // (heads + 1)), 14), (look.room - LEFT - 30) / layers if look.room else max(90, 480 // layers)
     size = round(LEFT + 30 + wide * layers), TOP + more + row * (heads + 1) + 40
@@ -137,18 +105,32 @@ def _draw_circuit(
 
 @figure("circuit", "Few parts that keep the difference of minimal pairs", Sentence, REPLACES)
 def _circuit(of: Sentence, *, minimal: Swap = "negation", count: int = 40, selected: Any = ()) -> Figure:
+    """Draw a column for each layer, with its heads and its feed-forward network; parts outside the circuit are small dots.
+
+    Args:
+        selected: (layer, head) of parts that get a ring; head -1 is the feed-forward network.
+    Frame:
+        layer, head (counted from 0; -1 = feed-forward network), lost, low, high, with (layer and head of the other part of a link; "" for a
+        part itself).
+    """
     result, has = circuit_of(of, minimal, count), of.run.capabilities
-    drawn = circuit_graph(
-        [(part.layer, -1 if part.head is None else part.head) for part in result.parts],
-        result.lost,
-        result.links,
-        layers=has.layers,
-        heads=has.heads,
-        title=f"A circuit, {SWAPS[minimal]}",
-        about=f"{result.says} Parts outside give what they gave on the other sentence of the pair.",
-        chosen=selected or (),
+    parts, links = [(part.layer, -1 if part.head is None else part.head) for part in result.parts], result.links
+    if not parts:
+        raise InputError("The circuit has no part to draw.")
+    data: dict[str, Any] = {"title": f"A circuit, {SWAPS[minimal]}", "parts": parts, "lost": result.lost, "links": links}
+    data |= {"layers": has.layers, "heads": has.heads, "chosen": list(selected or ())}
+    meanings = {True: "overlap (green: one works through the other)", False: "add up to more (purple)"}
+    joined = " or ".join(meanings[sign] for sign in (True, False) if any((shared > 0) == sign for _, _, shared, *_ in links))
+    caption = (
+        f"{result.says} Parts outside give what they gave on the other sentence of the pair. The size of a circle is the share that is lost"
+        " if that part alone leaves the circuit."
     )
-    return sourced(drawn, of.run, read=f"{sum(result.pairs)} minimal pairs")
+    if joined:
+        caption += f" Lines join parts of the strongest 12 whose losses {joined}, where the 95 % interval excludes 0."
+    rows = [(*part, *value, "") for part, value in zip(parts, result.lost.tolist(), strict=True)]
+    rows += [(*parts[i], *rest, "{}.{}".format(*parts[j])) for i, j, *rest in links]
+    frame = pd.DataFrame(rows, columns=["layer", "head", "lost", "low", "high", "with"])
+    return sourced(Figure("circuit", Drawing(_draw_circuit, data), frame, caption), of.run, read=f"{sum(result.pairs)} minimal pairs")
 
 
 def circuit_of(of: Sentence, minimal: str, count: int = 40, progress: Progress | None = None) -> Circuit:

@@ -18,23 +18,22 @@ from sentviz.io.lazy import pd
 _NAME = 30  # columns of a name
 
 
-def comparison_dots(table: pd.DataFrame, trainings: pd.DataFrame, *, headline: str, method: str) -> Figure:
+@figure("comparison", "Two to six models on the same rows", Answers)
+def _comparison(of: Answers, *, together: bool = True) -> Figure:
     """Draw the accuracy of each source with its interval and those of its trainings, and its difference from the best source.
 
-    Args:
-        table: source, seeds, accuracy, low, high, behind, behind_low, behind_high (NaN for the best), p; shares, the best first.
-        trainings: source, seed, accuracy: of each training of sources with several.
-        headline, method: sentences for the caption.
     Frame:
         source, seed (empty for the mean), accuracy, low, high, behind, behind_low, behind_high, p.
     """
+    result = compare_rows(of.rows, together=together)
+    table = result.table
     if len(table) < 2:
         raise InputError("The figure comparison needs two to six sources: name others with versus.")
     names = {
         name: shortened(name, _NAME) + (f" ({seeds} seeds)" if seeds > 1 else "")
         for name, seeds in zip(table["source"], table["seeds"], strict=True)
     }
-    each = trainings.merge(pd.DataFrame({"source": table["source"], "row": np.arange(len(table))}), on="source")
+    each = result.trainings().merge(pd.DataFrame({"source": table["source"], "row": np.arange(len(table))}), on="source")
     percent = 100 * table[["accuracy", "low", "high", "behind", "behind_low", "behind_high"]]
     shares = {"accuracy": percent.iloc[:, :3], "behind": percent.iloc[:, 3:]}
     accuracy, behind = (
@@ -54,11 +53,5 @@ def comparison_dots(table: pd.DataFrame, trainings: pd.DataFrame, *, headline: s
         [table[["source", "accuracy", "low", "high", "behind", "behind_low", "behind_high", "p"]], each[["source", "seed", "accuracy"]]]
     )
     frame.insert(1, "seed", frame.pop("seed"))
-    caption = sentence([headline, method, "Open circles are single trainings." if len(each) else ""])
+    caption = sentence([result.headline, result.method, "Open circles are single trainings." if len(each) else ""])
     return Figure("comparison", chart, frame.reset_index(drop=True), caption)
-
-
-@figure("comparison", "Two to six models on the same rows", Answers)
-def _comparison(of: Answers, *, together: bool = True) -> Figure:
-    result = compare_rows(of.rows, together=together)
-    return comparison_dots(result.table, result.trainings(), headline=result.headline, method=result.method)

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, bars, line
-from sentviz.charts.figure import Figure, file_safe
+from sentviz.charts.figure import Figure
 from sentviz.charts.options import choice
 from sentviz.charts.patching import signed_map
 from sentviz.charts.registry import figure
 from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import subscript
-from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 
 if TYPE_CHECKING:
@@ -27,25 +25,19 @@ SMALL = 0.005  # log-odds that are written as 0.00
 SUMMED = 1e-4  # difference of the logits and their sum below which nothing is missing
 
 
-def contribution_bars(
-    rows: Sequence[str], values: npt.ArrayLike, lens: npt.ArrayLike, *, label: str, against: str, about: str = ""
-) -> Figure:
+def _bars(sums: DirectAttribution, rows: Sequence[str], values: Sequence[float], lens: Sequence[float]) -> Figure:
     """Draw a bar for each part of a model, in the order in which a text passes them, and the logit lens after each layer.
 
     Args:
-        rows: names of the parts. values: (rows,) what each adds to the log-odds.
-        lens: (rows,) log-odds if the classifier reads the states after this part; NaN where no layer ends.
-        label, against: the two classes. about: end of the caption.
+        rows: names of the parts. values: what each adds to the log-odds.
+        lens: log-odds if the classifier reads the states after this part; NaN where no layer ends.
     Frame:
         part, value, lens.
     """
-    added, read = np.asarray(values, dtype=np.float64), np.asarray(lens, dtype=np.float64)
-    if not len(added):
-        raise InputError("There is no part to draw.")
-    frame = pd.DataFrame({"part": list(rows), "value": added, "lens": read})
+    frame = pd.DataFrame({"part": rows, "value": values, "lens": lens}).astype({"value": float, "lens": float})
     shown = _folded(frame)
     drawn = shown.assign(tint=np.where(shown["value"] > 0, "plus", "minus"), panel="added", place=range(len(shown)))
-    ends = drawn[np.isfinite(drawn["lens"])].assign(panel="lens")
+    ends = drawn.dropna(subset="lens").assign(panel="lens")
     marks = [
         bars(drawn, "value", "place", tint="tint", text="{value:+.2f}", hover="{part}: {value:+.3f}"),
         line(ends, "lens", "place", role=1, hover="classifier on these states: {lens:+.3f}"),
@@ -53,12 +45,12 @@ def contribution_bars(
     panels = Panels("panel", {"added": "added to the log-odds", "lens": "logit lens"}, 2)
     named = Axis(rows=dict(enumerate(shown["part"])))
     folded = f" Neighbouring parts that add less than {SMALL} each share a row." if len(shown) < len(frame) else ""
-    chart = Chart(f"What adds to {label} over {against}", marks, Axis(), named, panels=panels, rules=[Rule(x=0, solid=True)])
+    chart = Chart(f"What adds to {sums.label} over {sums.against}", marks, Axis(), named, panels=panels, rules=[Rule(x=0, solid=True)])
     caption = (
-        f"Log-odds of {label} over {against} as a sum of what each part of the model adds to the states, with the factors of all norms"
-        f" frozen. Right: the log-odds if the classifier reads the states after this part.{folded} {about}"
+        f"Log-odds of {sums.label} over {sums.against} as a sum of what each part of the model adds to the states, with the factors of all"
+        f" norms frozen. Right: the log-odds if the classifier reads the states after this part.{folded} {sums.complete}"
     )
-    return Figure(file_safe("attribution-direct"), chart, frame, caption.strip())
+    return Figure("attribution-direct", chart, frame, caption.strip())
 
 
 def _folded(frame: pd.DataFrame) -> pd.DataFrame:
@@ -85,8 +77,7 @@ def _attribution_direct(of: Sentence, *, by: Annotated[str, choice(SUMS)] = "par
         rest = [("biases of norms", sums.norms), ("other biases", sums.biases)] + [("not known", sums.rest)] * (abs(sums.rest) > SUMMED)
         rows += [name for name, _ in rest]
         values += [value for _, value in rest]
-        ends = [*lens, *[np.nan] * len(rest)]
-        return contribution_bars(rows, values, ends, label=sums.label, against=sums.against, about=sums.complete)
+        return _bars(sums, rows, values, [*lens, *[np.nan] * len(rest)])
     about = (
         f"Log-odds of {sums.label} over {sums.against}: what each part adds directly, with the factors of all norms frozen. {sums.complete}"
     )

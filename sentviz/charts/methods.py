@@ -18,7 +18,6 @@ from sentviz.errors import InputError
 from sentviz.io.documents import parse_json
 from sentviz.io.lazy import pd
 from sentviz.runs.target import PREDICTED
-from sentviz.runs.trace import Trace
 
 _TOKEN = 14  # columns of a word
 _WIDTH, LEAST_CELL = 900, 19  # pixels: width of the figure, and the smallest width of a word's column
@@ -99,12 +98,8 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
 
 @figure("methods", "Every explanation of the sentence", Sentence)
 def _methods(of: Sentence) -> Figure:
-    trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, usual(of.model, of.trace))
-    return methods(trace)
-
-
-def methods(trace: Trace) -> Figure:
     """Draw the scores of a trace, one row per method, for words only; without those of other packages, which not everybody has."""
+    trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, usual(of.model, of.trace))
     words = np.flatnonzero(~trace.specials[: len(trace.tokens) - trace.padding])
     scores = {SCORES[name].title: deviation(trace, name)[words] for name in available(trace) if not SCORES[name].package}
     about = "" if trace.target == PREDICTED else f"All explain {trace.target.says()} instead of the prediction."
@@ -113,17 +108,14 @@ def methods(trace: Trace) -> Figure:
 
 @figure("judged", "Scores from elsewhere beside the exact values", Sentence)
 def _judged(of: Sentence, *, scores: str = "") -> Figure:
+    """Draw judged scores of a text, one row, with exact values and removal of the same words; the caption has the verdict."""
 
     def compute() -> Judgement:
         trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
         numbers = parse_json(scores, "The option scores") if scores else trace.token_scores["removal"]
         return judged(of.model, trace, numbers)
 
-    return judged_scores(of.once(("judged", scores), compute), "Scores given" if scores else "Word removal")
-
-
-def judged_scores(judgement: Judgement, title: str) -> Figure:
-    """Draw judged scores of a text, one row, with exact values and removal of the same words; the caption has the verdict."""
-    exact = judgement.exact
+    judgement: Judgement = of.once(("judged", scores), compute)
+    exact, title = judgement.exact, "Scores given" if scores else "Word removal"
     rows = {title: judgement.by_player, "Exact Shapley values": exact.values, "Word left out": exact.left_out, "Word alone": exact.alone}
     return method_matrix([player.text for player in exact.players], rows, title=f"{title} beside the exact values", about=str(judgement))

@@ -11,7 +11,7 @@ from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.exact_comparison_table import has_referee, methods_of
 from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
 from sentviz.charts.chart import Axis, Chart, Panels, cells, line
-from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.figure import Figure, sentence
 from sentviz.charts.methods import ranking
 from sentviz.charts.options import choice
 from sentviz.charts.registry import RunRequirement, figure
@@ -50,26 +50,46 @@ MOST = 6  # lines of a panel
 CURVES = {"deletion": "The named words removed", "insertion": "Only the named words"}
 
 
-def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int) -> Figure:
+@figure("faithfulness", "How faithful the explanations are", Runs, FAITHFULNESS)
+def _faithfulness(of: Runs, *, metric: Annotated[str, choice(_titles(RANKED))] = "comprehensiveness") -> Figure:
+    title, better = RANKED[metric]
+    frame = faithfulness_of(of.run)
+    return ranking(_titled(frame[frame["metric"] == metric], "method"), title=title, better=better)
+
+
+@figure("referee", "Which explanation to believe: every method beside exact values", Runs, REFEREE)
+def _referee(of: Runs, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
+    title, better = HELD[metric]
+    rows = _titled(rows_of_metric(methods_of(of.run), metric), "method")
+    return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"))
+
+
+@figure("referee-curves", "What the words do that each explanation names first", Runs, REFEREE)
+def _curves(of: Runs, *, methods: Sequence[str] = ()) -> Figure:
     """Draw the mean probability while words are removed in the order of an explanation, and while they are added to an empty text.
 
     Args:
-        frame: method, curve ("deletion" or "insertion"), point (0, 1 .. at even shares of the words), value, low, high; the method
-            "random" is drawn as a line with its band from low to high.
-        methods: methods to draw, at most 6, the most important first.
-        n: number of texts.
+        methods: at most 6, the most important first.
     Frame:
         method, curve, share (of the words), probability, low, high.
     """
-    if not 1 <= len(methods) <= MOST:
-        raise InputError(f"This figure has room for 1 to {MOST} methods, not {len(methods)}.")
-    if missing := [name for name in methods if name not in set(frame["method"])]:
+    table = methods_of(of.run)
+    titles = [_title(name) for name in ([methods] if isinstance(methods, str) else list(methods) or drawn_first(table))]
+    places = (
+        table["metric"]
+        .str.extract(r"^(?P<curve>deletion|insertion)-(?P<point>\d+)$")
+        .assign(point=lambda frame: frame["point"].astype(float))
+    )
+    frame = _titled(table.assign(**places)[places["point"].notna()], "method")
+    if not 1 <= len(titles) <= MOST:
+        raise InputError(f"This figure has room for 1 to {MOST} methods, not {len(titles)}.")
+    if missing := [name for name in titles if name not in set(frame["method"])]:
         raise InputError(f"There is no curve of {missing[0]!r}.")
-    data = frame[frame["method"].isin([*methods, "random"])].sort_values("point")
+    data = frame[frame["method"].isin([*titles, "random"])].sort_values("point")
     data = data.assign(share=data["point"] / data["point"].max()).rename(columns={"value": "probability"})
     hover: Any = {"hover": "{method}<br>{share:.0%} of the words: {probability:.3f}", "symbol": ""}
     chance, lines = data[data["method"] == "random"], data[data["method"] != "random"]
-    order = dict(zip(methods, range(len(methods)), strict=True))
+    order = dict(zip(titles, range(len(titles)), strict=True))
     marks = [
         line(chance, "share", "probability", low="low", high="high", role="muted", dash="dot", faint=True, name="random orders", **hover),
         line(lines, "share", "probability", by="method", **hover),
@@ -79,6 +99,7 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int) -> Fi
     panels = Panels("curve", CURVES, 2)
     chart = Chart("What the words that a method names do", marks, across, down, panels=panels, series=order, dashed=None)
     tidy = data[["method", "curve", "share", "probability", "low", "high"]].reset_index(drop=True)
+    n = int(rows_of_metric(table, "first")["n"].max())
     caption = sentence(
         [
             f"Means over {n} short texts. A good method makes the left curve fall early, because the words that it names first decide the"
@@ -86,18 +107,19 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int) -> Fi
             "The grey band has 95 % of the means of random orders, 20 drawn for each text.",
         ]
     )
-    return Figure(file_safe("referee-curves"), chart, tidy, caption)
+    return Figure("referee-curves", chart, tidy, caption)
 
 
-def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher") -> Figure:
+@figure("referee-board", "Which explanation to believe: every run and method", Study)
+def _board(of: Study, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
     """Draw a row per run and a column per method; colours compare each number with that of random explanations of the same texts.
 
-    Args:
-        frame: run, title (of the method), value, low, high, random, n; runs and methods are drawn in the order of their first rows.
-        title: name of the number. better: "higher" or "lower".
     Frame:
         run, method, value, low, high, random, n, beyond (True if the interval does not reach the random value).
     """
+    title, better = HELD[metric]
+    runs = [run for run in of.runs if has_referee(run)]
+    frame = board_rows([rows_of_metric(methods_of(run), metric).assign(run=run.name) for run in runs], better)
     if frame.empty:
         raise InputError("No run of these has measured explanations.")
     sign = 1 if better == "higher" else -1
@@ -120,42 +142,7 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher") ->
         ]
     )
     tidy = data.assign(method=data["title"])[["run", "method", "value", "low", "high", "random", "n", "beyond"]]
-    return Figure(file_safe("referee-board"), chart, tidy.reset_index(drop=True), caption)
-
-
-@figure("faithfulness", "How faithful the explanations are", Runs, FAITHFULNESS)
-def _faithfulness(of: Runs, *, metric: Annotated[str, choice(_titles(RANKED))] = "comprehensiveness") -> Figure:
-    title, better = RANKED[metric]
-    frame = faithfulness_of(of.run)
-    return ranking(_titled(frame[frame["metric"] == metric], "method"), title=title, better=better)
-
-
-@figure("referee", "Which explanation to believe: every method beside exact values", Runs, REFEREE)
-def _referee(of: Runs, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
-    title, better = HELD[metric]
-    rows = _titled(rows_of_metric(methods_of(of.run), metric), "method")
-    return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"))
-
-
-@figure("referee-curves", "What the words do that each explanation names first", Runs, REFEREE)
-def _curves(of: Runs, *, methods: Sequence[str] = ()) -> Figure:
-    table = methods_of(of.run)
-    names = [methods] if isinstance(methods, str) else list(methods) or drawn_first(table)
-    points = (
-        table["metric"]
-        .str.extract(r"^(?P<curve>deletion|insertion)-(?P<point>\d+)$")
-        .assign(point=lambda frame: frame["point"].astype(float))
-    )
-    frame = _titled(table.assign(**points)[points["point"].notna()], "method")
-    return referee_curves(frame, [_title(name) for name in names], n=int(rows_of_metric(table, "first")["n"].max()))
-
-
-@figure("referee-board", "Which explanation to believe: every run and method", Study)
-def _board(of: Study, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
-    title, better = HELD[metric]
-    runs = [run for run in of.runs if has_referee(run)]
-    tables = [rows_of_metric(methods_of(run), metric).assign(run=run.name) for run in runs]
-    return sourced(referee_board(board_rows(tables, better), title=title, better=better), *runs)
+    return sourced(Figure("referee-board", chart, tidy.reset_index(drop=True), caption), *runs)
 
 
 def drawn_first(table: pd.DataFrame) -> list[str]:

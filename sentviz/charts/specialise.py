@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, numbered, points
-from sentviz.charts.figure import Figure, file_safe, run_prefix, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.maps import component_name
 from sentviz.charts.registry import RunRequirement, figure, table
 from sentviz.charts.subjects import Runs
@@ -22,88 +22,6 @@ SEVERAL = RunRequirement(
 )
 
 _MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon divergence, bits"}
-
-
-def word_shares(frame: pd.DataFrame, *, run: str = "") -> Figure:
-    """Draw attention to each class of words relative to an even share: a panel per layer, a row per class, a mark per component.
-
-    Args:
-        frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
-        run: its name, for the file name and the caption.
-    Frame:
-        The drawn rows.
-    """
-    drawn = _components(frame, "attention")
-    rows = {str(name): f"{name}\nn = {n:,}" for name, n in drawn.groupby("word_class", sort=False)["n"].max().items()}
-    cells = drawn.assign(panel=drawn["layer"], row=drawn["word_class"], series=drawn["component"])
-    panels = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
-    title = "Attention to words, relative to an even share"
-    chart = _dots(cells, panels, rows, _names(drawn), title=title, across=Axis("× an even share"), even=1.0)
-    caption = sentence(
-        [
-            f"{run_prefix(run)}attention to each class of words divided by the class's share of the tokens, mean over heads and rows; ×1"
-            " is an even share.",
-            _baselines(frame),
-            "n is the number of sentences with such a word.",
-            _sample(frame),
-        ]
-    )
-    return Figure(file_safe("component-words", run), chart, drawn.reset_index(drop=True), caption)
-
-
-def entropies(frame: pd.DataFrame, *, run: str = "") -> Figure:
-    """Draw the entropy of the rows as a share of the largest possible entropy: a row per layer, a mark per component.
-
-    Args:
-        frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
-        run: its name, for the file name and the caption.
-    Frame:
-        The drawn rows.
-    """
-    drawn = _components(frame, "entropy")
-    cells = drawn.assign(panel=0, row=drawn["layer"], series=drawn["component"])
-    rows = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
-    chart = _dots(cells, {}, rows, _names(drawn), title="Entropy of the rows", across=Axis(form=".0%"))
-    caption = sentence(
-        [
-            f"{run_prefix(run)}entropy of the rows as a share of the largest possible, log n. At 100 % all tokens get the same weight, at"
-            " 0 % one token gets all.",
-            _baselines(frame),
-            _sample(frame),
-        ]
-    )
-    return Figure(file_safe("component-entropy", run), chart, drawn.reset_index(drop=True), caption)
-
-
-def likeness(frame: pd.DataFrame, *, run: str = "") -> Figure:
-    """Draw how similar two components are, and for comparison two heads of one component: a panel per measure, a mark per layer.
-
-    Args:
-        frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
-        run: its name, for the file name and the caption.
-    Frame:
-        The drawn rows.
-    """
-    drawn = frame[frame["measure"].isin(list(_MEASURES))]
-    if drawn.empty:
-        raise InputError("No likeness of components was measured.")
-    pairs = list(zip(drawn["component"].astype(int), drawn["other"].astype(int), strict=True))
-    between = sorted({(c, d) for c, d in pairs if c != d})
-    rows = {pair: f"{component_name(pair[0])} and {component_name(pair[1])}" for pair in between}
-    rows |= {pair: f"heads of {component_name(pair[0])}" for pair in sorted(set(pairs) - set(between))}
-    cells = drawn.assign(panel=drawn["measure"], row=pd.Series(pairs, index=drawn.index), series=drawn["layer"])
-    series = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
-    chart = _dots(cells, _MEASURES, rows, series, title="Likeness of the maps", across=Axis())
-    caption = sentence(
-        [
-            f"{run_prefix(run)}similarity of the rows of two components' maps, head by head, and for comparison of two heads of one"
-            " component.",
-            "Cosine: 1 means equal rows; divergence: 0 means equal rows, 1 no common token.",
-            _untrained(frame),
-            _sample(frame),
-        ]
-    )
-    return Figure(file_safe("component-likeness", run), chart, drawn.reset_index(drop=True), caption)
 
 
 def _dots(
@@ -170,14 +88,66 @@ def _sample(frame: pd.DataFrame) -> str:
 
 @figure("component-words", "What components attend to, by class of words", Runs, SEVERAL, COMPONENTS)
 def _component_words(of: Runs) -> Figure:
-    return word_shares(of.run.frame("components.parquet"), run=of.run.name)
+    """Draw attention to each class of words relative to an even share: a panel per layer, a row per class, a mark per component."""
+    frame = of.run.frame("components.parquet")
+    drawn = _components(frame, "attention")
+    rows = {str(name): f"{name}\nn = {n:,}" for name, n in drawn.groupby("word_class", sort=False)["n"].max().items()}
+    cells = drawn.assign(panel=drawn["layer"], row=drawn["word_class"], series=drawn["component"])
+    panels = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
+    title = "Attention to words, relative to an even share"
+    chart = _dots(cells, panels, rows, _names(drawn), title=title, across=Axis("× an even share"), even=1.0)
+    caption = sentence(
+        [
+            f"Run {of.run.name}: attention to each class of words divided by the class's share of the tokens, mean over heads and rows; ×1"
+            " is an even share.",
+            _baselines(frame),
+            "n is the number of sentences with such a word.",
+            _sample(frame),
+        ]
+    )
+    return Figure(file_safe("component-words", of.run.name), chart, drawn.reset_index(drop=True), caption)
 
 
 @figure("component-entropy", "Entropy of each component", Runs, SEVERAL, COMPONENTS)
 def _component_entropy(of: Runs) -> Figure:
-    return entropies(of.run.frame("components.parquet"), run=of.run.name)
+    """Draw the entropy of the rows as a share of the largest possible entropy: a row per layer, a mark per component."""
+    frame = of.run.frame("components.parquet")
+    drawn = _components(frame, "entropy")
+    cells = drawn.assign(panel=0, row=drawn["layer"], series=drawn["component"])
+    rows = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
+    chart = _dots(cells, {}, rows, _names(drawn), title="Entropy of the rows", across=Axis(form=".0%"))
+    caption = sentence(
+        [
+            f"Run {of.run.name}: entropy of the rows as a share of the largest possible, log n. At 100 % all tokens get the same weight, at"
+            " 0 % one token gets all.",
+            _baselines(frame),
+            _sample(frame),
+        ]
+    )
+    return Figure(file_safe("component-entropy", of.run.name), chart, drawn.reset_index(drop=True), caption)
 
 
 @figure("component-likeness", "Similarity of the components", Runs, SEVERAL, COMPONENTS)
 def _component_likeness(of: Runs) -> Figure:
-    return likeness(of.run.frame("components.parquet"), run=of.run.name)
+    """Draw how similar two components are, and for comparison two heads of one component: a panel per measure, a mark per layer."""
+    frame = of.run.frame("components.parquet")
+    drawn = frame[frame["measure"].isin(list(_MEASURES))]
+    if drawn.empty:
+        raise InputError("No likeness of components was measured.")
+    pairs = list(zip(drawn["component"].astype(int), drawn["other"].astype(int), strict=True))
+    between = sorted({(c, d) for c, d in pairs if c != d})
+    rows = {pair: f"{component_name(pair[0])} and {component_name(pair[1])}" for pair in between}
+    rows |= {pair: f"heads of {component_name(pair[0])}" for pair in sorted(set(pairs) - set(between))}
+    cells = drawn.assign(panel=drawn["measure"], row=pd.Series(pairs, index=drawn.index), series=drawn["layer"])
+    series = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
+    chart = _dots(cells, _MEASURES, rows, series, title="Likeness of the maps", across=Axis())
+    caption = sentence(
+        [
+            f"Run {of.run.name}: similarity of the rows of two components' maps, head by head, and for comparison of two heads of one"
+            " component.",
+            "Cosine: 1 means equal rows; divergence: 0 means equal rows, 1 no common token.",
+            _untrained(frame),
+            _sample(frame),
+        ]
+    )
+    return Figure(file_safe("component-likeness", of.run.name), chart, drawn.reset_index(drop=True), caption)

@@ -223,7 +223,8 @@ def _roc_panels(of: Study, *, best: bool = False) -> Figure:
     drawn = frame.assign(cell=frame["row"] + ", " + frame["panel"], place=place.astype(int))
     hover = "{curve}<br>false positives {fpr:.1%}, true positives {tpr:.1%}"
     lines = [
-        line(part, "fpr", "tpr", role=at, symbol="", dash=DASHES[at % len(DASHES)], hover=hover) for at, part in drawn.groupby("place")
+        line(drawn[drawn["place"] == at], "fpr", "tpr", role=at, symbol="", dash=DASHES[at % len(DASHES)], hover=hover)
+        for at in range(int(drawn["place"].max()) + 1)
     ]
     notes = {name: _areas(drawn[drawn["cell"] == name]) for name in cells}
     titles = {name: f"{panel}\n{runs.get((row, panel), 'no run here')}" for name, (row, panel) in cells.items()}
