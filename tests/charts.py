@@ -1,17 +1,29 @@
-"""Make pictures of plots, and read the traces that a figure draws, without those that only stand for the entries of a legend."""
+"""Make figures of made-up subjects and pictures of plots, and read the traces that a figure draws, without those of a legend."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure
+from sentviz.charts.gallery import find_figure
 from sentviz.io.lazy import go
 
 
 def data_traces(figure: Figure) -> list[Any]:
     """Return the traces of a figure that have data."""
     return [trace for trace in figure.plot.data if trace.x is None or not len(trace.x) or trace.x[0] is not None]
+
+
+def stub(**attributes: Any) -> Any:
+    """Return an object with these attributes, in place of a subject, a run or a model."""
+    return SimpleNamespace(**attributes)
+
+
+def made(name: str, of: Any, **options: Any) -> Figure:
+    """Return the registered figure of a subject, which may be a stub, without its origin."""
+    return find_figure(name).make(of, **options)
 
 
 def picture(plot: go.Figure) -> Drawing:

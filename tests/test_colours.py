@@ -17,7 +17,6 @@ from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, blend, class_col
 from sentviz.charts.confusion import confusion_matrix
 from sentviz.charts.epochs import epoch_answers, epoch_points
 from sentviz.charts.layers import verdict_lines
-from sentviz.charts.legend import colour_legend
 from sentviz.charts.look import Look
 from sentviz.charts.scatter import groups, scatter
 from sentviz.charts.strip import token_strip
@@ -25,6 +24,7 @@ from sentviz.charts.verdict import probability_bars
 from sentviz.papers.ndt.tsne import _draw as draw_tsne
 from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
 from sentviz.papers.sevenessxin.presets import DRAWN
+from tests.charts import made, stub
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]
@@ -195,7 +195,7 @@ def test_no_module_has_colours_of_its_own() -> None:
 
 def test_the_legend_shows_every_role_to_every_eye() -> None:
     """The frame has the colours of light pages; the picture has those of its look, in both layouts."""
-    figure = colour_legend()
+    figure = made("colours", stub())
     frame = figure.frame
     assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 6
     colours = set(frame.loc[frame["seen"] == "as it is", "colour"])

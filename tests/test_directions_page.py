@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -20,10 +19,8 @@ from sentviz.analysis.causal.direction_tables import (
     table_of,
     why_no_leace,
 )
-from sentviz.charts.directions import cosine_map, probe_lines, removal_lines, row_histogram, steered_lines, word_ends
 from sentviz.cli import main
 from sentviz.data import datasets
-from sentviz.errors import InputError
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, find
 from tests.makers import toy_splits
@@ -96,31 +93,3 @@ def test_the_command_measures_a_file_and_steers(tmp_path: Path) -> None:
     assert done.exit_code and "but the sample has 0 of negative" in done.output
     done = CliRunner().invoke(main, ["directions", "imdb/hardmax-d2", "--data", str(path)])
     assert done.exit_code and "directions need a transformer" in done.output
-
-
-def test_figures_hold_their_numbers() -> None:
-    """Frames have the numbers that were passed; empty tables and impossible sizes are refused."""
-    lines = pd.DataFrame(
-        {"line": ["difference", "difference", "random"], "depth": [0, -1, 0], "value": [0.6, 0.5, 0.9], "low": 0.4, "high": 0.95}
-    )
-    drawn = removal_lines(lines, {"difference": "difference of means"}, before=0.9, title="t", about="a.", n=30)
-    assert drawn.frame["accuracy"].tolist() == [0.6, 0.5, 0.9]
-    cosines = cosine_map([[1, 0.2], [0.2, 1]], ["a", "b"], [0.7, 0.8], depth=1, n=9).frame
-    assert cosines.query("first == 'a' and second == 'b'")["cosine"].item() == 0.2 and len(cosines) == 6
-    probes = pd.DataFrame(
-        {"name": "length", "place": ["task", "control"], "depth": 1, "value": [0.5, 0.3], "low": 0.2, "high": 0.6, "n": 9}
-    )
-    assert probe_lines(probes, {"length": "length"}).frame["value"].tolist() == [0.5, 0.3]
-    words = pd.DataFrame({"word": ["dull", "warm", "a"], "value": [-1.0, 1.0, 0.0], "polarity": [-2.0, np.nan, np.nan]})
-    ends = word_ends(words, depth=1, sides=("n", "p"), rho=(0.5, 0.4, 0.6, 20), most=1)
-    assert ends.frame.query("drawn")["word"].tolist() == ["dull", "warm"] and "+0.50 [+0.40, +0.60]" in ends.caption
-    assert "75\u00a0%" in row_histogram([-1, -0.5, 0.5, 1], [0, 1, 1, 1], sides=("n", "p"), depth=0, way="w").caption
-    steered = pd.DataFrame({"norm": [-1.0, 1.0], "n": [0.8, 0.1], "p": [0.2, 0.9]})
-    assert steered_lines(steered, ["n", "p"], depth=1, apart=0.5).frame["probability"].tolist() == [0.8, 0.1, 0.2, 0.9]
-    for call in (
-        lambda: removal_lines(lines.iloc[2:], {"difference": "d"}, before=0.9, title="t", about="a.", n=30),
-        lambda: probe_lines(probes.iloc[:0], {"length": "length"}),
-        lambda: word_ends(words, depth=1, sides=("n", "p"), rho=None, most=41),
-    ):
-        with pytest.raises(InputError):
-            call()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -15,9 +17,8 @@ from click.testing import CliRunner
 
 from app.blocks import figure as figure_block
 from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
-from sentviz.charts import Figure, gate_groups
-from sentviz.charts.gallery import draw
-from sentviz.charts.gate_groups import gate_grid, gate_lines
+from sentviz.charts import Figure
+from sentviz.charts.gallery import FIGURES, draw
 from sentviz.charts.registry import find_figure
 from sentviz.cli import main
 from sentviz.data import datasets
@@ -25,7 +26,7 @@ from sentviz.errors import InputError
 from sentviz.papers.sentiformer.study import gates_over_seeds
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
-from tests.charts import data_traces
+from tests.charts import data_traces, made, stub
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
 from tests.test_app import opened, page_text, words
@@ -76,9 +77,14 @@ def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path,
     assert done.exit_code and "Words are grouped by an English tagger" in done.output
 
 
+def gate_figure(name: str, frame: pd.DataFrame, **options: Any) -> Figure:
+    """Return a figure of a run with these measured gates."""
+    return made(name, stub(run=stub(name="a/b", frame=lambda file: frame)), **options)
+
+
 def test_lines_hold_what_was_measured() -> None:
     frame = measured()
-    figure = gate_lines(frame, run="a/b")
+    figure = gate_figure("gate-lines", frame)
     lines = {trace.name: trace for trace in data_traces(figure)}
     assert list(lines) == ["all tokens", "positive words", "negative words", "function words", "other words"]
     rows = frame[(frame["name"] == "function words") & (frame["kind"] == "class") & (frame["layer"] >= 0)]
@@ -88,12 +94,12 @@ def test_lines_hold_what_was_measured() -> None:
     np.testing.assert_allclose(line.y - np.array(line.error_y.arrayminus), rows["low"])
     assert list(figure.plot.layout.yaxis.range) == [0, 1] and "60 texts" in figure.caption
     with pytest.raises(InputError, match="No class"):
-        gate_lines(frame[frame["kind"] == "tag"])
+        gate_figure("gate-lines", frame[frame["kind"] == "tag"])
 
 
 def test_cells_go_by_the_mean_and_show_both_ends() -> None:
     frame = measured()
-    figure = gate_grid(frame, run="a/b")
+    figure = gate_figure("gate-grid", frame)
     heat = figure.plot.data[0]
     across, down = figure.plot.layout.xaxis.ticktext, figure.plot.layout.yaxis.ticktext
     assert list(down) == ["determiners DET", "adjectives ADJ"] and list(across) == ["mean", "1", "2"]
@@ -101,14 +107,14 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
     assert list(heat.z[0]) == [rows[-1], rows[0], rows[1]]
     words_ = pd.DataFrame([(f"w{i}", layer, i / 40) for i in range(40) for layer in (-1, 0)], columns=["name", "layer", "value"])
     many = words_.assign(kind="word", low=0.0, high=1.0, shuffled_low=0.0, shuffled_high=1.0, tokens=9, n=5, tagger="t", lexicon="l")
-    ends = gate_grid(many, kind="word", most=6)
+    ends = gate_figure("gate-grid", many, kind="word", most=6)
     assert (
         list(ends.plot.layout.yaxis.ticktext) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
     )
     with pytest.raises(InputError, match=r"kind must be .*not 'shape'"):
         find_figure("gate-grid").check({"kind": "shape"})
     with pytest.raises(InputError, match="No frequent word"):
-        gate_grid(frame, kind="word")
+        gate_figure("gate-grid", frame, kind="word")
 
 
 @pytest.mark.exhaustive
@@ -135,12 +141,14 @@ def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
 def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second visitor gets the first visitor's figure; other options and other runs are drawn."""
     drawn: list[str] = []
+    spec = find_figure("gate-grid")
 
-    def counting(frame: pd.DataFrame, *, kind: Any = "tag", **options: Any) -> Figure:
+    @wraps(spec.make)
+    def counting(of: Any, *, kind: str = "tag", **options: Any) -> Figure:
         drawn.append(kind)
-        return gate_grid(frame, kind=kind, **options)
+        return spec.make(of, kind=kind, **options)
 
-    monkeypatch.setattr(gate_groups, "gate_grid", counting)
+    monkeypatch.setitem(FIGURES, "gate-grid", replace(spec, make=counting))
     figure_block._drawn.clear()
     first, second = (opened("cls", run="toy/sentiformer") for _ in range(2))
     assert drawn == ["tag"] and not first.exception and not second.exception

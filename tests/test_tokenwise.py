@@ -19,10 +19,9 @@ from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.gates import forced, gates, signals
+from sentviz.charts import Figure
 from sentviz.charts.gallery import code, draw
-from sentviz.charts.gates import gate_cells
 from sentviz.charts.look import Look
-from sentviz.charts.positions import position_signals
 from sentviz.cli import main
 from sentviz.data.tags import ENGLISH, Tagger, describe_tagger
 from sentviz.errors import InputError, RunError
@@ -31,6 +30,7 @@ from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+from tests.charts import made, stub
 from tests.makers import gated_model, small_model
 
 TEXT = "What a warm garden, and not a dull song!"
@@ -156,10 +156,16 @@ def test_positions_of_one_piece_say_so() -> None:
 # ---- figures
 
 
+def drawn(name: str, trace: Trace, model: Model | None = None) -> Figure:
+    """Return a figure of a trace, of a run with our tagger."""
+    run = stub(capabilities=stub(tags=True), config={"tagger": {"version": Tagger.load().version}})
+    return made(name, stub(trace=trace, model=model, run=run))
+
+
 def test_the_cells_are_the_gates(model: Model) -> None:
     """Each token and layer has a cell coloured by its gate; the frame has tags and forced gates."""
     trace = seen(model, gates_shut=[4])
-    figure = gate_cells(trace, tagger="Tags by hand.")
+    figure = drawn("gates", trace)
     n, values = len(trace.tokens), gates(trace)
     table = figure.frame.pivot(index="layer", columns="place", values="gate").to_numpy()
     np.testing.assert_allclose(table, values, atol=1e-6)
@@ -168,7 +174,7 @@ def test_the_cells_are_the_gates(model: Model) -> None:
     shut = [i for i in range(3 * n) if i // 3 == 4]
     assert {bars.marker.color[i] for i in shut} == {"#f1f4f9"} and all(bars.marker.line.width[i] for i in shut)
     assert sum(bars.marker.line.width) == 1.5 * 3
-    assert "● 1 shut" in figure.caption and "Tags by hand." in figure.caption
+    assert "● 1 shut" in figure.caption and "english-1" in figure.caption
     row = figure.frame[figure.frame["place"] == 3].iloc[0]
     assert (row["token"], row["tag"], row["forced"]) == ("warm", "ADJ", "")
     assert "warm" in figure.plot.layout.annotations[3].text and "ADJ" in figure.plot.layout.annotations[3].text
@@ -176,7 +182,7 @@ def test_the_cells_are_the_gates(model: Model) -> None:
 
 def test_a_long_text_goes_on_in_lines_and_says_what_is_left_out() -> None:
     model = gated_model(max_length=200)
-    figure = gate_cells(seen(model, "warm song " * 90), across=20)
+    figure = drawn("gates", seen(model, "warm song " * 90))
     assert "The first 120 of 182 tokens are shown." in figure.caption
     assert len(figure.plot.data[0].base) == 120 * 3 and len(figure.frame) == 182 * 3
     assert len(set(figure.plot.data[0].y)) == 6 * 3
@@ -187,15 +193,15 @@ def test_a_long_text_goes_on_in_lines_and_says_what_is_left_out() -> None:
 
 def test_what_a_visitor_typed_is_text_in_both_figures(model: Model) -> None:
     trace = seen(model, "<b>warm</b> $x$ &amp; 영화는")
-    for figure in (gate_cells(trace), position_signals(trace, signals(model, trace))):
+    for figure in (drawn("gates", trace), drawn("positions", trace, model)):
         assert "<b>" not in figure.plot.to_json().replace("\\u003c", "<")
 
 
 def test_a_model_that_reads_no_tags_names_no_tagger() -> None:
     model = gated_model(positions="sinusoid")
     assert not seen(model).tags
-    figure = gate_cells(seen(model), tagger="Tags by hand.")
-    assert "Tags" not in figure.caption and set(figure.frame["tag"]) == {""}
+    figure = drawn("gates", seen(model))
+    assert "english-1" not in figure.caption and set(figure.frame["tag"]) == {""}
 
 
 @pytest.mark.slow
@@ -204,8 +210,8 @@ def test_a_model_that_reads_no_tags_names_no_tagger() -> None:
 def test_odd_texts_have_gates_and_positions(model: Model, text: str) -> None:
     """Texts without words, in another script, and of 100,000 characters have a cell per read token."""
     trace = seen(model, text)
-    assert len(gate_cells(trace).frame) == 3 * len(trace.tokens)
-    assert set(position_signals(trace, signals(model, trace)).frame["part"]) == {"sinusoid", "recency", "tag", "sum", "word"}
+    assert len(drawn("gates", trace).frame) == 3 * len(trace.tokens)
+    assert set(drawn("positions", trace, model).frame["part"]) == {"sinusoid", "recency", "tag", "sum", "word"}
 
 
 # ---- sentences

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sentviz.analysis.causal.direction_tables import depth_name, has_directions, table_of
 from sentviz.analysis.causal.directions import ERASED, WAYS, Directions, directions
 from sentviz.analysis.causal.probes import TASKS
 from sentviz.analysis.causal.states import PLACES
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, bars, cells, line, points
-from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.figure import Figure, sentence
 from sentviz.charts.options import Depth, choice
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import REPLACES
@@ -33,18 +31,25 @@ BY = {"way": "by the way to find it", "place": "by the tokens that lose it"}
 MOST_WORDS = 40  # words of each end
 
 
-def removal_lines(frame: pd.DataFrame, names: Mapping[str, str], *, before: float, title: str, about: str, n: int) -> Figure:
+@figure("direction-removal", "Accuracy without the direction of the classes", Runs, MEASURED)
+def _removal(of: Runs, *, by: Annotated[str, choice(BY)] = "way") -> Figure:
     """Draw the accuracy without a direction after each layer, a line per way or place; random directions are a band.
 
-    Args:
-        frame: line (a key of `names`, or "random"), depth (-1 = every depth), value, low, high.
-        names: titles of the lines, in the order of the legend. before: accuracy of the unchanged model.
-        title: of the figure. about: beginning of the caption. n: number of rows.
     Frame:
-        line, depth, accuracy, low, high.
+        line, depth (-1 = every depth), accuracy, low, high.
     """
-    if not set(frame["line"]) & set(names):
-        raise InputError("There is no measured removal to draw.")
+    table = table_of(of.run)
+    rows = table[(table["measure"] == "accuracy") & (table["name"] != "unchanged")]
+    before = table[table["name"] == "unchanged"].iloc[0]
+    chance = rows[rows["name"] == "random"].assign(line="random")
+    if by == "way":
+        rows = rows[(rows["place"] == "all") & (rows["name"] != "random")].assign(line=lambda frame: frame["name"])
+        names = {name: title for name, title in ERASED.items() if name != "random"}
+        about = "The direction is set to its mean at all tokens."
+    else:
+        rows = rows[rows["name"] == "difference"].assign(line=lambda frame: frame["place"])
+        names, about = dict(PLACES), "The difference of means is set to its mean at some tokens only."
+    frame = pd.concat([rows, chance])
     depths = sorted(set(frame["depth"]) - {-1}) + [-1] * (-1 in set(frame["depth"]))
     drawn = frame.sort_values("depth", key=lambda column: column.map({depth: i for i, depth in enumerate(depths)}), kind="stable")
     chance, named = drawn[drawn["line"] == "random"], drawn[drawn["line"].isin(names)].assign(name=lambda rows: rows["line"].map(names))
@@ -58,29 +63,32 @@ def removal_lines(frame: pd.DataFrame, names: Mapping[str, str], *, before: floa
         points(named[named["depth"] < 0], "depth", "value", **series),
     ]
     across = Axis("where the direction is taken away", rows={depth: depth_name(depth) for depth in depths})
-    down = Axis(f"accuracy of {n} rows", ".0%", span=(min(0.4, float(frame["low"].min())) - 0.03, 1.0))
-    rules = [Rule(y=before, note="unchanged", solid=True), Rule(y=0.5, note="chance")]
+    down = Axis(f"accuracy of {int(before['n'])} rows", ".0%", span=(min(0.4, float(frame["low"].min())) - 0.03, 1.0))
+    rules = [Rule(y=float(before["value"]), note="unchanged", solid=True), Rule(y=0.5, note="chance")]
     order = {name: i for i, name in enumerate(names.values())}
+    title = f"Accuracy without the direction, {BY[by]}"
     chart = Chart(title, [mark for mark in marks if len(mark.frame)], across, down, rules=rules, series=order, dashed=None, height=1.2)
     caption = sentence([about, "Bars are 95 % intervals over rows. The grey band has 95 % of the random directions, at all tokens."])
     data = frame.rename(columns={"value": "accuracy"})[["line", "depth", "accuracy", "low", "high"]].reset_index(drop=True)
-    return Figure(file_safe("direction-removal"), chart, data, caption)
+    return Figure("direction-removal", chart, data, caption)
 
 
-def cosine_map(cosines: npt.ArrayLike, names: Sequence[str], separated: Sequence[float], *, depth: int, n: int) -> Figure:
+@figure("directions", "Five ways to find the direction of the classes: do they agree?", Runs, MEASURED)
+def _agreement(of: Runs, *, depth: Depth = -1) -> Figure:
     """Draw the cosine of each pair of directions at a depth, and how well each one alone separates the sides.
 
-    Args:
-        cosines: (k, k). names: k ways. separated: (k,) share of rows on the side of their label. n: number of rows.
     Frame:
         first, second, cosine; second = "rows on their side" has the share.
     """
-    values, share = np.asarray(cosines, dtype=float), np.asarray(separated, dtype=float)
-    pairs = [(names[i], names[j], values[i, j]) for i in range(len(names)) for j in range(len(names))]
+    table = table_of(of.run)
+    depth, order = depth_of(depth, of.run.capabilities.layers), list(WAYS)
+    known = table[table["depth"] == depth].set_index(["measure", "name"])["value"]
+    share, n = [known["separated", way] for way in WAYS], int(table[table["measure"] == "separated"]["n"].max())
+    pairs = [(WAYS[a], WAYS[b], 1.0 if a == b else known["cosine", "|".join(sorted((a, b), key=order.index))]) for a in WAYS for b in WAYS]
     square = pd.DataFrame(pairs, columns=["first", "second", "cosine"])
     hover = "{first}, {second}: cosine {cosine:.3f}"
     shades = cells(square, "second", "first", "cosine", scale="signed", span=(-1, 1), text="{cosine:.2f}", hover=hover)
-    rows = {name: name for name in names}
+    rows = {name: name for name in WAYS.values()}
     beside = Axis(rows=rows, notes=[percent(each, 0) for each in share])
     chart = Chart(f"Five ways to find the direction: {depth_name(depth)}", [shades], Axis(rows=rows), beside)
     caption = sentence(
@@ -89,31 +97,28 @@ def cosine_map(cosines: npt.ArrayLike, names: Sequence[str], separated: Sequence
             f"The last column is the share of {n} other rows that lie on the side of their label along the direction alone.",
         ]
     )
-    sides = pd.DataFrame({"first": list(names), "second": "rows on their side", "cosine": share})
-    return Figure(file_safe("directions"), chart, pd.concat([square, sides], ignore_index=True), caption)
+    sides = pd.DataFrame({"first": list(WAYS.values()), "second": "rows on their side", "cosine": share})
+    return Figure("directions", chart, pd.concat([square, sides], ignore_index=True), caption)
 
 
-def probe_lines(frame: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+@figure("probes", "What a linear probe can read from each layer", Runs, MEASURED)
+def _probes(of: Runs) -> Figure:
     """Draw the accuracy of probes by depth, a panel per task, beside their control tasks.
 
-    Args:
-        frame: name (a key of `titles`), place ("task" or "control"), depth, value, low, high, n.
-        titles: titles of the tasks.
     Frame:
-        name, place, depth, value, low, high, n.
+        name, place (task or control), depth, value, low, high, n.
     """
-    tasks = [name for name in titles if name in set(frame["name"])]
-    if not tasks:
-        raise InputError("There is no measured probe to draw.")
+    table = table_of(of.run)
+    frame = table[table["measure"] == "probe"]
     depths = {depth: "emb." if depth == 0 else str(depth) for depth in sorted(set(frame["depth"]))}
-    drawn = frame[frame["name"].isin(tasks)].sort_values("depth", kind="stable")
+    drawn = frame.sort_values("depth", kind="stable")
     ends: Any = {"low": "low", "high": "high", "whiskers": True}
     task: Any = {"name": "task", "hover": "task: {value:.1%} [{low:.1%}, {high:.1%}]"}
     control: Any = {"name": "control task", "role": "muted", "dash": "dash", "symbol": "square", "hover": "control " + task["hover"]}
     marks = [
         line(drawn[drawn["place"] == place], "depth", "value", **ends, **look) for place, look in (("task", task), ("control", control))
     ]
-    panels = Panels("name", {name: titles[name] for name in tasks}, 2)
+    panels = Panels("name", {name: title for name, title in TASKS.items() if name in set(frame["name"])}, 2)
     chart = Chart("What a linear probe can read", marks, Axis(rows=depths), Axis(form=".0%", span=(0, 1.03)), panels=panels)
     sizes = sorted(set(frame["n"].astype(int)))
     caption = sentence(
@@ -124,26 +129,23 @@ def probe_lines(frame: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
         ]
     )
     columns = ["name", "place", "depth", "value", "low", "high", "n"]
-    return Figure(file_safe("probes"), chart, frame[columns].reset_index(drop=True), caption)
+    return Figure("probes", chart, frame[columns].reset_index(drop=True), caption)
 
 
-def word_ends(
-    frame: pd.DataFrame,
-    *,
-    depth: int,
-    sides: tuple[str, str],
-    rho: tuple[float, float, float, int] | None,
-    most: int = 15,
-) -> Figure:
+@figure("direction-words", "The words along the direction of the classes", Runs, WEIGHTS, REPLACES)
+def _words(of: Runs, *, depth: Depth = -1, most: int = 15) -> Figure:
     """Draw the words at both ends of a direction, coloured by the side that a lexicon gives them.
 
     Args:
-        frame: word, value, polarity (NaN without an entry). depth: of the states. sides: names of side 0 and 1.
-        rho: rank correlation of value and polarity with its interval and the number of words; None if it is not known.
         most: words of each end.
     Frame:
-        word, value, polarity, drawn.
+        word, value, polarity (NaN without an entry), drawn.
     """
+    from sentviz.analysis.causal.direction_tables import along, correlations
+
+    class_directions = found_of(of)
+    depth, sides = depth_of(depth, len(class_directions.depths) - 1), class_directions.sides
+    frame = along(class_directions, [depth])
     if not 1 <= most <= MOST_WORDS or frame.empty:
         raise InputError(f"This figure draws 1 to {MOST_WORDS} words of each end, not {most}.")
     ordered = frame.sort_values("value", kind="stable").reset_index(drop=True)
@@ -163,7 +165,10 @@ def word_ends(
     groups = {f"toward\n{sides[1]}": words[:half], f"toward\n{sides[0]}": words[half:]}
     rows = Axis(rows={word: word for word in both_ends["word"]}, groups=groups)
     chart = Chart(f"Words along the direction: {depth_name(depth)}", marks, Axis(), rows, rules=[Rule(x=0, solid=True)])
-    known = "" if rho is None else f"Rank correlation with the lexicon over {rho[3]:,} words: {signed(rho[0], ends=(rho[1], rho[2]))}."
+    known = "".join(
+        f"Rank correlation with the lexicon over {int(rho['n']):,} words: {signed(rho['value'], ends=(rho['low'], rho['high']))}."
+        for rho in correlations(frame).to_dict("records")
+    )
     caption = sentence(
         [
             f"The ends of {len(ordered):,} words, each read alone, along the difference of means; −1 and 1 are the means of the texts of"
@@ -172,144 +177,64 @@ def word_ends(
         ]
     )
     drawn = ordered.assign(drawn=ends[0] | ends[1])[["word", "value", "polarity", "drawn"]]
-    return Figure(file_safe("direction-words"), chart, drawn, caption)
+    return Figure("direction-words", chart, drawn, caption)
 
 
-def row_histogram(values: npt.ArrayLike, side: npt.ArrayLike, *, sides: tuple[str, str], depth: int, way: str) -> Figure:
+@figure("direction-rows", "Rows of both sides along the direction of the classes", Runs, WEIGHTS, REPLACES)
+def _rows(of: Runs, *, depth: Depth = -1, way: Way = "difference") -> Figure:
     """Draw how rows of both sides lie along a direction.
 
-    Args:
-        values: (N,) places of the rows. side: (N,) 0 or 1. sides: their names.
     Frame:
         value, side.
     """
-    places, of = np.asarray(values, dtype=float), np.asarray(side)
+    class_directions = found_of(of)
+    depth, sides = depth_of(depth, len(class_directions.depths) - 1), class_directions.sides
+    places, side = class_directions.projected(way, depth), class_directions.measured.side
     edges = np.linspace(places.min(), places.max(), 33) if len(places) and np.ptp(places) > 0 else np.array([-1.0, 1.0])
     middles = {"middle": (edges[:-1] + edges[1:]) / 2, "wide": np.diff(edges)}
     marks = [
-        bars(pd.DataFrame({**middles, "rows": np.histogram(places[of == each], edges)[0]}), "middle", "rows", wide="wide", role=role,
+        bars(pd.DataFrame({**middles, "rows": np.histogram(places[side == each], edges)[0]}), "middle", "rows", wide="wide", role=role,
              faint=True, name=name, hover="{rows} rows")
         for each, name, role in zip((0, 1), sides, ("negative", "positive"), strict=True)
     ]  # fmt: skip
     axes = Axis("place along the direction"), Axis("rows", zero=True)
     chart = Chart(f"Rows along the direction: {depth_name(depth)}", marks, *axes, rules=[Rule(x=0, note="middle")])
-    right = float(np.mean((places > 0) == (of == 1)))
+    right = float(np.mean((places > 0) == (side == 1)))
     caption = (
-        f"{len(places)} rows along the {way}; {percent(right, 0)} lie on the side of their label. −1 and 1 are the means of the other rows."
+        f"{len(places)} rows along the {WAYS[way]}; {percent(right, 0)} lie on the side of their label. −1 and 1 are the means of the other"
+        " rows."
     )
-    return Figure(file_safe("direction-rows"), chart, pd.DataFrame({"value": places, "side": of}), caption)
-
-
-def steered_lines(
-    frame: pd.DataFrame,
-    labels: Sequence[str],
-    *,
-    depth: int,
-    apart: float,
-    marked: float = 0.0,
-) -> Figure:
-    """Draw the probability of each class of a sentence while a direction is added with rising norm.
-
-    Args:
-        frame: norm, and one column per label.
-        apart: distance of the means of both sides, in the same unit. marked: norm at which a line is drawn.
-    Frame:
-        norm, label, probability.
-    """
-    tidy = frame.melt(id_vars="norm", value_vars=list(labels), var_name="label", value_name="probability")
-    lines = line(tidy, "norm", "probability", by="label", symbol="", hover="norm {norm:.2f}: {label} {probability:.1%}")
-    across, down = Axis("norm of the added vector, negative toward the first side"), Axis(form=".0%", span=(-0.02, 1.02))
-    rules = [Rule(x=-apart), Rule(x=apart), Rule(x=marked, role="accent", solid=True)]
-    chart = Chart(f"The direction added: {depth_name(depth)}", [lines], across, down, rules=rules, classes=list(labels))
-    caption = (
-        f"The vector is added to every token. Dotted lines: the distance of the means of both sides, {apart:.2f}."
-        " Far from 0, the states are such as the model never has."
-    )
-    return Figure(file_safe("steering"), chart, tidy, caption)
-
-
-@figure("direction-removal", "Accuracy without the direction of the classes", Runs, MEASURED)
-def _removal(of: Runs, *, by: Annotated[str, choice(BY)] = "way") -> Figure:
-    table = table_of(of.run)
-    rows = table[(table["measure"] == "accuracy") & (table["name"] != "unchanged")]
-    before = table[table["name"] == "unchanged"].iloc[0]
-    chance = rows[rows["name"] == "random"].assign(line="random")
-    if by == "way":
-        rows = rows[(rows["place"] == "all") & (rows["name"] != "random")].assign(line=lambda frame: frame["name"])
-        names, about = (
-            {name: title for name, title in ERASED.items() if name != "random"},
-            "The direction is set to its mean at all tokens.",
-        )
-    else:
-        rows = rows[rows["name"] == "difference"].assign(line=lambda frame: frame["place"])
-        names, about = dict(PLACES), "The difference of means is set to its mean at some tokens only."
-
-    return removal_lines(
-        pd.concat([rows, chance]),
-        names,
-        before=float(before["value"]),
-        title=f"Accuracy without the direction, {BY[by]}",
-        about=about,
-        n=int(before["n"]),
-    )
-
-
-@figure("directions", "Five ways to find the direction of the classes: do they agree?", Runs, MEASURED)
-def _agreement(of: Runs, *, depth: Depth = -1) -> Figure:
-
-    table = table_of(of.run)
-    depth = depth_of(depth, of.run.capabilities.layers)
-    rows = table[table["depth"] == depth].set_index(["measure", "name"])["value"]
-    cosines = np.eye(len(WAYS))
-    for i, first in enumerate(WAYS):
-        for j, second in list(enumerate(WAYS))[i + 1 :]:
-            cosines[i, j] = cosines[j, i] = rows["cosine", f"{first}|{second}"]
-    n = int(table[table["measure"] == "separated"]["n"].max())
-    return cosine_map(cosines, list(WAYS.values()), [rows["separated", way] for way in WAYS], depth=depth, n=n)
-
-
-@figure("probes", "What a linear probe can read from each layer", Runs, MEASURED)
-def _probes(of: Runs) -> Figure:
-    table = table_of(of.run)
-    return probe_lines(table[table["measure"] == "probe"], TASKS)
-
-
-@figure("direction-words", "The words along the direction of the classes", Runs, WEIGHTS, REPLACES)
-def _words(of: Runs, *, depth: Depth = -1, most: int = 15) -> Figure:
-    from sentviz.analysis.causal.direction_tables import along, correlations
-
-    class_directions = found_of(of)
-    depth = depth_of(depth, len(class_directions.depths) - 1)
-    frame = along(class_directions, [depth])
-    rows = correlations(frame)
-    rho = None
-    for row in rows.to_dict("records"):
-        rho = (float(row["value"]), float(row["low"]), float(row["high"]), int(row["n"]))
-    return word_ends(frame, depth=depth, sides=class_directions.sides, rho=rho, most=most)
-
-
-@figure("direction-rows", "Rows of both sides along the direction of the classes", Runs, WEIGHTS, REPLACES)
-def _rows(of: Runs, *, depth: Depth = -1, way: Way = "difference") -> Figure:
-    class_directions = found_of(of)
-    depth = depth_of(depth, len(class_directions.depths) - 1)
-    values = class_directions.projected(way, depth)
-    return row_histogram(values, class_directions.measured.side, sides=class_directions.sides, depth=depth, way=WAYS[way])
+    return Figure("direction-rows", chart, pd.DataFrame({"value": places, "side": side}), caption)
 
 
 @figure("steering", "A sentence while the direction of the classes is added", Sentence, REPLACES)
 def _steering(of: Sentence, *, depth: Depth = -1, norm: float = 0.0, way: Way = "difference") -> Figure:
+    """Draw the probability of each class of a sentence while a direction is added with rising norm.
 
+    Args:
+        norm: where a line is drawn.
+    Frame:
+        norm, label, probability.
+    """
     class_directions: Directions = of.once("directions", lambda: directions_of(of.model))
-    depth = depth_of(depth, len(class_directions.depths) - 1)
+    depth, labels = depth_of(depth, len(class_directions.depths) - 1), list(of.trace.labels)
     apart = class_directions.apart(way, depth)
     widest = max(2 * apart, abs(norm))
     frame = class_directions.steer(of.trace.text, depth, np.linspace(-widest, widest, 41).tolist(), of.trace.text_pair, way=way)
-    labels = of.trace.labels
-    return steered_lines(frame, labels, depth=depth, apart=apart, marked=norm)
+    tidy = frame.melt(id_vars="norm", value_vars=labels, var_name="label", value_name="probability")
+    lines = line(tidy, "norm", "probability", by="label", symbol="", hover="norm {norm:.2f}: {label} {probability:.1%}")
+    across, down = Axis("norm of the added vector, negative toward the first side"), Axis(form=".0%", span=(-0.02, 1.02))
+    rules = [Rule(x=-apart), Rule(x=apart), Rule(x=norm, role="accent", solid=True)]
+    chart = Chart(f"The direction added: {depth_name(depth)}", [lines], across, down, rules=rules, classes=labels)
+    caption = (
+        f"The vector is added to every token. Dotted lines: the distance of the means of both sides, {apart:.2f}."
+        " Far from 0, the states are such as the model never has."
+    )
+    return Figure("steering", chart, tidy, caption)
 
 
 def found_of(of: Runs) -> Directions:
-    """Return the directions of a run: those that a page has class_directions, or new ones.
+    """Return the directions of a run: those that a page has found, or new ones.
 
     Raises:
         DataMissingError: the test rows of the run are not installed.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from sentviz.charts.chart import Axis, Chart, cells, line, numbered
-from sentviz.charts.figure import Figure, file_safe, run_prefix, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.options import choice
 from sentviz.charts.registry import figure, table
 from sentviz.charts.requirements import GATE
@@ -40,15 +40,14 @@ _SHUFFLED = "shuffled {shuffled_low:.3f} to {shuffled_high:.3f}<br>{tokens:,} to
 _APART = 0.06  # distance of the marks of two classes, in layers
 
 
-def gate_lines(frame: pd.DataFrame, *, run: str = "") -> Figure:
-    """Draw the mean gate by layer, one line with intervals for each class of words.
+def _texts(frame: pd.DataFrame) -> str:
+    return f"{int(frame['n'].max()):,} texts"
 
-    Args:
-        frame: as `sentviz.analysis.maps.gates.over_split` gives it.
-        run: its name, for the file and the caption.
-    Frame:
-        The drawn rows.
-    """
+
+@figure("gate-lines", "The mean gate by class of words and layer", Runs, GATE, GATES)
+def _gate_lines(of: Runs) -> Figure:
+    """Draw the mean gate by layer, one line with intervals for each class of words."""
+    frame = of.run.frame("gates.parquet")
     drawn = frame[frame["kind"].isin(["class", "all"]) & (frame["layer"] >= 0)].reset_index(drop=True)
     classes = [name for name in dict.fromkeys(drawn["name"]) if (drawn.loc[drawn["name"] == name, "kind"] == "class").all()]
     if not classes:
@@ -67,25 +66,24 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "") -> Figure:
     chart = Chart("Mean gate by class of words", marks, across, down, series=numbered(classes, ()), height=1.2)
     caption = sentence(
         [
-            f"{run_prefix(run)}mean gate over the tokens of each class, {_texts(frame)}; bars are 95 % intervals over texts.",
+            f"Run {of.run.name}: mean gate over the tokens of each class, {_texts(frame)}; bars are 95 % intervals over texts.",
             "Marks of one layer are moved apart so that their bars stay visible.",
             f"Lexicon of positive and negative words: {frame['lexicon'].iloc[0]}.",
         ]
     )
-    return Figure(file_safe("gate-lines", run), chart, drawn, caption)
+    return Figure(file_safe("gate-lines", of.run.name), chart, drawn, caption)
 
 
-def gate_grid(frame: pd.DataFrame, *, kind: str = "tag", most: int = 24, run: str = "") -> Figure:
+@figure("gate-grid", "The mean gate by part of speech or word", Runs, GATE, GATES)
+def _gate_grid(of: Runs, *, kind: Annotated[str, choice(KINDS)] = "tag", most: int = 24) -> Figure:
     """Draw the mean gate of each group in each layer as cells, the group with the lowest gates first; the pointer shows intervals.
 
     Args:
-        frame: as `sentviz.analysis.maps.gates.over_split` gives it.
-        kind: which groups, keys of `KINDS`.
         most: groups drawn at most: half of them the most shut, half the most open.
-        run: its name, for the file and the caption.
     Frame:
         The rows drawn; layer -1 = mean over layers.
     """
+    frame = of.run.frame("gates.parquet")
     rows = frame[frame["kind"] == kind]
     if rows.empty:
         raise InputError(f"No {KINDS[kind]} was measured.")
@@ -103,7 +101,7 @@ def gate_grid(frame: pd.DataFrame, *, kind: str = "tag", most: int = 24, run: st
     chart = Chart(f"Mean gate by {KINDS[kind]} and layer", [shades], Axis(rows=columns), Axis(rows=names))
     caption = sentence(
         [
-            f"{run_prefix(run)}mean gate of each group, 0 = shut, 1 = open, {_texts(frame)}. The column mean is over layers; rows are"
+            f"Run {of.run.name}: mean gate of each group, 0 = shut, 1 = open, {_texts(frame)}. The column mean is over layers; rows are"
             " sorted by it.",
             f"The {len(table) // 2} words with the lowest and the {len(table) // 2} with the highest gates of {rows['name'].nunique()}"
             " frequent words."
@@ -113,18 +111,4 @@ def gate_grid(frame: pd.DataFrame, *, kind: str = "tag", most: int = 24, run: st
             "Point at a cell for its interval; the table has all intervals.",
         ]
     )
-    return Figure(file_safe("gate-grid", kind, run), chart, drawn, caption)
-
-
-def _texts(frame: pd.DataFrame) -> str:
-    return f"{int(frame['n'].max()):,} texts"
-
-
-@figure("gate-lines", "The mean gate by class of words and layer", Runs, GATE, GATES)
-def _gate_lines(of: Runs) -> Figure:
-    return gate_lines(of.run.frame("gates.parquet"), run=of.run.name)
-
-
-@figure("gate-grid", "The mean gate by part of speech or word", Runs, GATE, GATES)
-def _gate_grid(of: Runs, *, kind: Annotated[str, choice(KINDS)] = "tag", most: int = 24) -> Figure:
-    return gate_grid(of.run.frame("gates.parquet"), kind=kind, most=most, run=of.run.name)
+    return Figure(file_safe("gate-grid", kind, of.run.name), chart, drawn, caption)

@@ -22,47 +22,8 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 _ROW, _STEP, _LABELS = 20, 24, 84  # pixels: of a row, least of a column, of the labels of a line
-_SHOWN = 120  # tokens that are drawn
+_SHOWN, _ACROSS = 120, 20  # tokens that are drawn, and most of one line
 _MARKS = {"": "", "open": "○ ", "shut": "● "}
-
-
-def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20) -> Figure:
-    """Draw the gate of each token as a key in every layer, from 0 (shut) to 1 (open); long texts continue on further lines.
-
-    Args:
-        trace: trace with its layers' terms, of a model with gates.
-        tagger: sentence for the caption that names the tagger.
-        across: largest number of tokens per line.
-    Frame:
-        place (counted from 0), token, tag, forced ("open", "shut" or ""), layer (counted from 0), gate: of all tokens.
-    """
-    values, by_hand = gates(trace), forced(trace)
-    layers, count = len(values), min(len(trace.tokens), _SHOWN)
-    tags = trace.tags or ("",) * len(trace.tokens)
-    data = {
-        "tokens": [_MARKS[by_hand[i]] + as_text(trace.tokens[i], 11) for i in range(count)],
-        "tags": tags[:count],
-        "specials": trace.specials[:count].tolist(),
-        "forced": [bool(state) for state in by_hand[:count]],
-        "layers": [f"L{at + 1}" for at in trace.layer_ids],
-        "values": values[:, :count],
-        "hovers": [
-            _hover(token, i, tags[i], by_hand[i], trace.layer_ids[at], values[at, i])
-            for i, token in enumerate(trace.tokens[:count])
-            for at in range(layers)
-        ],
-        "across": across,
-    }
-    caption = sentence(
-        [
-            "The gate multiplies a token's weight before the weights are divided by their sum. A factor that all gates of a layer share"
-            " cancels: only differences between tokens have an effect.",
-            _by_hand(by_hand),
-            tagger if trace.tags else "",
-            f"The first {count} of {len(trace.tokens):,} tokens are shown." if count < len(trace.tokens) else "",
-        ]
-    )
-    return Figure(file_safe("gates", trace.run), Drawing(_draw_gates, data), _frame(trace, values, tags, by_hand), caption)
 
 
 def _draw_gates(
@@ -74,11 +35,10 @@ def _draw_gates(
     layers: Sequence[str],
     values: Floats,
     hovers: Sequence[str],
-    across: int,
 ) -> go.Figure:
-    """Draw values (layers, tokens) in lines of at most `across` tokens, fewer where the width has no room."""
+    """Draw values (layers, tokens) in lines of at most 20 tokens, fewer where the width has no room."""
     colours, count, high = look.colours, len(tokens), len(layers)
-    lines = -(-count // min(across, (look.room - 68) // _STEP if look.room else across))
+    lines = -(-count // min(_ACROSS, (look.room - 68) // _STEP if look.room else _ACROSS))
     wide = -(-count // lines)
     head = _LABELS / _ROW  # height of the labels of a line, in rows
     token, layer = np.repeat(np.arange(count), high), np.tile(np.arange(high), count)
@@ -160,8 +120,38 @@ def _frame(trace: Trace, values: Floats, tags: Sequence[str], by_hand: Sequence[
 
 @figure("gates", "The gate of each token, layer by layer", Sentence, GATE)
 def _gates(of: Sentence) -> Figure:
+    """Draw the gate of each token as a key in every layer, from 0 (shut) to 1 (open); long texts continue on further lines.
+
+    Frame:
+        place (counted from 0), token, tag, forced ("open", "shut" or ""), layer (counted from 0), gate: of all tokens.
+    """
     trace = of.trace if of.trace.terms else of.new_trace(maps=False, projections=True)
-    return gate_cells(trace, tagger=tagger(of.run))
+    values, by_hand = gates(trace), forced(trace)
+    layers, count = len(values), min(len(trace.tokens), _SHOWN)
+    tags = trace.tags or ("",) * len(trace.tokens)
+    data = {
+        "tokens": [_MARKS[by_hand[i]] + as_text(trace.tokens[i], 11) for i in range(count)],
+        "tags": tags[:count],
+        "specials": trace.specials[:count].tolist(),
+        "forced": [bool(state) for state in by_hand[:count]],
+        "layers": [f"L{at + 1}" for at in trace.layer_ids],
+        "values": values[:, :count],
+        "hovers": [
+            _hover(token, i, tags[i], by_hand[i], trace.layer_ids[at], values[at, i])
+            for i, token in enumerate(trace.tokens[:count])
+            for at in range(layers)
+        ],
+    }
+    caption = sentence(
+        [
+            "The gate multiplies a token's weight before the weights are divided by their sum. A factor that all gates of a layer share"
+            " cancels: only differences between tokens have an effect.",
+            _by_hand(by_hand),
+            tagger(of.run) if trace.tags else "",
+            f"The first {count} of {len(trace.tokens):,} tokens are shown." if count < len(trace.tokens) else "",
+        ]
+    )
+    return Figure(file_safe("gates", trace.run), Drawing(_draw_gates, data), _frame(trace, values, tags, by_hand), caption)
 
 
 def tagger(run: Run) -> str:

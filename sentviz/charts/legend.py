@@ -42,23 +42,6 @@ def _seen(colour: str, way: str) -> str:
     return colour if way == "as it is" else simulated(colour, way)
 
 
-def colour_legend() -> Figure:
-    """Draw the meaning of each colour: a row for each role, a column for each way of seeing it. In a narrow figure, the ways of seeing are
-    below their role.
-
-    Frame:
-        role, says, seen, colour (on light pages).
-    """
-    roles = _roles(LOOKS["light"].colours)
-    rows = [(role, says, way, _seen(colour, way)) for role, parts in roles.items() for way in _WAYS for says, colour in parts]
-    caption = (
-        "The colours of each role: unchanged, as seen with a colour vision deficiency (Machado, Oliveira and Fernandes 2009), and in"
-        " grey. Series also differ in symbols or dashes, classes in symbols or positions, signs and predictions in a sign, a word or a"
-        " length."
-    )
-    return Figure("colours", Drawing(_draw, {}), pd.DataFrame(rows, columns=["role", "says", "seen", "colour"]), caption)
-
-
 def _draw(look: Look) -> go.Figure:
     """Draw the colours of a look."""
     colours = look.colours
@@ -101,4 +84,17 @@ def _draw(look: Look) -> go.Figure:
 
 @figure("colours", "What each colour means", Study)
 def _colours(of: Study) -> Figure:
-    return colour_legend()
+    """Draw the meaning of each colour: a row for each role, a column for each way of seeing it. In a narrow figure, the ways of seeing are
+    below their role.
+
+    Frame:
+        role, says, seen, colour (on light pages).
+    """
+    roles = _roles(LOOKS["light"].colours)
+    rows = [(role, says, way, _seen(colour, way)) for role, parts in roles.items() for way in _WAYS for says, colour in parts]
+    caption = (
+        "The colours of each role: unchanged, as seen with a colour vision deficiency (Machado, Oliveira and Fernandes 2009), and in"
+        " grey. Series also differ in symbols or dashes, classes in symbols or positions, signs and predictions in a sign, a word or a"
+        " length."
+    )
+    return Figure("colours", Drawing(_draw, {}), pd.DataFrame(rows, columns=["role", "says", "seen", "colour"]), caption)

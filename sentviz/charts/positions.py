@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.analysis.maps.gates import Signals, signals
+from sentviz.analysis.maps.gates import signals
 from sentviz.charts.chart import Axis, Chart, line
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.gates import tagger
@@ -15,22 +15,20 @@ from sentviz.charts.requirements import AWARE
 from sentviz.charts.subjects import Sentence
 from sentviz.charts.text import shortened
 from sentviz.io.lazy import pd
-from sentviz.runs.trace import Trace
 
 _LABELLED = 32  # number of tokens up to which labels are drawn
 _DASHES = {"recency": "dash", "word": "dot"}  # recency is often as long as the sinusoid, so its line is dashed
 _NAMES = {"sinusoid": ("α · sinusoid", "alpha"), "recency": ("β · recency", "beta"), "tag": ("γ · tag", "gamma")}
 
 
-def position_signals(trace: Trace, parts: Signals, *, tagger: str = "") -> Figure:
+@figure("positions", "What the position of each token is made of", Sentence, AWARE)
+def _positions(of: Sentence) -> Figure:
     """Draw the length of each part of the position signal at every token, of their sum, and of the word vector for comparison.
 
-    Args:
-        parts: signals of the same text, from `sentviz.analysis.maps.gates.signals`.
-        tagger: sentence for the caption that names the tagger.
     Frame:
         place (counted from 0), token, tag, part (sinusoid, recency, tag, sum, word), length (Euclidean norm).
     """
+    trace, parts = of.trace, signals(of.model, of.trace)
     n = len(trace.tokens)
     tags, places = trace.tags or ("",) * n, np.arange(n)
     lengths = {**parts.parts, "sum": parts.total, "word": parts.word}
@@ -61,12 +59,7 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "") -> Figur
             "Length of each part of the position signal, of their sum, and of the word vector for comparison.",
             "Sinusoid and recency have the same length at every token, because they are sines and cosines; their direction encodes the"
             " position.",
-            tagger if trace.tags else "",
+            tagger(of.run) if trace.tags else "",
         ]
     )
     return Figure(file_safe("positions", trace.run), chart, frame, caption)
-
-
-@figure("positions", "What the position of each token is made of", Sentence, AWARE)
-def _positions(of: Sentence) -> Figure:
-    return position_signals(of.trace, signals(of.model, of.trace), tagger=tagger(of.run))

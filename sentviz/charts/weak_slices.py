@@ -8,56 +8,9 @@ from sentviz.charts.registry import figure
 from sentviz.charts.requirements import SEED
 from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError
-from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 
 LETTERS = 27  # letters of a slice's name in one line
-
-
-def weak_slices(frame: pd.DataFrame, *, run: str = "", candidates: int = 0, held_out: int = 0, chosen: str = "") -> Figure:
-    """Draw a bar with an interval for each slice that was tested, the weakest at the top; slices that are not weaker are grey.
-
-    Args:
-        frame: slice, says, n, mistakes, rows, accuracy, difference, low, high, adjusted, found, from `sentviz.analysis.testset.weak`.
-        candidates: number of slices that were searched. held_out: rows of the second half.
-        chosen: slice to outline.
-    """
-    if frame.empty:
-        raise InputError(f"{run or 'The model'} is not weaker on any of {candidates:,} slices in the first half, so no slice was tested.")
-    ends = ("difference", "low", "high")
-    rows = frame.reset_index(drop=True).assign(**{name: 100 * frame[name].to_numpy(float) for name in ends})
-    hover = (
-        "{difference:+.1f} points<br>{accuracy:.1%} of {n} held-out rows right<br>{mistakes} mistakes in {rows} rows<br>"
-        "adjusted p = {adjusted:.2g}"
-    )
-    low, high = min(-5.0, 1.06 * rows["low"].min()), max(5.0, 1.06 * rows["high"].max())
-    names = zip(rows["slice"], rows["says"], strict=True)
-    chart = Chart(
-        f"Where {run or 'the model'} is weakest",
-        [
-            bars(part, "difference", "slice", low="low", high="high", role=role, faint=role == "muted", hover=hover, click=("slice",))
-            for part, role in ((rows[rows["found"].astype(bool)], "wrong"), (rows[~rows["found"].astype(bool)], "muted"))
-        ],
-        Axis("difference in accuracy, points", span=(low, high), step=next((step for step in (5, 10, 20) if high - low < 6 * step), 50)),
-        Axis(
-            rows={slice_: says.replace("; ", "\n", 1) if len(says) > LETTERS else says for slice_, says in names},
-            notes=[f"{percent(accuracy, 0)}\nof {n:,}" for accuracy, n in zip(rows["accuracy"], rows["n"], strict=True)],
-            chosen=chosen,
-        ),
-        rules=[Rule(x=0, note="other rows")],
-    )
-    caption = sentence(
-        [
-            f"Slices of the rows on which {run or 'the model'} is weakest: the accuracy of the slice minus that of all other rows.",
-            f"{candidates:,} slices were searched on one half of the rows; {len(frame)} {'was' if len(frame) == 1 else 'were'} tested on"
-            f" {held_out:,} held-out rows."
-            if candidates
-            else "",
-            f"The intervals hold together with 95 %. {_weaker(int(frame['found'].sum()), len(frame))}",
-            "On the right: accuracy and number of the slice's held-out rows.",
-        ]
-    )
-    return Figure(file_safe("weak-slices", run), chart, frame.reset_index(drop=True), caption)
 
 
 def _weaker(count: int, tested: int) -> str:
@@ -71,5 +24,48 @@ def _weaker(count: int, tested: int) -> str:
 
 @figure("weak-slices", "Where a model is weakest: slices found by search", Answers)
 def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None) -> Figure:
+    """Draw a bar with an interval for each slice that was tested, the weakest at the top; slices that are not weaker are grey.
+
+    Args:
+        selected: slice to outline.
+    """
     weak = of.weak_slices(seed)
-    return weak_slices(weak.frame, run=weak.name, candidates=weak.candidates, held_out=weak.halves[1], chosen=selected or "")
+    frame, run = weak.frame, weak.name or "the model"
+    if frame.empty:
+        raise InputError(
+            f"{weak.name or 'The model'} is not weaker on any of {weak.candidates:,} slices in the first half, so no slice was tested."
+        )
+    ends = ("difference", "low", "high")
+    rows = frame.reset_index(drop=True).assign(**{name: 100 * frame[name].to_numpy(float) for name in ends})
+    hover = (
+        "{difference:+.1f} points<br>{accuracy:.1%} of {n} held-out rows right<br>{mistakes} mistakes in {rows} rows<br>"
+        "adjusted p = {adjusted:.2g}"
+    )
+    low, high = min(-5.0, 1.06 * rows["low"].min()), max(5.0, 1.06 * rows["high"].max())
+    names = zip(rows["slice"], rows["says"], strict=True)
+    chart = Chart(
+        f"Where {run} is weakest",
+        [
+            bars(part, "difference", "slice", low="low", high="high", role=role, faint=role == "muted", hover=hover, click=("slice",))
+            for part, role in ((rows[rows["found"].astype(bool)], "wrong"), (rows[~rows["found"].astype(bool)], "muted"))
+        ],
+        Axis("difference in accuracy, points", span=(low, high), step=next((step for step in (5, 10, 20) if high - low < 6 * step), 50)),
+        Axis(
+            rows={slice_: says.replace("; ", "\n", 1) if len(says) > LETTERS else says for slice_, says in names},
+            notes=[f"{percent(accuracy, 0)}\nof {n:,}" for accuracy, n in zip(rows["accuracy"], rows["n"], strict=True)],
+            chosen=selected,
+        ),
+        rules=[Rule(x=0, note="other rows")],
+    )
+    caption = sentence(
+        [
+            f"Slices of the rows on which {run} is weakest: the accuracy of the slice minus that of all other rows.",
+            f"{weak.candidates:,} slices were searched on one half of the rows; {len(frame)} {'was' if len(frame) == 1 else 'were'} tested"
+            f" on {weak.halves[1]:,} held-out rows."
+            if weak.candidates
+            else "",
+            f"The intervals hold together with 95 %. {_weaker(int(frame['found'].sum()), len(frame))}",
+            "On the right: accuracy and number of the slice's held-out rows.",
+        ]
+    )
+    return Figure(file_safe("weak-slices", weak.name), chart, frame.reset_index(drop=True), caption)
