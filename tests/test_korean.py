@@ -18,7 +18,6 @@ from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import neighbours
 from sentviz.analysis.maps.coarse_map import units
 from sentviz.charts import heatmap
-from sentviz.charts.lexicon import polarity_strip
 from sentviz.charts.strip import strip
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
@@ -29,6 +28,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from sentviz.training import train
+from tests.charts import made, stub
 from tests.makers import toy_recipe
 from tests.test_app import opened, page_text, words
 
@@ -142,7 +142,7 @@ def test_labels_hold_the_letters(trace: Trace) -> None:
     plot = heatmap(trace, 0).plot
     for axis in (plot.layout.xaxis, plot.layout.yaxis):
         assert [label.split(">")[-1] if "<" not in label else label for label in axis.ticktext][1:4] == [SYLLABLE] * 3
-    for figure in (strip(trace, "removal"), polarity_strip(trace)):
+    for figure in (strip(trace, "removal"), made("polarity", stub(trace=trace))):
         assert [label for label in figure.plot.data[0].text if SYLLABLE in label] == [SYLLABLE] * 3
 
 

@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.analysis.maps.injection import described, entries_of, neutral, reached, row
-from sentviz.charts.lexicon import attention_row, polarity_bars, polarity_strip, score_row, sigma_map
+from sentviz.analysis.maps.injection import Entries, described, entries_of, neutral, reached, row
+from sentviz.charts import Figure
 from sentviz.data.lexicon import SIDES, Lexicon
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.runs.configs import EncoderConfig, HardmaxConfig
+from tests.charts import made, stub
 from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model
 
@@ -145,7 +147,7 @@ def test_entries_come_to_the_table_of_the_model() -> None:
 def test_the_strip_has_three_shares_of_every_token() -> None:
     """The frame has the numbers, the stacked bars add up to the token's width, neutral tokens have none, and the chosen one is marked."""
     trace = random_model().trace(TEXT)
-    figure = polarity_strip(trace, token=5)
+    figure = made("polarity", stub(trace=trace), token=5)
     np.testing.assert_allclose(figure.frame[list(SIDES)], trace.polarity, atol=1e-7)
     boxes, *bars = figure.plot.data
     flat = np.isclose(trace.polarity, 1 / 3, atol=1e-3).all(axis=1)
@@ -157,23 +159,24 @@ def test_the_strip_has_three_shares_of_every_token() -> None:
     known = int((~flat & ~trace.specials).sum())
     assert f"{known} of {int((~trace.specials).sum())} tokens" in figure.caption
     with pytest.raises(InputError, match="no lexicon"):
-        polarity_strip(fake_trace())
+        made("polarity", stub(trace=fake_trace(), fresh=fake_trace()))
 
 
 def test_sigma_as_a_map_is_every_product() -> None:
     trace = random_model().trace(TEXT)
-    frame = sigma_map(trace).frame
+    frame = made("sigma", stub(trace=trace)).frame
     assert len(frame) == len(trace.tokens) ** 2
     for cell in frame.itertuples():
         assert cell.sigma == pytest.approx(sigma_by_hand(trace.polarity, cell.query)[cell.key], abs=1e-6)
 
 
-@pytest.mark.parametrize("draw", [score_row, attention_row])
-def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) -> None:
+@pytest.mark.parametrize("name", ["lexicon-scores", "lexicon-attention"])
+def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(name: str) -> None:
     """The frame has all keys; the figure has those with most attention, the token itself, and one row for the others."""
     model = random_model()
-    computed = row(model, model.trace(f"{TEXT} {TEXT} the end"), 0, 1, 6)
-    figure = draw(computed)
+    trace = model.trace(f"{TEXT} {TEXT} the end")
+    computed = row(model, trace, 0, 1, 6)
+    figure = made(name, stub(trace=trace, once=lambda key, compute: computed), head=1, token=6)
     frame = figure.frame
     assert len(frame) == len(computed.tokens) > 20
     visible = frame[frame["shown"]]
@@ -181,12 +184,19 @@ def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) ->
     most = np.maximum(frame["before"], frame["after"])
     assert most[~frame["shown"]].max() <= most[frame["shown"] & (frame["key"] != 6)].min()
     rest = frame[~frame["shown"]]
-    names = ("sigma", "plain", "injected", "scores") if draw is score_row else ("before", "after", "change")
+    scores = name == "lexicon-scores"
+    columns = ("sigma", "plain", "injected", "scores") if scores else ("before", "after", "change")
     bars = [trace for trace in figure.plot.data if trace.type == "bar"]
-    for name, bar in zip(names, bars, strict=True):
-        last = rest[name].mean() if draw is score_row else rest[name].sum()
-        np.testing.assert_allclose(bar.x, [*visible[name], last], atol=1e-9)
+    for column, bar in zip(columns, bars, strict=True):
+        last = rest[column].mean() if scores else rest[column].sum()
+        np.testing.assert_allclose(bar.x, [*visible[column], last], atol=1e-9)
     np.testing.assert_allclose(frame["change"], frame["after"] - frame["before"])
+
+
+def shares_of(shares: npt.ArrayLike, token: str, entries: Entries | None = None) -> Figure:
+    """Return the figure of the three shares of one token."""
+    trace = stub(polarity=np.array([shares]), tokens=[token], specials=np.array([False]))
+    return made("polarity-of-token", stub(trace=trace, once=lambda key, compute: entries), token=0)
 
 
 def test_three_bars_with_their_arithmetic() -> None:
@@ -194,9 +204,9 @@ def test_three_bars_with_their_arithmetic() -> None:
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["fine", "fine day"], "polarity": [2.0, -1.0]}))
     tokenizer = Tokenizer.train_words(["fine day"], 1)
     entries = entries_of(lexicon, tokenizer, tokenizer.id_of("fine"))
-    figure = polarity_bars(entries.polarity, "<b>fine", entries)  # sums 2, 0 and 1.5
+    figure = shares_of(entries.polarity, "<b>fine", entries)  # sums 2, 0 and 1.5
     assert list(figure.plot.data[1].text) == [" (2.00 + 1) / 6.50 = 0.462", " (0.00 + 1) / 6.50 = 0.154", " (1.50 + 1) / 6.50 = 0.385"]
     assert "2 entries" in figure.caption and "rounded" not in figure.caption and "<b>" not in figure.plot.layout.title.text
     np.testing.assert_allclose(figure.frame["share"], [3 / 6.5, 1 / 6.5, 2.5 / 6.5])
-    assert "the error here is 0.003" in polarity_bars(entries.polarity + np.array([0.003, -0.003, 0]), "fine", entries).caption
-    assert list(polarity_bars([1 / 3] * 3, "[CLS]").plot.data[1].text) == [" 0.333"] * 3
+    assert "the error here is 0.003" in shares_of(entries.polarity + np.array([0.003, -0.003, 0]), "fine", entries).caption
+    assert list(shares_of([1 / 3] * 3, "[CLS]").plot.data[1].text) == [" 0.333"] * 3

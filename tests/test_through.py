@@ -17,14 +17,13 @@ from PIL import Image
 from sentviz.analysis.epochs import EpochSeries, Measured, epoch_series, events, examples
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.charts.curves import curves
-from sentviz.charts.epochs import epoch_answers, epoch_confusions, epoch_heads, epoch_maps, epoch_points
-from sentviz.charts.forgetting import forgetting
 from sentviz.charts.gallery import draw
 from sentviz.charts.look import Look
 from sentviz.errors import InputError
 from sentviz.export.animation import film_gif
 from sentviz.export.chromium import find_browser
 from sentviz.runs.store import Run
+from tests.charts import made, stub
 from tests.makers import toy_splits
 
 
@@ -183,16 +182,19 @@ def test_forgotten_rows_stand_first() -> None:
     right = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1], [1, 0, 0, 1]], dtype=bool)
     counted = events(right)
     assert counted.forgotten.tolist() == [0, 1, 2, 0]
-    figure = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, counted.kinds, counted.forgotten)
+    of = stub(series=stub(epochs=[1, 2, 3, 4, 5], right=right, first=stub(ids=["learned", "once", "twice", "never"])))
+    figure = made("epoch-rows", of)
     assert list(figure.plot.layout.yaxis.ticktext) == ["twice", "once", "learned"]
     assert (np.asarray(figure.plot.data[0].z, dtype=float) > 0.5).tolist() == right[:, [2, 1, 0]].T.tolist()
-    few = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, counted.kinds, counted.forgotten, most=1)
+    few = made("epoch-rows", of, most=1)
     assert list(few.plot.layout.yaxis.ticktext) == ["twice"] and len(few.frame) == 20
 
 
 def test_a_phone_has_fewer_epochs_in_a_row_and_square_panels() -> None:
     """Four epochs stand in one row, and in two rows of two at 390 pixels; panels are square at each width."""
-    figure = epoch_points([1, 2, 3, 4], np.random.default_rng(0).normal(size=(4, 6, 2)), [0, 1] * 3, np.ones((4, 6), bool), ["a", "b"])
+    vectors, first = np.random.default_rng(0).normal(size=(4, 6, 2)), stub(labels=np.array([0, 1] * 3))
+    seen = stub(epochs=[1, 2, 3, 4], vectors=vectors, first=first, right=np.ones((4, 6), bool))
+    figure = made("epoch-points", stub(series=seen, run=stub(labels=("a", "b"))))
     for width, rows in ((0, 1), (390, 2)):
         plot = replace(figure, look=Look("light", width)).plot
         (x, y), margin = (axis.domain for axis in (plot.layout.xaxis, plot.layout.yaxis)), plot.layout.margin
@@ -201,16 +203,9 @@ def test_a_phone_has_fewer_epochs_in_a_row_and_square_panels() -> None:
 
 
 def test_what_cannot_be_drawn_is_said_in_a_sentence(film: Film) -> None:
-    for wrong in (
-        lambda: epoch_answers([1, 2], ["a", "b"], np.zeros((1, 2))),
-        lambda: epoch_maps({}),
-        lambda: epoch_confusions([1], np.zeros((1, 2, 2)), ["a", "b"]),
-        lambda: epoch_points([1], np.zeros((1, 3, 2)), [0, 1], np.ones((1, 3)), ["a", "b"]),
-        lambda: epoch_heads(film.seen.heads, "mood"),
-        lambda: forgetting([1], ["a"], np.ones((2, 1)), ["learned"], [0]),
-    ):
+    for name, options in (("epoch-heads", {"measure": "mood"}), ("epoch-rows", {"most": 0})):
         with pytest.raises(InputError):
-            wrong()
+            made(name, stub(series=film.seen), **options)
 
 
 # ---- curves of several seeds

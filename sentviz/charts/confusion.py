@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,21 +33,32 @@ def strength(share: npt.ArrayLike, right: npt.ArrayLike) -> npt.NDArray[np.float
     return strengths
 
 
-def confusion_matrix(counts: npt.ArrayLike, classes: Sequence[str], *, run: str = "", selected: Cell | None = None) -> Figure:
+def _table(title: str, drawn: pd.DataFrame, hover: str, across: Axis, down: Axis, selected: Cell | None) -> Chart:
+    """Return cells, larger the fewer they are, with counts and, if they are few, shares; one cell has an outline."""
+    k = len(down.rows)
+    look: Mapping[str, Any] = {"scale": "judged", "span": (-1, 1), "hover": hover, "click": ("row", "column")}
+    known, share = drawn["share"].notna(), '<br><span style="font-size:12px">{share:.1%}</span>' if k <= 5 else ""
+    marks = [cells(drawn.assign(level=drawn["level"].where(known)), "column", "row", "level", text="{count:,}" + share, **look)]
+    marks += [cells(drawn[~known], "column", "row", "level", text="{count:,}", **look)] if not known.all() else []
+    if selected:
+        marks[-1] = replace(marks[-1], chosen=[selected[::-1]])
+    return Chart(title, marks, across, down, height=2.2 if k <= 3 else 1.5 if k <= 5 else 1.0)
+
+
+@figure("confusion", "The confusion matrix", Answers)
+def _confusion(of: Answers, *, selected: tuple[int, int] | None = None) -> Figure:
     """Draw counts as text and the share of the label's rows as colour: mistakes stronger than right answers (`strength`). A click
     anywhere picks a cell.
 
     Args:
-        counts: (K, K), rows = label, columns = prediction.
-        run: name for the title.
         selected: the cell (label, prediction) that is outlined.
     Frame:
         label, predicted (names of classes), count, share (of the rows with the label; NaN without any).
     """
-    table = np.asarray(counts, dtype=np.int64)
-    k = len(classes)
-    if table.shape != (k, k) or not table.sum():
-        raise InputError("A confusion matrix needs labelled rows, and a count for each pair of classes.")
+    classes, run = of.first.classes, of.first.source.name
+    table, k = confusion(of.first.labels, of.first.predicted, len(classes)), len(classes)
+    if not table.sum():
+        raise InputError("A confusion matrix needs labelled rows.")
     rows = table.sum(axis=1)
     with np.errstate(invalid="ignore"):
         share = table / rows[:, None]
@@ -74,22 +85,23 @@ def confusion_matrix(counts: npt.ArrayLike, classes: Sequence[str], *, run: str 
     return Figure(file_safe("confusion", run), chart, frame, caption)
 
 
-def agreement_matrix(counts: npt.ArrayLike, runs: tuple[str, str], *, selected: Cell | None = None) -> Figure:
+@figure("agreement", "Which of two runs is right", Answers)
+def _agreement(of: Answers, *, selected: tuple[int, int] | None = None) -> Figure:
     """Draw how often two runs are right on the same rows: counts as text, the share of all rows as colour.
 
     Args:
-        counts: (2, 2), rows: the first run right, wrong; columns: the second run right, wrong.
-        runs: names of the two runs.
         selected: the cell that is outlined.
     Frame:
         first_right, second_right, count, share.
     """
-    table = np.asarray(counts, dtype=np.int64)
-    if table.shape != (2, 2) or not table.sum():
-        raise InputError("Agreement needs rows, counted in two by two cells.")
+    if len(of.rows) != 2:
+        raise InputError("The figure agreement compares two runs: name the second run with versus.")
+    runs = [rows.source.name for rows in of.rows]
+    counts = agreement(*(rows.frame["right"].to_numpy(bool) for rows in of.rows))
+    table = np.array([counts.both_right, counts.only_a, counts.only_b, counts.neither])
     share = table / table.sum()
     right = [True, True, False, False], [True, False, True, False]
-    frame = pd.DataFrame({"first_right": right[0], "second_right": right[1], "count": table.ravel(), "share": share.ravel()})
+    frame = pd.DataFrame({"first_right": right[0], "second_right": right[1], "count": table, "share": share})
     outcomes = ["both right", f"only {runs[0]} right", f"only {runs[1]} right", "both wrong"]
     drawn = frame.assign(row=[0, 0, 1, 1], column=[0, 1, 0, 1], level=frame["share"], said=outcomes, of=table.sum())
     sides = {0: "right", 1: "wrong"}
@@ -102,28 +114,14 @@ def agreement_matrix(counts: npt.ArrayLike, runs: tuple[str, str], *, selected: 
     return Figure(file_safe("agreement", *runs), chart, frame, caption)
 
 
-def _table(title: str, drawn: pd.DataFrame, hover: str, across: Axis, down: Axis, selected: Cell | None) -> Chart:
-    """Return cells, larger the fewer they are, with counts and, if they are few, shares; one cell has an outline."""
-    k = len(down.rows)
-    look: Mapping[str, Any] = {"scale": "judged", "span": (-1, 1), "hover": hover, "click": ("row", "column")}
-    known, share = drawn["share"].notna(), '<br><span style="font-size:12px">{share:.1%}</span>' if k <= 5 else ""
-    marks = [cells(drawn.assign(level=drawn["level"].where(known)), "column", "row", "level", text="{count:,}" + share, **look)]
-    marks += [cells(drawn[~known], "column", "row", "level", text="{count:,}", **look)] if not known.all() else []
-    if selected:
-        marks[-1] = replace(marks[-1], chosen=[selected[::-1]])
-    return Chart(title, marks, across, down, height=2.2 if k <= 3 else 1.5 if k <= 5 else 1.0)
-
-
-def class_scores(tables: Mapping[str, pd.DataFrame]) -> Figure:
+@figure("classes", "Precision, recall and F1 of each class", Answers)
+def _classes(of: Answers) -> Figure:
     """Draw precision, recall and F1 of each class as dots with intervals and numbers; one colour and symbol per run.
 
-    Args:
-        tables: run name to the frame of `sentviz.analysis.testset.operating.per_class`.
     Frame:
         run, class, metric, value, low, high, n, said.
     """
-    if not tables:
-        raise InputError("There is no run to draw.")
+    tables = {rows.source.name: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}
     frame = stacked(tables, "run")
     classes, metrics, runs = (list(frame[name].unique()) for name in ("class", "metric", "run"))
     undefined = frame["value"].isna()
@@ -156,25 +154,3 @@ def class_scores(tables: Mapping[str, pd.DataFrame]) -> Figure:
         ]
     )
     return Figure(file_safe("classes", *runs), chart, frame, caption)
-
-
-@figure("confusion", "The confusion matrix", Answers)
-def _confusion(of: Answers, *, selected: tuple[int, int] | None = None) -> Figure:
-    rows = of.first
-    counts = confusion(rows.labels, rows.predicted, len(rows.classes))
-    return confusion_matrix(counts, rows.classes, run=rows.source.name, selected=selected)
-
-
-@figure("agreement", "Which of two runs is right", Answers)
-def _agreement(of: Answers, *, selected: tuple[int, int] | None = None) -> Figure:
-    if len(of.rows) != 2:
-        raise InputError("The figure agreement compares two runs: name the second run with versus.")
-    first, second = of.rows
-    counts = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
-    cells = [[counts.both_right, counts.only_a], [counts.only_b, counts.neither]]
-    return agreement_matrix(cells, (first.source.name, second.source.name), selected=selected)
-
-
-@figure("classes", "Precision, recall and F1 of each class", Answers)
-def _classes(of: Answers) -> Figure:
-    return class_scores({rows.source.name: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows})

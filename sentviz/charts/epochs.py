@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -39,66 +39,6 @@ SLIM = 130  # least pixels of a panel
 WRITTEN = 6  # classes up to which cells have room for numbers
 
 
-def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: npt.ArrayLike) -> Figure:
-    """Draw the prediction for one sentence after each epoch, one line per class.
-
-    Args:
-        epochs: E numbers. labels: names of the K classes. probabilities: (E, K).
-    Frame:
-        epoch, label, probability.
-    """
-    shares = np.asarray(probabilities, dtype=float)
-    if shares.shape != (len(epochs), len(labels)) or not shares.size:
-        raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
-    frame = pd.DataFrame({"epoch": np.repeat(epochs, len(labels)), "label": list(labels) * len(epochs), "probability": shares.ravel()})
-    lines = line(frame, "epoch", "probability", by="label", hover="{label}, epoch {epoch}: {probability:.1%}")
-    across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in epochs}), Axis(form=".0%", span=(-0.03, 1.03))
-    chart = Chart("The prediction after each epoch", [lines], across, down, classes=list(labels), ends="{label} {probability:.0%}")
-    caption = "Probability of each class for this sentence, with the weights after each epoch."
-    return Figure(file_safe("epochs", "answer"), chart, frame, caption)
-
-
-def epoch_maps(traces: Mapping[int, Trace], layer: int = 0, head: int | str = "mean", component: int | str = "effective") -> Figure:
-    """Draw one map of one sentence after each epoch, on one colour scale.
-
-    Args:
-        traces: epoch -> trace of the same sentence, with maps.
-        layer, head, component: as in `Trace.map`, counted from 0.
-    Frame:
-        epoch, query, query_token, key, key_token, attention.
-    Raises:
-        InputError: there is no epoch. MissingMapError: a trace does not have that map.
-    """
-    if not traces:
-        raise InputError("There is no epoch whose map could be drawn.")
-    maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in traces.items()}
-    first, signed = next(iter(traces.values())), any(values.min() < 0 for values in maps.values())
-    n, long = len(first.tokens), [token_label(token, i, 40) for i, token in enumerate(first.tokens)]
-    data = {
-        "title": map_title(component, layer, head),
-        "epochs": list(maps),
-        "maps": np.stack(list(maps.values())),
-        "tokens": [as_text(token, 12) for token in first.tokens] if n <= READABLE else [],
-        "hovers": [[f"{query} → {key}" for key in long] for query in long],
-    }
-    frame = pd.concat(
-        [cells_frame(first.tokens, range(n), range(n), values, epoch=epoch) for epoch, values in maps.items()], ignore_index=True
-    )
-    caption = sentence(
-        [
-            f"Run {first.run}: layer {layer + 1} with the weights after each epoch, on one colour scale.",
-            "Each row is a token; its cells show which tokens it reads.",
-            "Purple is negative." if signed else "",
-        ]
-    )
-    return Figure(
-        file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component)),
-        Drawing(_draw_maps, data),
-        frame,
-        caption,
-    )
-
-
 def _draw_maps(
     look: Look, title: str, epochs: Sequence[int], maps: Floats, tokens: Sequence[str], hovers: Sequence[Sequence[str]]
 ) -> go.Figure:
@@ -130,84 +70,6 @@ def _draw_maps(
     plot.update_xaxes(showticklabels=False, **shared)
     plot.update_yaxes(autorange="reversed", tickvals=ticks, ticktext=[tokens[i] for i in ticks], **shared)
     return plot
-
-
-def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequence[str]) -> Figure:
-    """Draw the confusion matrix of the same rows after each epoch; colours are shares of a label's rows.
-
-    Args:
-        epochs: E numbers. counts: (E, K, K), rows = label, columns = prediction. classes: K names.
-    Frame:
-        epoch, label, predicted (names), count, share.
-    """
-    table, k = np.asarray(counts, dtype=np.int64), len(classes)
-    if table.shape != (len(epochs), k, k) or not table.sum():
-        raise InputError("Matrices by epoch need labelled rows, and counts for each pair of classes.")
-    with np.errstate(invalid="ignore"):
-        shares = table / table.sum(axis=2, keepdims=True)
-    right = np.trace(table, axis1=1, axis2=2) / table.sum(axis=(1, 2))
-    of, label, predicted = np.indices(table.shape).reshape(3, -1)
-    frame = pd.DataFrame(
-        {
-            "epoch": np.asarray(epochs)[of],
-            "label": [classes[i] for i in label],
-            "predicted": [classes[i] for i in predicted],
-            "count": table.ravel(),
-            "share": shares.ravel(),
-        }
-    )
-    titles = {epoch: f"epoch {epoch} · {percent(part)} right" for epoch, part in zip(epochs, right, strict=True)}
-    hover = "{label} predicted as {predicted}: {count:,} ({share:.1%})"
-    text = "{count:,}" if k <= WRITTEN else ""
-    named = frame.assign(level=strength(frame["share"], label == predicted))
-    shades = cells(named, "predicted", "label", "level", scale="judged", span=(-1, 1), text=text, hover=hover)
-    axis = Axis(rows={name: shortened(name, 12) for name in classes})
-    chart = Chart("The same rows after each epoch", [shades], axis, axis, panels=Panels("epoch", titles, 3))
-    caption = f"Counts of {table[0].sum():,} rows, labels down and predictions across. {WEIGHT}"
-    return Figure(file_safe("epochs", "confusion"), chart, frame, caption)
-
-
-def epoch_points(
-    epochs: Sequence[int],
-    places: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    right: npt.ArrayLike,
-    classes: Sequence[str],
-    *,
-    about: str = "",
-) -> Figure:
-    """Draw the vectors of the same rows after each epoch as points, on the same axes; classes by colour and symbol, mistakes with an
-    outline.
-
-    Args:
-        places: (E, m, 2) coordinates. labels: (m,) class. right: (E, m) bool. about: method of projection, for the caption.
-    Frame:
-        epoch, row, label, right, x, y.
-    """
-    at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
-    if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
-        raise InputError("Points by epoch need a position and a prediction for each row and epoch.")
-    data = {"epochs": list(epochs), "places": at, "labels": of, "right": good, "classes": list(classes)}
-    at_epoch, row = np.indices(good.shape).reshape(2, -1)
-    frame = pd.DataFrame(
-        {
-            "epoch": np.asarray(epochs)[at_epoch],
-            "row": row,
-            "label": [classes[k] for k in of[row]],
-            "right": good.ravel(),
-            "x": at[..., 0].ravel(),
-            "y": at[..., 1].ravel(),
-        }
-    )
-    caption = sentence(
-        [
-            f"Each point is the vector of one of {len(of):,} rows that the classifier reads. An outline marks wrong predictions after"
-            " that epoch.",
-            about,
-        ]
-    )
-    printed = frame.groupby(["epoch", "label"], sort=False).agg(rows=("row", "size"), right=("right", "sum")).reset_index()
-    return Figure(file_safe("epochs", "points"), Drawing(_draw_points, data), frame, caption, printed=printed)
 
 
 def _draw_points(
@@ -256,26 +118,6 @@ def _draw_points(
     plot.update_xaxes(**FRAMELESS)
     plot.update_yaxes(**FRAMELESS)
     return plot
-
-
-def epoch_heads(frame: pd.DataFrame, measure: str = "entropy") -> Figure:
-    """Draw one measure over the epochs, mean over heads, one line per layer with its band.
-
-    Args:
-        frame: epoch, layer, head (-1 = mean over heads), measure, value, low, high, n.
-    Frame:
-        The drawn rows, layer counted from 0.
-    """
-    part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
-    if part.empty:
-        raise InputError(f"There is no measure {measure!r}. The measures of these epochs are {', '.join(dict.fromkeys(frame['measure']))}.")
-    rows = part.sort_values("layer", kind="stable").assign(name=lambda rows: [f"layer {layer + 1}" for layer in rows["layer"]])
-    hover = "{name}, epoch {epoch}: {value:.4f} [{low:.4f}, {high:.4f}]"
-    lines = line(rows, "epoch", "value", by="name", low="low", high="high", hover=hover)
-    across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in sorted(part["epoch"].unique())}), Axis(zero=True)
-    chart = Chart(MEASURE_TITLES.get(measure, measure), [lines], across, down)
-    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95 % intervals over texts."
-    return Figure(file_safe("epochs", "heads", measure), chart, part, caption)
 
 
 def _epoch_grid(
@@ -344,32 +186,132 @@ class Epochs(Runs):
 
 @figure("epoch-answers", "The prediction after each epoch", Epochs, MEASURED)
 def _answers(of: Epochs) -> Figure:
-    traces = list(of.traces.values())
-    drawn = epoch_answers(list(of.traces), traces[0].labels, [trace.probabilities for trace in traces])
-    return sourced(drawn, of.run, split=of.sample, trace=traces[-1])
+    """Draw the prediction for one sentence after each epoch, one line per class.
+
+    Frame:
+        epoch, label, probability.
+    """
+    traces, epochs = list(of.traces.values()), list(of.traces)
+    labels, shares = list(traces[0].labels), np.stack([trace.probabilities for trace in traces]).astype(float)
+    frame = pd.DataFrame({"epoch": np.repeat(epochs, len(labels)), "label": labels * len(epochs), "probability": shares.ravel()})
+    lines = line(frame, "epoch", "probability", by="label", hover="{label}, epoch {epoch}: {probability:.1%}")
+    across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in epochs}), Axis(form=".0%", span=(-0.03, 1.03))
+    chart = Chart("The prediction after each epoch", [lines], across, down, classes=labels, ends="{label} {probability:.0%}")
+    caption = "Probability of each class for this sentence, with the weights after each epoch."
+    return sourced(Figure("epochs-answer", chart, frame, caption), of.run, split=of.sample, trace=traces[-1])
 
 
 @figure("epoch-maps", "One map after each epoch", Epochs, MAPS, MEASURED)
 def _maps(of: Epochs, *, layer: Layer = 0, head: Heads = "mean", component: Components = "effective") -> Figure:
-    drawn = epoch_maps(of.traces, layer, head, component)
-    return sourced(drawn, of.run, split=of.sample, trace=list(of.traces.values())[-1])
+    """Draw one map of one sentence after each epoch, on one colour scale.
+
+    Frame:
+        epoch, query, query_token, key, key_token, attention.
+    """
+    traces = list(of.traces.values())
+    maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in of.traces.items()}
+    first, signed = traces[0], any(values.min() < 0 for values in maps.values())
+    n, long = len(first.tokens), [token_label(token, i, 40) for i, token in enumerate(first.tokens)]
+    data = {
+        "title": map_title(component, layer, head),
+        "epochs": list(maps),
+        "maps": np.stack(list(maps.values())),
+        "tokens": [as_text(token, 12) for token in first.tokens] if n <= READABLE else [],
+        "hovers": [[f"{query} → {key}" for key in long] for query in long],
+    }
+    frame = pd.concat(
+        [cells_frame(first.tokens, range(n), range(n), values, epoch=epoch) for epoch, values in maps.items()], ignore_index=True
+    )
+    caption = sentence(
+        [
+            f"Run {first.run}: layer {layer + 1} with the weights after each epoch, on one colour scale.",
+            "Each row is a token; its cells show which tokens it reads.",
+            "Purple is negative." if signed else "",
+        ]
+    )
+    name = file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component))
+    return sourced(Figure(name, Drawing(_draw_maps, data), frame, caption), of.run, split=of.sample, trace=traces[-1])
 
 
 @figure("epoch-confusion", "The confusion matrix after each epoch", Epochs, MEASURED)
 def _confusion(of: Epochs) -> Figure:
-    return epoch_confusions(of.series.epochs, of.series.counts, of.run.labels)
+    """Draw the confusion matrix of the same rows after each epoch; colours are shares of a label's rows.
+
+    Frame:
+        epoch, label, predicted (names), count, share.
+    """
+    epochs, table, classes = of.series.epochs, of.series.counts, of.run.labels
+    with np.errstate(invalid="ignore"):
+        shares = table / table.sum(axis=2, keepdims=True)
+    right = np.trace(table, axis1=1, axis2=2) / table.sum(axis=(1, 2))
+    at, label, predicted = np.indices(table.shape).reshape(3, -1)
+    frame = pd.DataFrame(
+        {
+            "epoch": np.asarray(epochs)[at],
+            "label": [classes[i] for i in label],
+            "predicted": [classes[i] for i in predicted],
+            "count": table.ravel(),
+            "share": shares.ravel(),
+        }
+    )
+    titles = {epoch: f"epoch {epoch} · {percent(part)} right" for epoch, part in zip(epochs, right, strict=True)}
+    hover = "{label} predicted as {predicted}: {count:,} ({share:.1%})"
+    text = "{count:,}" if len(classes) <= WRITTEN else ""
+    named = frame.assign(level=strength(frame["share"], label == predicted))
+    shades = cells(named, "predicted", "label", "level", scale="judged", span=(-1, 1), text=text, hover=hover)
+    axis = Axis(rows={name: shortened(name, 12) for name in classes})
+    chart = Chart("The same rows after each epoch", [shades], axis, axis, panels=Panels("epoch", titles, 3))
+    caption = f"Counts of {table[0].sum():,} rows, labels down and predictions across. {WEIGHT}"
+    return Figure("epochs-confusion", chart, frame, caption)
 
 
 @figure("epoch-points", "The rows as points after each epoch", Epochs, MEASURED)
 def _points(of: Epochs, *, how: str = "joint") -> Figure:
+    """Draw the vectors of the same rows after each epoch as points, on the same axes; classes by colour and symbol, mistakes with an
+    outline.
+
+    Frame:
+        epoch, row, label, right, x, y.
+    """
     from sentviz.analysis.epochs import PICTURES, pictures
 
-    seen = of.series
-    m = seen.vectors.shape[1]
-    places = pictures(seen.vectors, how)
-    return epoch_points(seen.epochs, places, seen.first.labels[:m], seen.right[:, :m], of.run.labels, about=f"PCA, {PICTURES[how]}.")
+    seen, classes = of.series, list(of.run.labels)
+    count, at = seen.vectors.shape[1], pictures(seen.vectors, how)
+    labels, right = seen.first.labels[:count], seen.right[:, :count]
+    data = {"epochs": list(seen.epochs), "places": at, "labels": labels, "right": right, "classes": classes}
+    at_epoch, row = np.indices(right.shape).reshape(2, -1)
+    frame = pd.DataFrame(
+        {
+            "epoch": np.asarray(seen.epochs)[at_epoch],
+            "row": row,
+            "label": [classes[k] for k in labels[row]],
+            "right": right.ravel(),
+            "x": at[..., 0].ravel(),
+            "y": at[..., 1].ravel(),
+        }
+    )
+    caption = sentence(
+        [
+            f"Each point is the vector of one of {count:,} rows that the classifier reads. An outline marks wrong predictions after"
+            " that epoch.",
+            f"PCA, {PICTURES[how]}.",
+        ]
+    )
+    printed = frame.groupby(["epoch", "label"], sort=False).agg(rows=("row", "size"), right=("right", "sum")).reset_index()
+    return Figure("epochs-points", Drawing(_draw_points, data), frame, caption, printed=printed)
 
 
 @figure("epoch-heads", "What heads attend to after each epoch", Epochs, MAPS, MEASURED)
 def _heads(of: Epochs, *, measure: Annotated[str, choice(MEASURE_TITLES)] = "entropy") -> Figure:
-    return epoch_heads(of.series.heads, measure)
+    """Draw one measure over the epochs, mean over heads, one line per layer with its band; the frame has the drawn rows."""
+    frame = of.series.heads
+    part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
+    if part.empty:
+        raise InputError(f"There is no measure {measure!r}. The measures of these epochs are {', '.join(dict.fromkeys(frame['measure']))}.")
+    rows = part.sort_values("layer", kind="stable").assign(name=lambda rows: [f"layer {layer + 1}" for layer in rows["layer"]])
+    hover = "{name}, epoch {epoch}: {value:.4f} [{low:.4f}, {high:.4f}]"
+    lines = line(rows, "epoch", "value", by="name", low="low", high="high", hover=hover)
+    across, down = Axis("epoch", ticks={float(epoch): str(epoch) for epoch in sorted(part["epoch"].unique())}), Axis(zero=True)
+    chart = Chart(MEASURE_TITLES.get(measure, measure), [lines], across, down)
+    caption = f"{MEASURE_TITLES.get(measure, measure)}, mean over heads and {int(part['n'].max()):,} texts, with 95 % intervals over texts."
+    return Figure(file_safe("epochs", "heads", measure), chart, part, caption)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-import numpy.typing as npt
 
 from sentviz.analysis.epochs import events
 from sentviz.analysis.evaluation import wilson
 from sentviz.charts.chart import Axis, Chart, cells
 from sentviz.charts.epochs import MEASURED, Epochs
-from sentviz.charts.figure import Figure, file_safe, sentence
+from sentviz.charts.figure import Figure, sentence
 from sentviz.charts.registry import figure
 from sentviz.charts.text import shortened
 from sentviz.errors import InputError
@@ -19,28 +16,20 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 
 
-def forgetting(
-    epochs: Sequence[int],
-    ids: Sequence[str],
-    right: npt.ArrayLike,
-    kinds: Sequence[str],
-    forgotten: npt.ArrayLike,
-    *,
-    most: int = 40,
-    about: str = "",
-) -> Figure:
+@figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, MEASURED)
+def _rows(of: Epochs, *, most: int = 40) -> Figure:
     """Draw one row per text and one column per epoch: teal if the prediction was right. Texts that were forgotten most often come first.
 
     Args:
-        epochs: E numbers. ids: N row ids. right: (E, N) bool. kinds: course of each row, for example "forgotten", (N,).
-        forgotten: number of times that each row was forgotten, (N,) int.
-        most: largest number of rows to draw. about: sentence for the caption.
+        most: largest number of rows to draw.
     Frame:
-        id, kind, forgotten, epoch, right: all rows, also those that are not drawn.
+        id, kind (course of the row, for example "forgotten"), forgotten (how often), epoch, right: all rows, also those that are not drawn.
     """
-    table, often = np.asarray(right, dtype=bool), np.asarray(forgotten, dtype=np.int64)
-    if table.shape != (len(epochs), len(ids)) or len(kinds) != len(ids) or often.shape != (len(ids),) or most < 1 or not table.size:
-        raise InputError("Forgetting needs a prediction for each row and epoch, and at least one row to draw.")
+    if most < 1:
+        raise InputError("At least one row must be drawn.")
+    seen = of.series
+    course, epochs, ids, table = events(seen.right), seen.epochs, seen.first.ids, np.asarray(seen.right, dtype=bool)
+    kinds, often = course.kinds, np.asarray(course.forgotten, dtype=np.int64)
     order = np.lexsort((table.sum(axis=0), -often))
     changed = [i for i in order if 0 < table[:, i].sum() < len(epochs)]
     drawn = (changed or list(order))[:most]
@@ -62,24 +51,16 @@ def forgetting(
     marks = [cells(shades, "column", "id", "level", scale="judged", hover=hover)]
     chart = Chart("Learned, forgotten and learned again", marks, Axis("epoch", rows=columns), Axis(rows=rows))
     tally = ", ".join(f"{kind} {list(kinds).count(kind):,}" for kind in dict.fromkeys(sorted(kinds)))
+    ever = int((often > 0).sum())
     caption = sentence(
         [
             f"Of {len(ids):,} rows: {tally}. The figure shows {len(drawn)} of the {len(changed):,} rows that changed between right and"
             " wrong. Teal is right, magenta is wrong."
             if changed
             else f"Of {len(ids):,} rows, none changed between right and wrong.",
-            about,
+            f"Forgotten at least once: {percent(ever / len(ids), ends=wilson(ever, len(ids)))}."
+            " Changes between two epochs are not visible.",
         ]
     )
     printed = frame.groupby(["kind", "epoch"], sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
-    return Figure(file_safe("epochs", "rows"), chart, frame, caption, printed=printed)
-
-
-@figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, MEASURED)
-def _rows(of: Epochs, *, most: int = 40) -> Figure:
-    seen = of.series
-    row_events, n = events(seen.right), len(seen.first.ids)
-    ever = int((row_events.forgotten > 0).sum())
-    low, high = (float(side) for side in wilson(ever, n))
-    about = f"Forgotten at least once: {percent(ever / n, ends=(low, high))}. Changes between two epochs are not visible."
-    return forgetting(seen.epochs, seen.first.ids, seen.right, row_events.kinds, row_events.forgotten, most=most, about=about)
+    return Figure("epochs-rows", chart, frame, caption, printed=printed)

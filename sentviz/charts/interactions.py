@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import Exact
 from sentviz.charts.chart import Drawing
-from sentviz.charts.figure import Figure, annotate, file_safe, new_plot, sentence
+from sentviz.charts.figure import Figure, annotate, new_plot, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.options import choice
 from sentviz.charts.registry import figure
@@ -27,62 +27,6 @@ _CHAR, _LINE = 8.2, 34  # pixels of a character and of a line, as in the strip
 _ARC, _LABEL = 46, 16  # pixels: height of an arc over neighbours in a line or row, and of its label
 _WORD, _PART = 20, 46  # largest width of a word in a line, and of a part in a row, in columns
 _LEAST, _FAINT = 0.1, 1e-6  # least interaction of an arc, as a share of the strongest one and in its unit
-
-
-def interaction_arcs(
-    parts: Sequence[str],
-    values: npt.ArrayLike,
-    interactions: npt.ArrayLike,
-    *,
-    about: str = "",
-    low_label: str = "opposes the prediction",
-    high_label: str = "supports the prediction",
-    unit: str = "log-odds",
-    arcs: int = 3,
-    full: float = 16.0,
-    knee: float = 0.5,
-) -> Figure:
-    """Draw the parts in one line with arcs above; one part per row with arcs at the right if the line is too narrow.
-
-    Args:
-        parts: n words or longer parts, in text order.
-        values: (n,) value of each part. interactions: (n, n) interaction of each pair, symmetric.
-        about: sentence for the caption.
-        low_label, high_label: meaning of negative and positive numbers. unit: unit of all numbers.
-        arcs: largest number of pairs that are drawn, those with the strongest interactions.
-        full, knee: colour scale, as in `token_strip`.
-    Frame:
-        kind ("value" or "interaction"), first, second ("" for a value), place, second_place (from 0; -1 for a value), number, drawn.
-    """
-    numbers, pairs = np.asarray(values, dtype=float), np.asarray(interactions, dtype=float)
-    n = len(parts)
-    if not n or numbers.shape != (n,) or pairs.shape != (n, n) or arcs < 0:
-        raise InputError("A picture of interactions needs a value for each part, a number for each pair, and 0 arcs or more.")
-    ranked = sorted(combinations(range(n), 2), key=lambda pair: -abs(pairs[pair]))
-    least = max(_LEAST * abs(pairs[ranked[0]]), _FAINT) if ranked else 0.0
-    drawn = [pair for pair in ranked[:arcs] if abs(pairs[pair]) >= least]
-    listed = [("value", part, "", i, -1, value, True) for i, (part, value) in enumerate(zip(parts, numbers, strict=True))]
-    listed += [("interaction", parts[i], parts[j], i, j, float(pairs[i, j]), (i, j) in drawn) for i, j in combinations(range(n), 2)]
-    frame = pd.DataFrame(listed, columns=["kind", "first", "second", "place", "second_place", "number", "drawn"])
-    caption = sentence(
-        [
-            about,
-            f"Boxes: Shapley values in {unit}; green {high_label}, purple {low_label}.",
-            f"Arcs: {'the pair' if len(drawn) == 1 else f'the {len(drawn)} pairs'} with the strongest Shapley interaction index, the effect"
-            " that a pair has beyond the effects of both parts."
-            if drawn
-            else "",
-        ]
-    )
-    data = {
-        "parts": list(parts),
-        "values": numbers,
-        "at": anchored(numbers, full, knee),
-        "arcs": [(i, j, float(pairs[i, j])) for i, j in drawn],
-        "labels": (low_label, high_label),
-        "unit": unit,
-    }
-    return Figure(file_safe("exact"), Drawing(_draw, data), frame, caption)
 
 
 def _draw(
@@ -176,39 +120,54 @@ Measure = Annotated[str, choice(dict.fromkeys(("log-odds", "probability"), ""))]
 
 
 @figure("exact", "Exact values of the words, and the pairs that interact", Sentence, CLASSES)
-def _exact(
-    of: Sentence,
-    *,
-    absent: Absent = "deleted",
-    measure: Measure = "log-odds",
-    by: str = "",
-    arcs: int = 3,
-) -> Figure:
+def _exact(of: Sentence, *, absent: Absent = "deleted", measure: Measure = "log-odds", by: str = "", arcs: int = 3) -> Figure:
+    """Draw the parts in one line with arcs above; one part per row with arcs at the right if the line is too narrow. The caption says what
+    the values mean, what happens to absent words, and what the values sum to.
+
+    Args:
+        arcs: largest number of pairs that are drawn, those with the strongest interactions.
+    Frame:
+        kind ("value" or "interaction"), first, second ("" for a value), place, second_place (from 0; -1 for a value), number, drawn.
+    """
     from sentviz.analysis.explain.exact import exact
 
     def compute() -> Exact:
         return exact(of.model, of.trace, by=by or None, absent=absent, measure=measure)  # type: ignore[arg-type]
 
-    return interactions(of.once(("exact", absent, measure, by), compute), arcs=arcs)
-
-
-def interactions(result: Exact, *, arcs: int = 3) -> Figure:
-    """Draw exact values and interactions; the caption says what they mean, what happens to absent words, and what the values sum to."""
-    is_odds = result.measure == "log-odds"
+    result: Exact = of.once(("exact", absent, measure, by), compute)
     gone = "deleted" if result.absent == "deleted" else f"replaced by {result.replaced_by}, which the model reads"
     about = (
         f"{result.summary} Absent {result.by} are {gone}. The values sum to f(text) − f(empty text) = {number(result.full)} −"
         f" ({number(result.empty)}) = {number(result.rise)}; f is the {result.measure} of {result.target.says()}."
     )
-    return interaction_arcs(
-        [player.text for player in result.players],
-        result.values,
-        result.interactions,
-        about=about,
-        low_label=f"opposes {result.target.says()}",
-        high_label=f"supports {result.target.says()}",
-        unit=result.measure,
-        arcs=arcs,
-        full=16.0 if is_odds else 1.0,
-        knee=0.5 if is_odds else 0.05,
+    parts, numbers, pairs = [player.text for player in result.players], result.values, result.interactions
+    low_label, high_label = (f"{effect} {result.target.says()}" for effect in ("opposes", "supports"))
+    full, knee = (16.0, 0.5) if result.measure == "log-odds" else (1.0, 0.05)
+    n = len(parts)
+    if arcs < 0:
+        raise InputError("A picture of interactions has 0 arcs or more.")
+    ranked = sorted(combinations(range(n), 2), key=lambda pair: -abs(pairs[pair]))
+    least = max(_LEAST * abs(pairs[ranked[0]]), _FAINT) if ranked else 0.0
+    drawn = [pair for pair in ranked[:arcs] if abs(pairs[pair]) >= least]
+    listed = [("value", part, "", i, -1, value, True) for i, (part, value) in enumerate(zip(parts, numbers, strict=True))]
+    listed += [("interaction", parts[i], parts[j], i, j, float(pairs[i, j]), (i, j) in drawn) for i, j in combinations(range(n), 2)]
+    frame = pd.DataFrame(listed, columns=["kind", "first", "second", "place", "second_place", "number", "drawn"])
+    caption = sentence(
+        [
+            about,
+            f"Boxes: Shapley values in {result.measure}; green {high_label}, purple {low_label}.",
+            f"Arcs: {'the pair' if len(drawn) == 1 else f'the {len(drawn)} pairs'} with the strongest Shapley interaction index, the effect"
+            " that a pair has beyond the effects of both parts."
+            if drawn
+            else "",
+        ]
     )
+    data = {
+        "parts": parts,
+        "values": numbers,
+        "at": anchored(numbers, full, knee),
+        "arcs": [(i, j, float(pairs[i, j])) for i, j in drawn],
+        "labels": (low_label, high_label),
+        "unit": result.measure,
+    }
+    return Figure("exact", Drawing(_draw, data), frame, caption)

@@ -36,45 +36,6 @@ _SHOWN = 14  # keys that a row shows
 _ROLES = ("positive", "muted", "negative")  # colours of the sides
 
 
-def polarity_strip(trace: Trace, *, token: int | None = None) -> Figure:
-    """Draw the sentence as tokens coloured by positive minus negative share; below each token of an entry, a bar has the three shares.
-
-    Args:
-        trace: trace of a model with a lexicon.
-        token: token to outline, counted from 0.
-    Frame:
-        position, token, positive, neutral, negative, special, unknown.
-    """
-    shares = _polarity(trace)
-    flat = neutral(shares)
-    strip = token_strip(
-        trace.tokens,
-        np.where(flat, np.nan, shares[:, 0] - shares[:, 2]),
-        score_name="positive minus negative share",
-        specials=trace.specials,
-        unknown=trace.unknown,
-        low_label="more negative",
-        high_label="more positive",
-        scale="class",
-        full=1.0,
-    )
-    assert isinstance(strip.picture, Drawing)
-    data = {"strip": strip.picture.data, "shares": shares, "flat": flat, "chosen": token}
-    frame = strip.frame[["position", "token"]].assign(**{side: shares[:, i] for i, side in enumerate(SIDES)})
-    words, count = int((~trace.specials).sum()), len(strip.picture.data["tokens"])
-    known = int((~flat & ~trace.specials).sum())
-    caption = sentence(
-        [
-            "Each token is coloured by its positive minus its negative share; the bar below it shows positive, neutral and negative.",
-            f"{known} of {words} tokens occur in an entry of the lexicon. Grey tokens are neutral: 1/3 for each share.",
-            f"The first {count} of {len(trace.tokens)} tokens are drawn." if count < len(trace.tokens) else "",
-            "° marks tokens that are not in the vocabulary." if trace.unknown[:count].any() else "",
-        ]
-    )
-    frame = frame.assign(special=trace.specials, unknown=trace.unknown)
-    return Figure(file_safe("polarity", trace.run), Drawing(_draw_polarity, data), frame, caption)
-
-
 def _draw_polarity(look: Look, strip: Mapping[str, Any], shares: Floats, flat: npt.NDArray[np.bool_], chosen: int | None) -> go.Figure:
     """Draw a strip with a bar of three shares below each token that is not neutral.
 
@@ -93,91 +54,6 @@ def _draw_polarity(look: Look, strip: Mapping[str, Any], shares: Floats, flat: n
         plot.add_bar(marker={"color": look.colour(role), "line": {"width": 0}}, hoverinfo="skip", **shape, **still)
         done = done + part
     return plot
-
-
-def polarity_bars(shares: npt.ArrayLike, token: str, entries: Entries | None = None) -> Figure:
-    """Draw lambda(x) of one token: each of its three shares, with the calculation that smooths it.
-
-    Args:
-        shares: (3,) as the model stores them.
-        entries: the lexicon's entries of the token; None if the lexicon is not available.
-    Frame:
-        side, share, and with `entries` sum, smoothing, computed.
-    """
-    stored = np.asarray(shares, dtype=float)
-    frame = pd.DataFrame({"side": SIDES, "share": stored})
-    texts, heading, caption = (
-        [number(value, 3) for value in stored.tolist()],
-        "share",
-        "The three shares λ of the token, as the model stores them.",
-    )
-    if entries is not None and entries.sums.any():
-        total = number(float(entries.sums.sum() + 3 * entries.smoothing))
-        texts = [
-            f"({number(value)} + {entries.smoothing:g}) / {total} = {number(share, 3)}"
-            for value, share in zip(entries.sums.tolist(), entries.polarity.tolist(), strict=True)
-        ]
-        heading = f"(sum + {entries.smoothing:g}) / (all sums + {3 * entries.smoothing:g})"
-        apart = float(np.abs(stored - entries.polarity).max())
-        caption = sentence(
-            [
-                f"The sums over {len(entries.frame):,} {'entry' if len(entries.frame) == 1 else 'entries'}, each smoothed by"
-                f" {entries.smoothing:g} (Laplace) and divided by their total.",
-                f"The model stores them rounded; the error here is {apart:.1g}." if apart >= 5e-4 else "",
-            ]
-        )
-        frame = frame.assign(sum=entries.sums, smoothing=entries.smoothing, computed=entries.polarity)
-    columns = [Column(heading, stored, texts, _ROLES)]
-    table = {"names": SIDES, "columns": columns, "title": f"λ of “{as_text(token, 18)}”", "left": 84}
-    return Figure(file_safe("lambda", token), Drawing(bar_table, table), frame, caption)
-
-
-def sigma_map(trace: Trace, *, side: int = 400) -> Figure:
-    """Draw sigma_ij = lambda(x_i) . lambda(x_j) for every pair of tokens; it is the same in every layer and head.
-
-    Args:
-        side: pixels of the map, as in `heatmap`.
-    Frame:
-        query, query_token, key, key_token, sigma.
-    """
-    similar = sigma(_polarity(trace))
-    as_map = trace.replace(layer_ids=(0,), head_ids=(0,), query_ids=tuple(range(len(similar))), attention=similar[None, None], biases={})
-    drawn = heatmap(as_map, 0, 0, side=side, title="σ · similarity of the polarities")
-    frame = drawn.frame.drop(columns=["layer", "head", "component"]).rename(columns={"attention": "sigma"})
-    count = frame["key"].nunique()
-    caption = sentence(
-        [
-            "σᵢⱼ = λ(xᵢ) · λ(xⱼ), fixed during training and the same in every layer. A neutral token has 1/3 with every token.",
-            f"{count} of {len(trace.tokens)} tokens are drawn." if count < len(trace.tokens) else "",
-        ]
-    )
-    return Figure(file_safe("sigma", trace.run), drawn.picture, frame, caption)
-
-
-def score_row(row: Row) -> Figure:
-    """Draw sigma of one token with all keys, and its scores before softmax: Q K^T / sqrt(d_k), the part of the lexicon, and the result.
-
-    Frame:
-        `Row.frame`, all keys, and `shown` (True for drawn keys).
-    """
-    times = "× factor" if row.multiplies else "+ lexicon"
-    parts = (("sigma", "σ", 3), ("plain", "QKᵀ / √d", 2), ("injected", times, 3), ("scores", "= score", 2))
-    what = "multiplied by" if row.multiplies else "plus"
-    about = f"Scores before softmax: Q Kᵀ / √d {what} the lexicon's term σ, at strength {row.strength:g}."
-    return _drawn(row, parts, "mean", "scores", "Scores", about)
-
-
-def attention_row(row: Row) -> Figure:
-    """Draw the attention of one token without and with the lexicon, and the change.
-
-    Frame:
-        `Row.frame`, all keys, and `shown` (True for drawn keys).
-    """
-    parts = (("before", "without", 3), ("after", "with lexicon", 3), ("change", "change", 3))
-    most = float(np.abs(row.after - row.before).max())
-    moved = "no weight changes" if most < 5e-7 else f"the largest change of a weight is {most:.2g}"
-    about = f"Softmax of the scores, without and with the lexicon in the same model: {moved}."
-    return _drawn(row, parts, "sum", "before-after", "Attention", about)
 
 
 def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, name: str, what: str, about: str) -> Figure:
@@ -239,16 +115,80 @@ def _token(trace: Trace, token: int | None) -> int:
 
 @figure("polarity", "The sentence coloured by polarity", Sentence, LEXICON)
 def _polarity_figure(of: Sentence, *, token: Token | None = None) -> Figure:
-    return polarity_strip(_polar(of), token=token)
+    """Draw the sentence as tokens coloured by positive minus negative share; below each token of an entry, a bar has the three shares.
+
+    Args:
+        token: token to outline.
+    Frame:
+        position, token, positive, neutral, negative, special, unknown.
+    """
+    trace = _polar(of)
+    shares = _polarity(trace)
+    flat = neutral(shares)
+    strip = token_strip(
+        trace.tokens,
+        np.where(flat, np.nan, shares[:, 0] - shares[:, 2]),
+        score_name="positive minus negative share",
+        specials=trace.specials,
+        unknown=trace.unknown,
+        low_label="more negative",
+        high_label="more positive",
+        scale="class",
+        full=1.0,
+    )
+    assert isinstance(strip.picture, Drawing)
+    data = {"strip": strip.picture.data, "shares": shares, "flat": flat, "chosen": token}
+    frame = strip.frame[["position", "token"]].assign(**{side: shares[:, i] for i, side in enumerate(SIDES)})
+    words, count = int((~trace.specials).sum()), len(strip.picture.data["tokens"])
+    known = int((~flat & ~trace.specials).sum())
+    caption = sentence(
+        [
+            "Each token is coloured by its positive minus its negative share; the bar below it shows positive, neutral and negative.",
+            f"{known} of {words} tokens occur in an entry of the lexicon. Grey tokens are neutral: 1/3 for each share.",
+            f"The first {count} of {len(trace.tokens)} tokens are drawn." if count < len(trace.tokens) else "",
+            "° marks tokens that are not in the vocabulary." if trace.unknown[:count].any() else "",
+        ]
+    )
+    frame = frame.assign(special=trace.specials, unknown=trace.unknown)
+    return Figure(file_safe("polarity", trace.run), Drawing(_draw_polarity, data), frame, caption)
 
 
 @figure("polarity-of-token", "The three shares of one token", Sentence, LEXICON)
 def _polarity_of_token(of: Sentence, *, token: Token | None = None) -> Figure:
+    """Draw lambda(x) of one token: each of its three shares, with the calculation that smooths it if the lexicon is available.
+
+    Frame:
+        side, share, and with the lexicon sum, smoothing, computed.
+    """
     trace = _polar(of)
     place = _token(trace, token)
-    assert trace.polarity is not None
-    entries = of.once(("entries", place), lambda: _entries(of, place, bool(trace.specials[place])))
-    return polarity_bars(trace.polarity[place], trace.tokens[place], entries)
+    stored, word = _polarity(trace)[place], trace.tokens[place]
+    entries: Entries | None = of.once(("entries", place), lambda: _entries(of, place, bool(trace.specials[place])))
+    frame = pd.DataFrame({"side": SIDES, "share": stored})
+    texts, heading, caption = (
+        [number(value, 3) for value in stored.tolist()],
+        "share",
+        "The three shares λ of the token, as the model stores them.",
+    )
+    if entries is not None and entries.sums.any():
+        total = number(float(entries.sums.sum() + 3 * entries.smoothing))
+        texts = [
+            f"({number(value)} + {entries.smoothing:g}) / {total} = {number(share, 3)}"
+            for value, share in zip(entries.sums.tolist(), entries.polarity.tolist(), strict=True)
+        ]
+        heading = f"(sum + {entries.smoothing:g}) / (all sums + {3 * entries.smoothing:g})"
+        apart = float(np.abs(stored - entries.polarity).max())
+        caption = sentence(
+            [
+                f"The sums over {len(entries.frame):,} {'entry' if len(entries.frame) == 1 else 'entries'}, each smoothed by"
+                f" {entries.smoothing:g} (Laplace) and divided by their total.",
+                f"The model stores them rounded; the error here is {apart:.1g}." if apart >= 5e-4 else "",
+            ]
+        )
+        frame = frame.assign(sum=entries.sums, smoothing=entries.smoothing, computed=entries.polarity)
+    columns = [Column(heading, stored, texts, _ROLES)]
+    table = {"names": SIDES, "columns": columns, "title": f"λ of “{as_text(word, 18)}”", "left": 84}
+    return Figure(file_safe("lambda", word), Drawing(bar_table, table), frame, caption)
 
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
@@ -264,17 +204,56 @@ def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
 
 @figure("sigma", "What the lexicon adds for every pair of tokens", Sentence, LEXICON)
 def _sigma(of: Sentence, *, side: int = 400) -> Figure:
-    return sigma_map(_polar(of), side=side)
+    """Draw sigma_ij = lambda(x_i) . lambda(x_j) for every pair of tokens; it is the same in every layer and head.
+
+    Args:
+        side: pixels of the map, as in `heatmap`.
+    Frame:
+        query, query_token, key, key_token, sigma.
+    """
+    trace = _polar(of)
+    similar = sigma(_polarity(trace))
+    as_map = trace.replace(layer_ids=(0,), head_ids=(0,), query_ids=tuple(range(len(similar))), attention=similar[None, None], biases={})
+    drawn = heatmap(as_map, 0, 0, side=side, title="σ · similarity of the polarities")
+    frame = drawn.frame.drop(columns=["layer", "head", "component"]).rename(columns={"attention": "sigma"})
+    count = frame["key"].nunique()
+    caption = sentence(
+        [
+            "σᵢⱼ = λ(xᵢ) · λ(xⱼ), fixed during training and the same in every layer. A neutral token has 1/3 with every token.",
+            f"{count} of {len(trace.tokens)} tokens are drawn." if count < len(trace.tokens) else "",
+        ]
+    )
+    return Figure(file_safe("sigma", trace.run), drawn.picture, frame, caption)
 
 
 @figure("lexicon-scores", "One token's scores without and with the lexicon's term", Sentence, LEXICON)
 def _scores(of: Sentence, *, layer: Layer = 0, head: Head = -1, component: Component = 0, token: Token | None = None) -> Figure:
-    return score_row(row_of(of, layer, head, component, token))
+    """Draw sigma of one token with all keys, and its scores before softmax: Q K^T / sqrt(d_k), the part of the lexicon, and the result.
+
+    Frame:
+        `Row.frame`, all keys, and `shown` (True for drawn keys).
+    """
+    row = row_of(of, layer, head, component, token)
+    times = "× factor" if row.multiplies else "+ lexicon"
+    parts = (("sigma", "σ", 3), ("plain", "QKᵀ / √d", 2), ("injected", times, 3), ("scores", "= score", 2))
+    what = "multiplied by" if row.multiplies else "plus"
+    about = f"Scores before softmax: Q Kᵀ / √d {what} the lexicon's term σ, at strength {row.strength:g}."
+    return _drawn(row, parts, "mean", "scores", "Scores", about)
 
 
 @figure("lexicon-attention", "One token's attention without and with the lexicon", Sentence, LEXICON)
 def _attention(of: Sentence, *, layer: Layer = 0, head: Head = -1, component: Component = 0, token: Token | None = None) -> Figure:
-    return attention_row(row_of(of, layer, head, component, token))
+    """Draw the attention of one token without and with the lexicon, and the change.
+
+    Frame:
+        `Row.frame`, all keys, and `shown` (True for drawn keys).
+    """
+    row = row_of(of, layer, head, component, token)
+    parts = (("before", "without", 3), ("after", "with lexicon", 3), ("change", "change", 3))
+    most = float(np.abs(row.after - row.before).max())
+    moved = "no weight changes" if most < 5e-7 else f"the largest change of a weight is {most:.2g}"
+    about = f"Softmax of the scores, without and with the lexicon in the same model: {moved}."
+    return _drawn(row, parts, "sum", "before-after", "Attention", about)
 
 
 def row_of(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:

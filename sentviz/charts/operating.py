@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -31,25 +30,48 @@ TWO = RunRequirement(
 POINTS = 400  # largest number of points of a curve
 
 
-def one_vs_rest(
-    curves: Mapping[str, pd.DataFrame],
-    areas: Mapping[str, pd.DataFrame],
-    points: Mapping[str, pd.DataFrame],
-    *,
-    kind: Literal["roc", "pr"] = "roc",
-    classes: Sequence[str],
-) -> Figure:
+def diagonal(name: str = "") -> Mark:
+    """Return the dotted diagonal from (0, 0) to (1, 1): chance in a ROC curve, perfect calibration in a reliability diagram."""
+    ends = pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0]})
+    return line(ends, "x", "y", role="muted", symbol="", dash="dot", faint=True, name=name)
+
+
+def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """Reduce a curve to at most 400 points, spread evenly over its length, with both ends."""
+    if len(line) <= POINTS:
+        return line
+    step = np.hypot(np.diff(line[x], prepend=line[x].iloc[0]), np.diff(line[y], prepend=line[y].iloc[0]))
+    length = np.cumsum(step)
+    rows = np.searchsorted(length, np.linspace(0, length[-1], POINTS))
+    return line.iloc[np.unique(np.r_[0, np.minimum(rows, len(line) - 1), len(line) - 1])]
+
+
+@figure("roc", "ROC curves", Answers)
+def _roc(of: Answers) -> Figure:
+    return _one_vs_rest(of, "roc")
+
+
+@figure("precision-recall", "Precision against recall", Answers)
+def _precision_recall(of: Answers) -> Figure:
+    return _one_vs_rest(of, "pr")
+
+
+def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"]) -> Figure:
     """Draw a panel per class with the curves of all runs, each with its area and interval; a marker shows the present predictions.
 
-    Args:
-        curves, areas: run name to the frames of `sentviz.analysis.testset.operating.curves` and `areas`.
-        points: run name to class, fpr, recall, precision: the operating point of the present predictions.
-        classes: the panels, in this order.
     Frame:
         run, class, threshold, fpr, recall, precision: the points drawn, at most 400 of a curve.
     """
-    if not curves or not classes:
-        raise InputError("Curves need a run and a class.")
+    for rows in of.rows:
+        rows.source.require("probabilities", "scores", what="curves")
+    every = of.first.classes
+    curves = {rows.source.name: of.statistic(operating.curves, rows, every) for rows in of.rows}
+    areas = {rows.source.name: of.statistic(operating.areas, rows, every) for rows in of.rows}
+    points = {rows.source.name: operating.operating_points(rows.labels, rows.predicted, every) for rows in of.rows}
+    classes = [every[1]] if kind == "roc" else [every[1], every[0]]
+    if len(every) > 2:
+        curves = {run: pd.concat([curve, operating.macro(curve, kind)]) for run, curve in curves.items()}
+        classes = [operating.MACRO, *every]
     x, y, metric = ("fpr", "recall", "AUC") if kind == "roc" else ("recall", "precision", "AP")
     runs = list(curves)
     parts, gone = [], []
@@ -99,73 +121,18 @@ def one_vs_rest(
     return Figure(file_safe(kind, *runs), chart, frame, caption, printed=printed[printed["metric"] == metric])
 
 
-def diagonal(name: str = "") -> Mark:
-    """Return the dotted diagonal from (0, 0) to (1, 1): chance in a ROC curve, perfect calibration in a reliability diagram."""
-    ends = pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0]})
-    return line(ends, "x", "y", role="muted", symbol="", dash="dot", faint=True, name=name)
-
-
-def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    """Reduce a curve to at most 400 points, spread evenly over its length, with both ends."""
-    if len(line) <= POINTS:
-        return line
-    step = np.hypot(np.diff(line[x], prepend=line[x].iloc[0]), np.diff(line[y], prepend=line[y].iloc[0]))
-    length = np.cumsum(step)
-    rows = np.searchsorted(length, np.linspace(0, length[-1], POINTS))
-    return line.iloc[np.unique(np.r_[0, np.minimum(rows, len(line) - 1), len(line) - 1])]
-
-
-def reliability_diagram(
-    states: Mapping[str, pd.DataFrame], spread: Mapping[str, pd.DataFrame], *, title: str, start: float = 0.0
-) -> Figure:
-    """Draw accuracy against confidence in bins, with intervals, and below it the distribution of confidence.
-
-    Args:
-        states: name (unchanged or tempered probabilities) to the frame of `sentviz.analysis.testset.operating.reliability`.
-        spread: the same names to frames with bins of equal width, for the histogram.
-        title: of the figure.
-        start: smallest possible confidence, 1 / K.
-    Frame:
-        state, left, right, n, confidence, accuracy, low, high.
-    """
-    if not states:
-        raise InputError("There is nothing to draw.")
-    points = stacked(states, "state").assign(panel="right")
-    shares = stacked(spread, "state").assign(
-        panel="rows",
-        middle=lambda rows: (rows["left"] + rows["right"]) / 2,
-        share=lambda rows: rows["n"] / rows.groupby("state")["n"].transform("sum"),
-        wide=lambda rows: 0.94 * (rows["right"] - rows["left"]),
-    )
-    start = min(start, *(float(share["left"].min()) for share in spread.values()))
-    hover = "confidence {confidence:.1%}, right {accuracy:.1%} [{low:.1%}, {high:.1%}]<br>{n:,} rows"
-    marks = [
-        replace(diagonal("calibrated"), frame=pd.DataFrame({"x": [start, 1.0], "y": [start, 1.0], "panel": "right"})),
-        line(points, "confidence", "accuracy", by="state", low="low", high="high", whiskers=True, hover=hover),
-        bars(shares, "middle", "share", by="state", wide="wide", faint=True, hover="{state}: {share:.1%} of the rows"),
-    ]
-    panels = Panels("panel", {"right": "Right, by confidence", "rows": "Rows, by confidence"}, 2)
-    across = Axis("confidence: probability of the predicted class", ".0%", span=(start - 0.01, 1.01))
-    chart = Chart(title, marks, across, Axis(form=".0%", zero=True), panels=panels, dashed=None)
-    frame = stacked(states, "state")
-    n = int(next(iter(states.values()))["n"].sum())
-    caption = (
-        f"Accuracy of {n:,} rows by confidence, the probability of the predicted class. Below the dotted line the model is overconfident."
-        " Bars on the points are 95 % intervals (Wilson); the lower part shows the share of rows by confidence."
-    )
-    return Figure(file_safe("reliability", title), chart, frame, caption)
-
-
-def threshold_lines(tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5) -> Figure:
+@figure("threshold", "Errors of both classes at each threshold", Answers, TWO)
+def _threshold(of: Answers) -> Figure:
     """Draw accuracy and the recall of both classes at every threshold; a dotted line marks the present threshold.
 
-    Args:
-        tables: run name to the frame of `sentviz.analysis.testset.operating.thresholds`.
-        classes: names of the two classes.
     Frame:
         run, threshold, accuracy, recall_0, recall_1, precision_1.
     """
-    if not tables or len(classes) != 2:
+    for rows in of.rows:
+        rows.source.require("probabilities", what="thresholds")
+    tables = {rows.source.name: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
+    classes, threshold = of.first.classes, 0.5 if of.threshold < 0 else of.threshold
+    if len(classes) != 2:
         raise InputError("A threshold decides between two classes of a run.")
     columns = {"accuracy": "accuracy"} | {f"recall_{k}": f"recall of {shortened(name, 16)}" for k, name in enumerate(classes)}
     frame = stacked(tables, "run")
@@ -183,48 +150,43 @@ def threshold_lines(tables: Mapping[str, pd.DataFrame], classes: Sequence[str], 
     return Figure(file_safe("threshold", *tables), chart, frame, caption, printed=frame[np.isclose(frame["threshold"] * 10 % 1, 0)])
 
 
-@figure("roc", "ROC curves", Answers)
-def _roc(of: Answers) -> Figure:
-    return _one_vs_rest(of, "roc")
-
-
-@figure("precision-recall", "Precision against recall", Answers)
-def _precision_recall(of: Answers) -> Figure:
-    return _one_vs_rest(of, "pr")
-
-
-def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"]) -> Figure:
-
-    for rows in of.rows:
-        rows.source.require("probabilities", "scores", what="curves")
-    classes = of.first.classes
-    lines = {rows.source.name: of.statistic(operating.curves, rows, classes) for rows in of.rows}
-    areas = {rows.source.name: of.statistic(operating.areas, rows, classes) for rows in of.rows}
-    points = {rows.source.name: operating.operating_points(rows.labels, rows.predicted, classes) for rows in of.rows}
-    panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
-    if len(classes) > 2:
-        lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
-        panels = [operating.MACRO, *classes]
-    return one_vs_rest(lines, areas, points, kind=kind, classes=panels)
-
-
-@figure("threshold", "Errors of both classes at each threshold", Answers, TWO)
-def _threshold(of: Answers) -> Figure:
-    for rows in of.rows:
-        rows.source.require("probabilities", what="thresholds")
-    tables = {rows.source.name: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
-    return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold)
-
-
 @figure("reliability", "Accuracy against confidence", Answers)
 def _reliability(of: Answers, *, by: Annotated[str, choice(STEPS)] = "width") -> Figure:
+    """Draw accuracy against confidence in bins, with intervals, and beside it the distribution of confidence.
+
+    Frame:
+        state (unchanged or tempered probabilities), left, right, n, confidence, accuracy, low, high.
+    """
     rows = of.first
     rows.source.require("probabilities", what="probabilities to compare with the accuracy")
     raw = untempered(rows.probabilities, rows.calibration)
-    shares = {"as it is": raw}
+    tempers = {"as it is": raw}
     if (factor := rows.source.calibration) is not None:
-        shares[f"logits / {factor:.2f}"] = tempered(raw, factor)
-    bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
-    spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
+        tempers[f"logits / {factor:.2f}"] = tempered(raw, factor)
+    states = {name: operating.reliability(rows.labels, share, by=by) for name, share in tempers.items()}
+    spread = {name: operating.reliability(rows.labels, share) for name, share in tempers.items()}
     title = f"{rows.source.name}: {STEPS[by].lower()}"
-    return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes))
+    points = stacked(states, "state").assign(panel="right")
+    shares = stacked(spread, "state").assign(
+        panel="rows",
+        middle=lambda part: (part["left"] + part["right"]) / 2,
+        share=lambda part: part["n"] / part.groupby("state")["n"].transform("sum"),
+        wide=lambda part: 0.94 * (part["right"] - part["left"]),
+    )
+    start = min(1 / len(rows.classes), *(float(share["left"].min()) for share in spread.values()))
+    hover = "confidence {confidence:.1%}, right {accuracy:.1%} [{low:.1%}, {high:.1%}]<br>{n:,} rows"
+    marks = [
+        replace(diagonal("calibrated"), frame=pd.DataFrame({"x": [start, 1.0], "y": [start, 1.0], "panel": "right"})),
+        line(points, "confidence", "accuracy", by="state", low="low", high="high", whiskers=True, hover=hover),
+        bars(shares, "middle", "share", by="state", wide="wide", faint=True, hover="{state}: {share:.1%} of the rows"),
+    ]
+    panels = Panels("panel", {"right": "Right, by confidence", "rows": "Rows, by confidence"}, 2)
+    across = Axis("confidence: probability of the predicted class", ".0%", span=(start - 0.01, 1.01))
+    chart = Chart(title, marks, across, Axis(form=".0%", zero=True), panels=panels, dashed=None)
+    frame = stacked(states, "state")
+    n = int(next(iter(states.values()))["n"].sum())
+    caption = (
+        f"Accuracy of {n:,} rows by confidence, the probability of the predicted class. Below the dotted line the model is overconfident."
+        " Bars on the points are 95 % intervals (Wilson); the lower part shows the share of rows by confidence."
+    )
+    return Figure(file_safe("reliability", title), chart, frame, caption)
