@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import pytest
 
+from sentviz.analysis.testset import leaders
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure
 from sentviz.charts.gallery import find_figure
 from sentviz.io.lazy import go
+from sentviz.models.hardmax import HardmaxModel
 
 
 def data_traces(figure: Figure) -> list[Any]:
@@ -39,6 +43,14 @@ def answers(counts: npt.ArrayLike, classes: Sequence[str], name: str = "") -> An
     table = np.asarray(counts)
     labels, predicted = np.indices(table.shape).reshape(2, -1).repeat(table.ravel(), axis=1)
     return stub(labels=labels, predicted=predicted, classes=list(classes), source=stub(name=name))
+
+
+def of_leaders(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, decision: tuple[npt.ArrayLike, float]) -> Any:
+    """Return a hardmax run of two classes with this decision; each table of its leaders is the frame."""
+    for name in ("frequent", "leading", "per_layer"):
+        monkeypatch.setattr(leaders, name, lambda *arguments, **options: frame)
+    monkeypatch.setattr(HardmaxModel, "of", lambda run: stub(vocabulary=[], decision=decision))
+    return stub(run=stub(labels=("negative", "positive"), frame=lambda file: frame))
 
 
 def picture(plot: go.Figure) -> Drawing:

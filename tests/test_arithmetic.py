@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.charts.smoother import smoother
+from sentviz.charts import Figure
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from tests import slow
+from tests.charts import made, stub
 from tests.makers import small_model
 from tests.test_encoder import state_of
 
@@ -149,6 +150,11 @@ def test_what_a_window_hides_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not got.seen[1] and got.attention == 0
     assert "outside the window of 4 tokens" in got.component_steps(0)[-1]
     assert "the 7 of 11 visible keys" in cell(model, TEXT, 0, 0, 5, 6).component_steps(0)[-2]
+
+
+def smoother(got: CellArithmetic, **options: Any) -> Figure:
+    """Return the figure of a cell's row."""
+    return made("smoother", stub(once=lambda key, compute: got), **options)
 
 
 def drawn(got: CellArithmetic, **options: Any) -> list[str]:

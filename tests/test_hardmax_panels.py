@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from experiments.hardmax import matrices
-from sentviz.charts.clustering import vocabulary_map
 from sentviz.charts.hardmax_panels import hardmax_panels
 from sentviz.charts.look import Look
 from sentviz.charts.scene import Scene, scene_of
@@ -18,6 +17,7 @@ from sentviz.errors import InputError
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
 from sentviz.papers.hardmax.tables import by_matrix
+from tests.charts import made, of_leaders
 from tests.studies import plant
 
 WORDS = ("amazing", "cast", "plot", "torture", "dull")
@@ -72,13 +72,14 @@ def test_the_example_has_both_words() -> None:
     assert all(word in EXAMPLE for word in NAMED)
 
 
-def test_marked_words_have_a_ring_and_their_distance() -> None:
+def test_marked_words_have_a_ring_and_their_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     words = pd.DataFrame({"word": [*WORDS, "rest"], "x0": [*POINTS[:, 0], 0.0], "x1": [*POINTS[:, 1], 0.1], "leads": [5, 0, 2, 0, 9, 0]})
     words["score"] = 2 * words["x0"] + 2 * words["x1"]
-    drawn = vocabulary_map(words, ([2.0, 2.0], 0.0), marked=("torture", "absent"))
+    of = of_leaders(monkeypatch, words, ([2.0, 2.0], 0.0))
+    drawn = made("vocabulary", of, marked=("torture", "absent"))
     texts = [str(note.text) for note in drawn.plot.layout.annotations]
     assert "<b>torture (−0.21)</b>" in texts and "Rings" in drawn.caption
-    assert "Rings" not in vocabulary_map(words, ([2.0, 2.0], 0.0)).caption
+    assert "Rings" not in made("vocabulary", of).caption
     rings = [trace for trace in drawn.plot.data if trace.marker.symbol == "circle-open"]
     assert len(rings) == 1 and list(rings[0].x) == [0.6]
 

@@ -18,7 +18,7 @@ from scipy.spatial import ConvexHull
 
 from sentviz.browser.particles import animation_html, positions_frame, scene_data
 from sentviz.charts import Figure
-from sentviz.charts.clustering import layer_bands, layer_lines, leader_bars, vocabulary_map
+from sentviz.charts.clustering import layer_lines
 from sentviz.charts.look import LOOKS
 from sentviz.charts.particles import particles
 from sentviz.charts.plane import hull, label_places
@@ -30,7 +30,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.models.clustering import Clustering, simulate, weights
 from sentviz.models.clustering.polytope import limit
-from tests.charts import picture
+from tests.charts import made, of_leaders, picture
 
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 
@@ -406,18 +406,16 @@ def test_lines_per_layer() -> None:
         layer_lines({}, "Nothing")
 
 
-def test_bands_per_layer() -> None:
+def test_bands_per_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"measure": "clusters", "layer": k, "mean": 9.0 - k, **{f"q{q:02}": q / 10 for q in (5, 25, 50, 75, 95)}, "n": 50} for k in range(3)
     ]
-    figure = layer_bands(pd.DataFrame(rows), "clusters", "Places")
+    figure = made("leaders-depth", of_leaders(monkeypatch, pd.DataFrame(rows), (W, B)))
     assert "n = 50" in figure.caption
     assert list(figure.plot.data[-1].y) == [9.0, 8.0, 7.0]
-    with pytest.raises(InputError, match="not measured"):
-        layer_bands(pd.DataFrame(rows), "nothing", "Nothing")
 
 
-def test_leaders_as_bars_and_on_the_map() -> None:
+def test_leaders_as_bars_and_on_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame(
         {
             "label": ["positive"] * 2,
@@ -429,19 +427,18 @@ def test_leaders_as_bars_and_on_the_map() -> None:
             "n": 100,
         }
     )
-    figure = leader_bars(frame, "positive")
+    of = of_leaders(monkeypatch, frame, (W, B))
+    figure = made("leaders", of, distance=1.0)
     assert list(figure.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
     assert "among 100 correct" in figure.caption
     with pytest.raises(InputError, match="Lower the distance"):
-        leader_bars(frame, "negative")
+        made("leaders", of, label="negative", distance=1.0)
     words = pd.DataFrame(
         {"word": ["fine", "dull", "<b>"], "x0": [1.0, -1, 0], "x1": [0.0, 0, 1], "score": [1.4, -1.0, 0.9], "leads": [5, 0, 2]}
     )
-    map_ = vocabulary_map(words, (W, B))
+    map_ = made("vocabulary", of_leaders(monkeypatch, words, (W, B)))
     assert "3 words" in map_.caption and "2 of which lead" in map_.caption
     assert {note.text for note in map_.plot.layout.annotations} == {"<b>fine</b>", "<b>&lt;b&gt;</b>"}
-    with pytest.raises(InputError, match="d = 2"):
-        vocabulary_map(words.assign(x2=0.0), (W, B))
 
 
 def test_scenes_of_one_dimension() -> None:

@@ -12,10 +12,12 @@ from scipy.stats import binomtest
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows, RowsSource, accuracy_by_phenomenon
+from sentviz.charts import Figure
 from sentviz.charts.colours import palette
 from sentviz.charts.look import LOOKS
-from sentviz.charts.phenomena import MOST, phenomena
+from sentviz.charts.phenomena import MOST
 from sentviz.errors import InputError
+from tests.charts import made, stub
 
 
 def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:
@@ -54,7 +56,7 @@ def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
     }
     assert accuracy_by_phenomenon(rows)["right"].tolist() == [1, 1]
     assert accuracy_by_phenomenon(rows, sided=True)["right"].tolist() == [3, 3]
-    assert "a prediction on the side of the label is right" in phenomena(accuracy_by_phenomenon(rows, sided=True), sided=True).caption
+    assert "a prediction on the side of the label is right" in phenomena(rows, sided=True).caption
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (3, 2), (-1, 4)])
@@ -88,17 +90,22 @@ def test_rows_without_tags_or_labels_are_said() -> None:
         accuracy_by_phenomenon({"toy/a": Rows(RowsSource("toy/a", "0"), "demo", ("up", "down"), bare.frame.assign(label=-1))})
 
 
-def frame_of(runs: int) -> pd.DataFrame:
-    """Return the accuracies of `runs` runs on three phenomena and on all rows."""
-    return accuracy_by_phenomenon({f"toy/{i}": some(i, run=f"toy/{i}") for i in range(runs)})
+def several(runs: int) -> dict[str, Rows]:
+    """Return the rows of some runs."""
+    return {f"toy/{i}": some(i, run=f"toy/{i}") for i in range(runs)}
+
+
+def phenomena(rows: dict[str, Rows], **options: Any) -> Figure:
+    """Return the figure of the rows of each run."""
+    return made("phenomena", stub(demo_rows=rows, sources=[], run=stub(name=next(iter(rows)))), **options)
 
 
 @pytest.mark.parametrize("runs", [1, 2, MOST])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
     """Places, numbers and intervals in the figure are the frame's; each run has a colour and a symbol."""
-    frame = frame_of(runs)
-    figure = replace(phenomena(frame), look=LOOKS[theme])
+    rows_of = several(runs)
+    frame, figure = accuracy_by_phenomenon(rows_of), replace(phenomena(rows_of), look=LOOKS[theme])
     ticks = [text.split(" (")[0] for text in figure.plot.layout.yaxis.ticktext]
     means = {name: np.mean(frame.loc[frame["phenomenon"] == name, "accuracy"]) for name in ticks}
     assert ticks[-1] == "all"
@@ -116,24 +123,23 @@ def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
 
 
 def test_a_single_run_leaves_no_room_for_a_legend_and_may_have_a_later_colour() -> None:
-    single, pair = phenomena(frame_of(1), series=[2]).plot, phenomena(frame_of(2)).plot
+    single, pair = phenomena(several(1), series=[2]).plot, phenomena(several(2)).plot
     assert single.layout.margin.b < 40 < pair.layout.margin.b
     assert single.data[0].marker.color == palette("light").line(2)
 
 
-def test_too_many_runs_and_none_are_refused() -> None:
-    for count in (0, MOST + 1):
-        with pytest.raises(InputError, match="has room for 1 to 6 runs"):
-            phenomena(frame_of(count))
+def test_too_many_runs_are_refused() -> None:
+    with pytest.raises(InputError, match="has room for 1 to 6 runs"):
+        phenomena(several(MOST + 1))
 
 
 def test_names_are_text_and_the_chosen_one_stands_out() -> None:
-    frame = frame_of(1).assign(run="<b>$x$</b>").replace({"phenomenon": {"negation": "<i>n"}})
-    figure = phenomena(frame, chosen="plain")
+    rows = {"<b>$x$</b>": some(tags=("<i>n", "plain", "sarcasm"))}
+    figure = phenomena(rows, selected="plain")
     drawn = figure.plot.to_json()
     assert "<b>" not in drawn
     assert "<i>n" not in "".join(figure.plot.layout.yaxis.ticktext)
     place = [text.split(" (")[0] for text in figure.plot.layout.yaxis.ticktext].index("plain")
     marked = [shape for shape in figure.plot.layout.shapes if shape.line.width == 1.5]
     assert [(shape.y0, shape.y1) for shape in marked] == [(place - 0.5, place + 0.5)]
-    assert not [shape for shape in phenomena(frame).plot.layout.shapes if shape.line.width == 1.5]
+    assert not [shape for shape in phenomena(rows).plot.layout.shapes if shape.line.width == 1.5]

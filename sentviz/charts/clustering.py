@@ -54,83 +54,6 @@ def layer_lines(values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = 
     return Figure(file_safe("per-layer", title), chart, frame, caption, from_zero=("layer",))
 
 
-def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = False) -> Figure:
-    """Draw a measure by layer over the reviews of a split: the median, and bands that contain half and nine tenths of the reviews.
-
-    Args:
-        frame: measure, layer, mean, q05, q25, q50, q75, q95, n; as `sentviz.analysis.testset.leaders.per_layer` gives it.
-        share: True if the measure is a share, 0 to 1.
-    """
-    rows = frame[frame["measure"] == measure].sort_values("layer")
-    if rows.empty:
-        raise InputError(f"{measure!r} was not measured.")
-    last, form = rows.iloc[-1], ".1%" if share else ".3g"
-    median = percent(last["q50"], 0) if share else number(float(last["q50"]), 0)
-    named = rows.assign(name=median)
-    marks = [
-        *(line(named, "layer", "q50", by="name", low=low, high=high, symbol="") for low, high in (("q05", "q95"), ("q25", "q75"))),
-        line(rows, "layer", "q50", size=0.7, hover=f"layer {{layer}}: median {{q50:{form}}}"),
-        line(rows, "layer", "mean", role=1, symbol="", dash="dash", hover=f"layer {{layer}}: mean {{mean:{form}}}"),
-    ]
-    ticks = {float(layer): str(layer) for layer in rows["layer"].astype(int)}
-    across, down = Axis("after layer", ticks=ticks), Axis(form=".0%" if share else "", zero=True)
-    chart = Chart(title, marks, across, down, ends="{name}")
-    caption = f"Line: median; dashed: mean; bands: the middle 50 % and 90 % of the reviews; n = {int(last['n']):,}."
-    return Figure(file_safe("layers", measure), chart, rows.reset_index(drop=True), caption, from_zero=("layer",))
-
-
-def leader_bars(frame: pd.DataFrame, label: str) -> Figure:
-    """Draw the most frequent leaders of the reviews of one class, with the decoder's score at each word.
-
-    Args:
-        frame: label, word, count, share, score, distance, n; as `sentviz.analysis.testset.leaders.frequent` gives it.
-    """
-    rows = frame[frame["label"] == label].reset_index(drop=True)
-    if rows.empty:
-        raise InputError(f"No leader of {label} reviews passes the limits. Lower the distance or the confidence.")
-    reach, hover = max(float(frame["score"].abs().max()), 1e-9), "{word}: {count:,} reviews, log-odds {score:.2f}"
-    shade: Any = {"level": "score", "scale": "classes", "span": (-reach, reach)}
-    drawn = bars(rows, "count", "word", text="{count:,} · {score:.1f}", hover=hover, **shade)
-    chart = Chart(f"{label.capitalize()} reviews are led by", [drawn], Axis("reviews"), Axis(rows={word: word for word in rows["word"]}))
-    n = int(rows["n"].max())
-    caption = (
-        f"Number of reviews that each word leads, among {n:,} correct and confident {label} reviews. The colour and the number after the"
-        " dot"
-        " are the decoder's log-odds at the word."
-    )
-    return Figure(file_safe("leaders", label), chart, rows, caption)
-
-
-def vocabulary_map(
-    frame: pd.DataFrame,
-    decision: tuple[npt.ArrayLike, float],
-    labels: Sequence[str] = ("negative", "positive"),
-    *,
-    named: int = 40,
-    marked: Sequence[str] = (),
-) -> Figure:
-    """Draw each word of a model with d = 2 at its embedding; the area of a dot is the number of reviews that the word leads.
-
-    Args:
-        frame: word, x0, x1, score, leads; as `sentviz.analysis.testset.leaders.leading` gives it.
-        decision: w (2,) and b.
-        named: largest number of words with names, those that lead most.
-        marked: words that get a ring and a name with their distance from the decision line.
-    """
-    if "x1" not in frame or "x2" in frame:
-        raise InputError("The map needs a model with d = 2.")
-    leads, ringed = frame["leads"].to_numpy(float), frame["word"].isin(list(marked))
-    data = {"words": frame["word"].tolist(), "at": frame[["x0", "x1"]].to_numpy(float), "score": frame["score"].to_numpy(float)}
-    data |= {"leads": leads, "decision": decision, "named": named, "ringed": np.flatnonzero(ringed)}
-    caption = (
-        f"{len(frame):,} words where the embedding puts them, {int((leads > 0).sum()):,} of which lead a review; the area grows with the"
-        f" reviews led (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
-        + (" Rings: named words with their distance from the line." if ringed.any() else "")
-    )
-    most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
-    return Figure(file_safe("vocabulary"), Drawing(_draw_words, data), frame.reset_index(drop=True), caption, printed=most)
-
-
 def _draw_words(
     look: Look,
     words: Sequence[str],
@@ -191,23 +114,34 @@ def _leaders_by_layer(of: Sentence) -> Figure:
 
 
 @figure("leaders", "The most frequent leaders of a class", Runs, MOVING, LEADERS, WEIGHTS)
-def _leaders(
-    of: Runs,
-    *,
-    label: str = "",
-    distance: float = -1.0,
-    confidence: float = 0.95,
-    top: int = 15,
-) -> Figure:
+def _leaders(of: Runs, *, label: str = "", distance: float = -1.0, confidence: float = 0.95, top: int = 15) -> Figure:
+    """Draw the most frequent leaders of the reviews of one class, with the decoder's score at each word.
+
+    Frame:
+        label, word, count, share, score, distance, n.
+    """
     from sentviz.analysis.testset.leaders import frequent, leading
     from sentviz.models.hardmax import HardmaxModel
 
-    model, frame = HardmaxModel.of(of.run), of.run.frame("leaders.parquet")
+    model, reviews, label = HardmaxModel.of(of.run), of.run.frame("leaders.parquet"), label or of.run.labels[-1]
     if distance < 0:  # a third of how far leaders reach
-        words = leading(frame, model.vocabulary)
+        words = leading(reviews, model.vocabulary)
         distance = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max()) / 3
-    rows = frequent(frame, model.vocabulary, model.decision[0], distance=distance, confidence=confidence, top=top)
-    return leader_bars(rows, label or of.run.labels[-1])
+    frame = frequent(reviews, model.vocabulary, model.decision[0], distance=distance, confidence=confidence, top=top)
+    rows = frame[frame["label"] == label].reset_index(drop=True)
+    if rows.empty:
+        raise InputError(f"No leader of {label} reviews passes the limits. Lower the distance or the confidence.")
+    reach, hover = max(float(frame["score"].abs().max()), 1e-9), "{word}: {count:,} reviews, log-odds {score:.2f}"
+    shade: Any = {"level": "score", "scale": "classes", "span": (-reach, reach)}
+    drawn = bars(rows, "count", "word", text="{count:,} · {score:.1f}", hover=hover, **shade)
+    chart = Chart(f"{label.capitalize()} reviews are led by", [drawn], Axis("reviews"), Axis(rows={word: word for word in rows["word"]}))
+    n = int(rows["n"].max())
+    caption = (
+        f"Number of reviews that each word leads, among {n:,} correct and confident {label} reviews. The colour and the number after the"
+        " dot"
+        " are the decoder's log-odds at the word."
+    )
+    return Figure(file_safe("leaders", label), chart, rows, caption)
 
 
 DEPTHS = {"clusters": "Number of places at which the words are", "at leaders": "Share of words at a leader"}
@@ -215,16 +149,52 @@ DEPTHS = {"clusters": "Number of places at which the words are", "at leaders": "
 
 @figure("leaders-depth", "How fast texts cluster", Runs, MOVING, LEADERS)
 def _leaders_depth(of: Runs, *, measure: Annotated[str, choice(DEPTHS)] = "clusters") -> Figure:
+    """Draw a measure by layer over the reviews of a split: the median, and bands that contain half and nine tenths of the reviews.
+
+    Frame:
+        measure, layer, mean, q05, q25, q50, q75, q95, n.
+    """
     from sentviz.analysis.testset.leaders import per_layer
 
-    return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, DEPTHS[measure], share=measure == "at leaders")
+    frame, share = per_layer(of.run.frame("leaders.parquet")), measure == "at leaders"
+    rows = frame[frame["measure"] == measure].sort_values("layer")
+    last, form = rows.iloc[-1], ".1%" if share else ".3g"
+    median = percent(last["q50"], 0) if share else number(float(last["q50"]), 0)
+    named = rows.assign(name=median)
+    marks = [
+        *(line(named, "layer", "q50", by="name", low=low, high=high, symbol="") for low, high in (("q05", "q95"), ("q25", "q75"))),
+        line(rows, "layer", "q50", size=0.7, hover=f"layer {{layer}}: median {{q50:{form}}}"),
+        line(rows, "layer", "mean", role=1, symbol="", dash="dash", hover=f"layer {{layer}}: mean {{mean:{form}}}"),
+    ]
+    ticks = {float(layer): str(layer) for layer in rows["layer"].astype(int)}
+    across, down = Axis("after layer", ticks=ticks), Axis(form=".0%" if share else "", zero=True)
+    chart = Chart(DEPTHS[measure], marks, across, down, ends="{name}")
+    caption = f"Line: median; dashed: mean; bands: the middle 50 % and 90 % of the reviews; n = {int(last['n']):,}."
+    return Figure(file_safe("layers", measure), chart, rows.reset_index(drop=True), caption, from_zero=("layer",))
 
 
 @figure("vocabulary", "Every word at its embedding", Runs, MOVING, PLANE, LEADERS, WEIGHTS)
 def _vocabulary(of: Runs, *, named: int = 40, marked: Sequence[str] = ()) -> Figure:
+    """Draw each word of a model with d = 2 at its embedding; the area of a dot is the number of reviews that the word leads.
+
+    Args:
+        named: largest number of words with names, those that lead most.
+        marked: words that get a ring and a name with their distance from the decision line.
+    Frame:
+        word, x0, x1, score, leads.
+    """
     from sentviz.analysis.testset.leaders import leading
     from sentviz.models.hardmax import HardmaxModel
 
-    model = HardmaxModel.of(of.run)
-    words = leading(of.run.frame("leaders.parquet"), model.vocabulary)
-    return vocabulary_map(words, model.decision, of.run.labels, named=named, marked=marked)
+    model, labels = HardmaxModel.of(of.run), of.run.labels
+    frame = leading(of.run.frame("leaders.parquet"), model.vocabulary)
+    leads, ringed = frame["leads"].to_numpy(float), frame["word"].isin(list(marked))
+    data = {"words": frame["word"].tolist(), "at": frame[["x0", "x1"]].to_numpy(float), "score": frame["score"].to_numpy(float)}
+    data |= {"leads": leads, "decision": model.decision, "named": named, "ringed": np.flatnonzero(ringed)}
+    caption = (
+        f"{len(frame):,} words where the embedding puts them, {int((leads > 0).sum()):,} of which lead a review; the area grows with the"
+        f" reviews led (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
+        + (" Rings: named words with their distance from the line." if ringed.any() else "")
+    )
+    most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
+    return Figure("vocabulary", Drawing(_draw_words, data), frame.reset_index(drop=True), caption, printed=most)

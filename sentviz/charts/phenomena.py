@@ -13,24 +13,27 @@ from sentviz.charts.options import Series
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import WEIGHTS, Runs, sourced
 from sentviz.errors import InputError
-from sentviz.io.lazy import pd
 
 MOST = 6  # runs
 _ALL = "all"
 
 
-def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = ()) -> Figure:
+@figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, WEIGHTS)
+def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, series: Series = (), selected: str | None = None) -> Figure:
     """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
 
     Args:
-        frame: run, phenomenon, n, accuracy, low, high, from `sentviz.analysis.testset.rows.accuracy_by_phenomenon`; at most 6 runs.
-        chance: accuracy of guessing, drawn as a dotted line.
-        chosen: phenomenon to outline.
-        sided: True if predictions on the side of the label were counted as right.
-        series: number of the colour and symbol of each run of `frame`; by default 0, 1, 2 ...
+        only: phenomena that are drawn; by default all.
+        sided: count predictions on the side of the label as right.
+        selected: phenomenon to outline.
     """
+    rows = of.demo_rows
+    chance = 0.5 if sided else 1 / max(len(each.classes) for each in rows.values())
+    frame = accuracy_by_phenomenon(rows, sided=sided)
+    if only:
+        frame = frame[frame["phenomenon"].isin(list(only))]
     runs = list(dict.fromkeys(frame["run"]))
-    if not 1 <= len(runs) <= MOST:
+    if len(runs) > MOST:
         raise InputError(f"This figure has room for 1 to {MOST} runs, not {len(runs)}.")
     means = (
         frame[frame["phenomenon"] != _ALL].groupby("phenomenon", sort=False)["accuracy"].mean().sort_values(ascending=False, kind="stable")
@@ -44,7 +47,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
         "Accuracy by phenomenon, demo set",
         [dots],
         Axis(form=".0%", span=(max(0.0, np.floor(least * 10) / 10 - 0.02), 1.02)),
-        Axis(rows={name: f"{name} ({sizes[name]})" for name in order}, striped=True, chosen=chosen),
+        Axis(rows={name: f"{name} ({sizes[name]})" for name in order}, striped=True, chosen=selected),
         rules=[Rule(x=chance, note="guessing")],
         series=numbered(runs, series),
     )
@@ -57,22 +60,5 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
             "Overlapping intervals do not show that two runs are equal: the sentences are the same, so use a paired test.",
         ]
     )
-    return Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
-
-
-@figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, WEIGHTS)
-def _phenomena(
-    of: Runs,
-    *,
-    only: Sequence[str] = (),
-    sided: bool = False,
-    series: Series = (),
-    selected: str | None = None,
-) -> Figure:
-    rows = of.demo_rows
-    chance = 0.5 if sided else 1 / max(len(each.classes) for each in rows.values())
-    frame = accuracy_by_phenomenon(rows, sided=sided)
-    if only:
-        frame = frame[frame["phenomenon"].isin(list(only))]
-    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, series=series)
+    drawn = Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
     return sourced(drawn, *of.sources, rows=rows[of.run.name])

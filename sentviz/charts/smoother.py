@@ -19,50 +19,6 @@ from sentviz.io.numbers import number, percent, signed
 _PANELS = {"weight": "weight", "value_norm": "× size of value", "along": "→ share of the output"}
 
 
-def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False) -> Figure:
-    """Draw the keys that change the head's output most, in text order: weight, size of the value vector, share of the output.
-
-    Attention as a kernel smoother (SentiFormer, Definition 1): the output at the query is the sum of weight x value over all keys.
-
-    Args:
-        cell: a cell of the row; its key is always drawn, and marked.
-        top: number of keys to draw, those with the largest |weight x value|; the last row sums the others.
-        kernel: also draw exp(S) of each component, divided by the largest of the row.
-    Frame:
-        `CellArithmetic.smoother`, all keys, and `shown` (True for drawn keys).
-    """
-    if top < 1:
-        raise InputError("At least one key must be drawn.")
-    frame = cell.smoother()
-    best = np.argsort(-frame["contribution"].to_numpy(), kind="stable")[:top]
-    chosen = np.union1d(best, [cell.key])
-    frame["shown"] = np.isin(frame["key"], chosen)
-    drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    again = drawn["key_token"].duplicated(keep=False)
-    names = {
-        key: shortened(token, 18) + (f" ({key + 1})" if twice else "")
-        for key, token, twice in zip(drawn["key"].tolist(), drawn["key_token"], again, strict=True)
-    }
-    kernels = {f"kernel_a{i + 1}": f"kernel {i + 1}" if len(cell.parts) > 1 else "kernel" for i in range(len(cell.parts) * kernel)}
-    titles = kernels | _PANELS
-    rows = [(column, key, value) for column in titles for key, value in zip(names, drawn[column].tolist(), strict=True)]
-    if len(rest):
-        rows += [(column, -1, rest[column].mean() if column == "value_norm" else rest[column].sum()) for column in titles]
-        names[-1] = f"{len(rest):,} other keys" if len(rest) > 1 else "1 other key"
-    table = pd.DataFrame([(*row, _said(row[0], row[2])) for row in rows], columns=["panel", "key", "value", "said"])
-    table["role"] = np.where(table["value"] < 0, "minus", np.where(table["panel"] == "value_norm", "muted", "plus"))
-    parts = table.groupby(["role", table["key"] < 0])
-    marks = [bars(part, "value", "key", role=role, faint=is_rest, text="{said}") for (role, is_rest), part in parts]
-    title = f"Output of layer {cell.layer + 1}, head {cell.head + 1} for “{shortened(cell.tokens[cell.query], 18)}”"
-    panels = Panels("panel", titles, small=True)
-    return Figure(
-        file_safe("smoother", cell.run, f"layer{cell.layer + 1}", f"head{cell.head + 1}", f"query{cell.query + 1}"),
-        Chart(title, marks, y=Axis(rows=names, chosen=cell.key), panels=panels),
-        frame,
-        _caption(cell, frame, rest, kernel),
-    )
-
-
 def _said(column: str, value: float) -> str:
     if column == "along":
         return percent(value, 0, write=number if abs(value) < 0.005 else signed)
@@ -99,5 +55,47 @@ def _smoother(
     top: int = 8,
     kernel: bool = False,
 ) -> Figure:
-    arithmetic = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
-    return smoother(arithmetic, top=top, kernel=kernel)
+    """Draw the keys that change the head's output most, in text order: weight, size of the value vector, share of the output.
+
+    Attention as a kernel smoother (SentiFormer, Definition 1): the output at the query is the sum of weight x value over all keys.
+
+    Args:
+        key: is always drawn, and marked.
+        top: number of keys to draw, those with the largest |weight x value|; the last row sums the others.
+        kernel: also draw exp(S) of each component, divided by the largest of the row.
+    Frame:
+        `CellArithmetic.smoother`, all keys, and `shown` (True for drawn keys).
+    """
+    arithmetic: CellArithmetic = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
+    if top < 1:
+        raise InputError("At least one key must be drawn.")
+    frame = arithmetic.smoother()
+    best = np.argsort(-frame["contribution"].to_numpy(), kind="stable")[:top]
+    chosen = np.union1d(best, [arithmetic.key])
+    frame["shown"] = np.isin(frame["key"], chosen)
+    drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
+    again = drawn["key_token"].duplicated(keep=False)
+    names = {
+        key: shortened(token, 18) + (f" ({key + 1})" if twice else "")
+        for key, token, twice in zip(drawn["key"].tolist(), drawn["key_token"], again, strict=True)
+    }
+    kernels = {
+        f"kernel_a{i + 1}": f"kernel {i + 1}" if len(arithmetic.parts) > 1 else "kernel" for i in range(len(arithmetic.parts) * kernel)
+    }
+    titles = kernels | _PANELS
+    rows = [(column, key, value) for column in titles for key, value in zip(names, drawn[column].tolist(), strict=True)]
+    if len(rest):
+        rows += [(column, -1, rest[column].mean() if column == "value_norm" else rest[column].sum()) for column in titles]
+        names[-1] = f"{len(rest):,} other keys" if len(rest) > 1 else "1 other key"
+    table = pd.DataFrame([(*row, _said(row[0], row[2])) for row in rows], columns=["panel", "key", "value", "said"])
+    table["role"] = np.where(table["value"] < 0, "minus", np.where(table["panel"] == "value_norm", "muted", "plus"))
+    parts = table.groupby(["role", table["key"] < 0])
+    marks = [bars(part, "value", "key", role=role, faint=is_rest, text="{said}") for (role, is_rest), part in parts]
+    title = f"Output of layer {arithmetic.layer + 1}, head {arithmetic.head + 1} for “{shortened(arithmetic.tokens[arithmetic.query], 18)}”"
+    panels = Panels("panel", titles, small=True)
+    return Figure(
+        file_safe("smoother", arithmetic.run, f"layer{arithmetic.layer + 1}", f"head{arithmetic.head + 1}", f"query{arithmetic.query + 1}"),
+        Chart(title, marks, y=Axis(rows=names, chosen=arithmetic.key), panels=panels),
+        frame,
+        _caption(arithmetic, frame, rest, kernel),
+    )

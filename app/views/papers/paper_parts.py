@@ -9,17 +9,15 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import show_drawn, show_figure
+from app.blocks.figure import show_figure
 from app.blocks.run_choice import in_groups, option, series_of
 from app.text import halves, md
 from app.views.hardmax import parts as hardmax_parts
 from app.views.papers.blocks import show_study_figure
 from app.views.testset import gates_part
 from sentviz.analysis.testset.leaders import FILE, leading
-from sentviz.analysis.testset.rows import accuracy_by_phenomenon
-from sentviz.charts.gallery import code
-from sentviz.charts.phenomena import MOST, phenomena
-from sentviz.charts.subjects import Answers, Runs, Sentence, sourced
+from sentviz.charts.phenomena import MOST
+from sentviz.charts.subjects import Answers, Runs, Sentence
 from sentviz.data.demo import FAILURES
 from sentviz.data.labels import sides
 from sentviz.io.lazy import pd
@@ -107,14 +105,9 @@ def failures(runs: Sequence[Run], _: str) -> None:
         st.caption("Choose at least one run.")
         return
     rows = {name: cache.demo_rows(cache.run(name), SHOWN_FAILURES) for name in chosen}
-    frame = accuracy_by_phenomenon(rows, sided=True)
-    part, sources = frame[frame["phenomenon"].isin(SHOWN_FAILURES)], [cache.run(name) for name in chosen]
-    series = series_of(sources)
-    show_drawn(
-        lambda: sourced(phenomena(part, sided=True, series=series), *sources, rows=rows[chosen[0]]),
-        "failures",
-        code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN_FAILURES, sided=True, series=series),
-    )
+    of = Runs.of(*map(cache.run, chosen))
+    of.demo_rows = rows
+    show_figure("phenomena", of, "failures", only=SHOWN_FAILURES, sided=True, series=series_of(of.sources))
     with st.expander("The sentences, and what each run predicts"):
         kind = st.segmented_control(
             "Group", FAILURES, default=FAILURES[0], required=True, key="failure-group", label_visibility="collapsed"

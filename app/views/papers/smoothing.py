@@ -9,13 +9,12 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import show_drawn
+from app.blocks.figure import show_figure
 from app.blocks.run_choice import pick_run
-from app.blocks.sentence import notebook, sentence_box
+from app.blocks.sentence import sentence_box
 from app.text import halves, md
 from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
-from sentviz.charts.smoother import smoother
-from sentviz.charts.subjects import sourced
+from sentviz.charts.subjects import Sentence
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
@@ -54,10 +53,11 @@ def show(runs: Sequence[Run], _: str) -> None:
     row = cell(cache.model(run), trace, layer, head, query, 0)
     best = int(np.argmax(np.abs(row.row)))
     arithmetic = cell(cache.model(run), trace, layer, head, query, best)
-    lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)
+    of = Sentence.of(run, trace)
+    of.known["cell", layer, head, query, best] = arithmetic
     left, right = halves("smoothing", 1.5, 1.0)
     with left:
-        show_drawn(lambda: sourced(smoother(arithmetic, kernel=True), run, trace=trace), "kernel", code=lines)
+        show_figure("smoother", of, "kernel", layer=layer, head=head, query=query, key=best, kernel=True)
     with right:
         _words(arithmetic, trace, run)
 
