@@ -1,7 +1,7 @@
-"""One function per figure: arrays in, a `Figure` out (a tidy frame, a Plotly figure, a caption).
+"""One registered function per figure: a subject in, a `Figure` out (a tidy frame, a Plotly figure, a caption).
 
-Functions are pure and import numpy, pandas and plotly only. A module is imported when one of its names is used. Frames count layers,
-heads, components and tokens from 0, like every array of the package; pictures and captions, which people read, count from 1.
+What several figures draw takes arrays and needs numpy, pandas and plotly only. A module is imported when one of its names is used. Frames
+count layers, heads, components and tokens from 0, like every array of the package; pictures and captions, which people read, count from 1.
 """
 
 from __future__ import annotations
