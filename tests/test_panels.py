@@ -31,8 +31,8 @@ def test_a_grid_is_not_wider_than_its_titles() -> None:
 
 
 def test_rows_go_from_top_to_bottom() -> None:
-    axis = row_axis(["a", "b", "c"], 0.6, 0.4, fixedrange=True)
-    assert axis["range"] == [2.6, -0.6] and axis["tickvals"] == [0, 1, 2] and axis["ticktext"] == ["a", "b", "c"] and axis["fixedrange"]
+    axis = row_axis(["a", "b", "c"], fixedrange=True)
+    assert axis["range"] == [2.5, -0.5] and axis["tickvals"] == [0, 1, 2] and axis["ticktext"] == ["a", "b", "c"] and axis["fixedrange"]
 
 
 def test_texts_of_cells_can_be_read_on_their_colours() -> None:

@@ -99,8 +99,6 @@ def _attribution_direct(of: Sentence, *, by: Annotated[str, choice(SUMS)] = "par
         name=f"attribution-direct-{by}s",
         title=f"What adds to {sums.label} over {sums.against}, by {by}",
         about=about,
-        notes=[[""] * len(columns)] * len(rows),
-        more={},
         unit="log-odds",
         first_row=int(by == "head"),
         kind=by,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from sentviz.charts.chart import Axis, Chart, Panels, cells, line, numbered, points
 from sentviz.charts.figure import Figure, file_safe
 from sentviz.charts.options import Series, choice, several
-from sentviz.charts.registry import RunRequirement, figure, table
+from sentviz.charts.registry import figure, table
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Runs
 from sentviz.errors import InputError
@@ -104,13 +104,6 @@ def head_grid(frame: pd.DataFrame, measure: str) -> Figure:
     return Figure(file_safe("heads", measure), chart, part, caption)
 
 
-def _measured(of: Runs, need: RunRequirement, file: str) -> dict[str, Any]:
-    """Return a stored table of each run."""
-    if why := next((why for run in of.sources if (why := need.lacks(run))), ""):
-        raise InputError(why)
-    return {run.name: run.frame(file) for run in of.sources}
-
-
 @figure("head-lines", "What heads attend to, by layer", Runs, MAPS, HEADS)
 def _head_lines(
     of: Runs,
@@ -118,9 +111,12 @@ def _head_lines(
     measures: Annotated[Sequence[str], several(choice(MEASURE_TITLES))] = ("entropy", "same", "previous", "next"),
     series: Series = (),
 ) -> Figure:
+    if why := next((why for run in of.sources if (why := HEADS.lacks(run))), ""):
+        raise InputError(why)
+    frames = {run.name: run.frame("heads.parquet") for run in of.sources}
     plain = [run.name for run in of.sources if not run.capabilities.lexicon]
     dashed = plain if len(plain) < len(of.sources) else []
-    return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, series=series)
+    return layer_lines(frames, tuple(measures), dashed=dashed, series=series)
 
 
 @figure("head-grid", "One measure of every head", Runs, MAPS, HEADS)

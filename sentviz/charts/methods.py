@@ -74,21 +74,20 @@ def method_matrix(
     return Figure(file_safe("methods"), chart, frame, caption)
 
 
-def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", percent: bool = False) -> Figure:
-    """Draw methods as dots with intervals, the best at the top; the reference is a grey line with its interval.
+def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", percent: bool = False) -> Figure:
+    """Draw methods as dots with intervals, the best at the top; random explanations are a grey line with its interval.
 
     Args:
         frame: method, value, low, high, n; one row per method.
         title: name of the number.
         better: "higher" or "lower".
-        reference: method to draw as a line.
         percent: write shares as percentages.
     """
-    rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
+    rows = frame[frame["method"] != "random"].sort_values("value", ascending=better == "lower").reset_index(drop=True)
     if rows.empty:
         raise InputError("The table has no explanation method to rank.")
-    base = frame[frame["method"] == reference].to_dict("records")
-    rules = [Rule(x=row["value"], low=row["low"], high=row["high"], note=reference) for row in base]
+    base = frame[frame["method"] == "random"].to_dict("records")
+    rules = [Rule(x=row["value"], low=row["low"], high=row["high"], note="random") for row in base]
     text, hover = "{value:.0%}" if percent else "{value:.2f}", "{value:.3f} [{low:.3f}, {high:.3f}]"
     dots = points(rows, "value", "method", low="low", high="high", text=text, hover=hover)
     chart = Chart(title, [dots], Axis(form=".0%" if percent else ""), Axis(rows={name: name for name in rows["method"]}), rules=rules)

@@ -89,15 +89,14 @@ def pushed_apart(heights: npt.ArrayLike, least: float) -> Floats:
 # ---- rows and cells
 
 
-def row_axis(labels: Sequence[str], above: float = 0.5, below: float = 0.5, **more: Any) -> dict[str, Any]:
+def row_axis(labels: Sequence[str], **more: Any) -> dict[str, Any]:
     """Return a vertical axis with a named row at 0, 1, 2 ... from top to bottom.
 
     Args:
-        labels: Plotly labels. above, below: space beyond the middle of the first and the last row, in rows.
-        more: further settings of the axis.
+        labels: Plotly labels. more: further settings of the axis.
     """
     ticks = {"tickvals": list(range(len(labels))), "ticktext": list(labels)}
-    return ticks | {"range": [len(labels) - below, -above], "showgrid": False, "automargin": False} | more
+    return ticks | {"range": [len(labels) - 0.5, -0.5], "showgrid": False, "automargin": False} | more
 
 
 def cell_texts(texts: Sequence[Sequence[str]], fills: Sequence[str], size: int, **more: Any) -> Iterator[dict[str, Any]]:

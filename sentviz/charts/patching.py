@@ -53,9 +53,10 @@ def signed_map(
     name: str,
     title: str,
     about: str,
-    notes: Sequence[Sequence[str]],
-    more: Mapping[str, npt.ArrayLike],
+    notes: Sequence[Sequence[str]] = (),
+    more: Mapping[str, npt.ArrayLike] | None = None,
     sure: npt.ArrayLike | None = None,
+    ends: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     unit: Unit = "share",
     first_row: int = 1,
     kind: str = "token",
@@ -67,18 +68,23 @@ def signed_map(
         values: (rows, columns); NaN for a cell without a value.
         rows, columns: their names; of tokens with the partner if it differs. name: of the file. title: of the figure.
         about: beginning of the caption.
-        notes: (rows, columns) last line of what a cell says under the cursor.
+        notes: (rows, columns) last line of what a cell says under the cursor; by default the interval, if there is one.
         more: further columns of the frame, (rows, columns) each.
-        sure: (rows, columns) True for cells whose number is written; by default all.
+        sure: (rows, columns) True for cells whose number is written; by default all, or those whose interval excludes 0.
+        ends: low and high, (rows, columns) each, of the intervals.
         unit: "share" of the difference between two sentences, or "log-odds".
         first_row: number of the first row: 0 if it is the embedding.
         kind: name of a column in the frame: token, head, component or place.
         chosen: (row, column) of cells that get a frame.
     Frame:
         layer (counted from 0; of states the depth, 0 = embedding), `kind` (counted from 0), name, the unit as the name of the value, and
-        the columns of `more`.
+        the columns of `more`, or low and high.
     """
     values = np.asarray(values, dtype=np.float64)
+    if ends is not None:
+        low, high = map(np.asarray, ends)
+        sure, more = np.isfinite(low) & ((low > 0) | (high < 0)), {"low": low, "high": high}
+        notes = [[_interval(*cell) for cell in zip(*row, strict=True)] for row in zip(low, high, strict=True)]
     known = np.ones(values.shape, dtype=bool) if sure is None else np.asarray(sure, dtype=bool)
     if not np.isfinite(values).any():
         raise InputError("No cell of this map has a value.")
@@ -91,14 +97,14 @@ def signed_map(
             kind: places[1],
             "name": [columns[place] for place in places[1]],
             unit.replace("-", "_"): values.ravel(),
-            **{key: np.asarray(value).ravel() for key, value in more.items()},
+            **{key: np.asarray(value).ravel() for key, value in (more or {}).items()},
         }
     )
     scale, digits = (100, 0) if unit == "share" else (1, 2)
     table = pd.DataFrame({"row": places[0], "column": places[1], "value": values.ravel(), "written": scale * values.ravel()})
     table["where"] = [f"{rows[i]}, {columns[j]}" for i, j in places.T]
     table["said"] = [_number(value, unit) for value in table["value"]]
-    table["note"] = [note or "no interval" for row in notes for note in row]
+    table["note"] = [note or "no interval" for row in notes for note in row] or ""
     numbered = known.ravel() & (table["written"].abs() >= 0.5 * 10**-digits)  # numbers that round to 0 are left out
     drawn = table["column"].isin(names) & np.isfinite(table["value"])
     top = float(table["value"][drawn].abs().max()) or 1.0
@@ -127,6 +133,10 @@ def signed_map(
         ]
     )
     return Figure(file_safe(name), chart, frame, caption, from_zero=("layer",) if first_row == 0 else ())
+
+
+def _interval(low: float, high: float) -> str:
+    return f"95 % interval {span((low, high), partial(percent, digits=0, write=signed))}" if np.isfinite(low) else ""
 
 
 def _number(value: float, unit: Unit) -> str:
@@ -211,7 +221,27 @@ def _patch(
         rows, title = parts, f"{title}, layer {layer + 1}, by token"
     if layer is not None or what in BY_TOKEN:
         columns, kind = column_names(pair), "token"
-    return _drawn(of, pair, result, title, rows, columns, kind, selected)
+    about = (
+        f"Share of the difference in log-odds of {pair.label} ({signed(pair.goal - pair.start)}) that comes over if the vectors of one cell"
+        " are replaced by those of the second sentence. 100 % is the complete difference; a negative share moves the prediction away."
+    )
+    return signed_map(
+        result.share,
+        rows,
+        columns,
+        name="-".join(["patch", what, *["tokens"] * (kind == "token" and what not in BY_TOKEN)]),
+        title=title,
+        about=" ".join(filter(None, [about, result.note, *pair.notes()])),
+        notes=[
+            [f"probability of {pair.label} then {percent(p)}" if np.isfinite(p) else "estimated by the gradient" for p in row]
+            for row in result.probability
+        ],
+        more={"probability": result.probability, "exact": result.exact},
+        sure=result.exact,
+        first_row=int(what != "state"),
+        kind=kind,
+        chosen=selected or (),
+    )
 
 
 @figure("patch-average", "States that carry the difference of minimal pairs", Sentence, REPLACES)
@@ -228,9 +258,7 @@ def _patch_average(of: Sentence, *, minimal: Swap = "negation", what: What = "st
         name=f"patch-average-{what}",
         title=f"{TITLES[what]}, {SWAPS[minimal]}",
         about=f"Share of the difference that comes over, mean of {result.says} A number is written where its 95 % interval excludes 0.",
-        notes=_intervals(low, high),
-        more={"low": low, "high": high},
-        sure=_away_from_0(low, high),
+        ends=(low, high),
         first_row=int(what != "state"),
         kind="place" if result.by_place else "component" if what == "component" else "head",
     )
@@ -242,11 +270,10 @@ def _patch_epochs(of: Sentence, *, minimal: Swap = "negation", count: int = 40) 
     """Draw heads by epochs, with the weights that the run kept after each epoch."""
     averages = epochs_of(of, minimal, count)
     share, low, high = (np.stack([getattr(each, name).ravel() for each in averages.values()], axis=1) for name in ("share", "low", "high"))
-    has, sure = of.run.capabilities, _away_from_0(low, high)
+    has = of.run.capabilities
     rows = [f"L{layer + 1} head {h + 1}" for layer in range(has.layers) for h in range(has.heads)]
     best = int(np.argmax(share[:, -1]))
-    known = sure[best] & (share[best] > 0)
-    matters = [epoch for place, epoch in enumerate(averages) if known[place]]
+    matters = [epoch for place, epoch in enumerate(averages) if low[best, place] > 0]
     begin = f" {rows[best]} carries most in the end; its share is above 0 from epoch {matters[0]} on." if matters else ""
     drawn = signed_map(
         share,
@@ -256,26 +283,10 @@ def _patch_epochs(of: Sentence, *, minimal: Swap = "negation", count: int = 40) 
         title=f"Heads by epoch, {SWAPS[minimal]}",
         about="Share of the difference that comes over, after each epoch; the pointer shows 95 % intervals over pairs. Last epoch:"
         f" {list(averages.values())[-1].says}{begin}",
-        notes=_intervals(low, high),
-        more={"low": low, "high": high},
-        sure=sure,
+        ends=(low, high),
         kind="epoch",
     )
     return sourced(drawn, of.run, read=f"{list(averages.values())[-1].pairs} minimal pairs")
-
-
-def _intervals(low: Any, high: Any) -> list[list[str]]:
-    return [
-        [
-            f"95 % interval {span((a, b), partial(percent, digits=0, write=signed))}" if np.isfinite(a) else ""
-            for a, b in zip(*row, strict=True)
-        ]
-        for row in zip(low, high, strict=True)
-    ]
-
-
-def _away_from_0(low: Any, high: Any) -> Any:
-    return np.isfinite(low) & ((low > 0) | (high < 0))
 
 
 def pairs_of(of: Sentence, minimal: str, count: int) -> list[tuple[str, str]]:
@@ -318,27 +329,3 @@ def column_names(pair: Pair) -> list[str]:
         source = "none" if partner is None else pair.second.tokens[partner]
         names.append(token if source == token and partner is not None else f"{token} ← {source}")
     return names
-
-
-def _drawn(of: Sentence, pair: Pair, result: PatchMap, title: str, rows: list[str], columns: list[str], kind: str, selected: Any) -> Figure:
-    about = (
-        f"Share of the difference in log-odds of {pair.label} ({signed(pair.goal - pair.start)}) that comes over if the vectors of one cell"
-        " are replaced by those of the second sentence. 100 % is the complete difference; a negative share moves the prediction away."
-    )
-    return signed_map(
-        result.share,
-        rows,
-        columns,
-        name="-".join(["patch", result.what, *["tokens"] * (kind == "token" and result.what not in BY_TOKEN)]),
-        title=title,
-        about=" ".join(filter(None, [about, result.note, *pair.notes()])),
-        notes=[
-            [f"probability of {pair.label} then {percent(p)}" if np.isfinite(p) else "estimated by the gradient" for p in row]
-            for row in result.probability
-        ],
-        more={"probability": result.probability, "exact": result.exact},
-        sure=result.exact,
-        first_row=int(result.what != "state"),
-        kind=kind,
-        chosen=selected or (),
-    )

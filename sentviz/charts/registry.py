@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -72,7 +72,7 @@ class FigureSpec:
     of: Any  # class of its subject
     make: Callable[..., Figure]  # draws a subject with options and a theme
     needs: tuple[RunRequirement, ...] = ()
-    sets: Callable[[], Sequence[str]] | None = None  # names that a study takes
+    sets: Callable[[], Iterable[str]] | None = None  # names that a study takes
     waits: Callable[[Any], str] = lambda of: ""  # message about a slow first drawing; empty if it is fast
 
     @cached_property
@@ -120,7 +120,7 @@ def figure(
     title: str,
     of: Any,
     *needs: RunRequirement,
-    sets: Callable[[], Sequence[str]] | None = None,
+    sets: Callable[[], Iterable[str]] | None = None,
     waits: Callable[[Any], str] = lambda of: "",
 ) -> Callable[[Maker], Maker]:
     """Register a function that makes a figure of a subject. Its keyword-only parameters with defaults are the figure's options.

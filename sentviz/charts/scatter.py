@@ -176,9 +176,9 @@ def measured(frame: pd.DataFrame) -> Figure:
     return Figure(file_safe("silhouette"), chart, frame.reset_index(drop=True), caption)
 
 
-def as_plain(text: str, limit: int = 60) -> str:
+def as_plain(text: str) -> str:
     """Return the beginning of a text for a caption, as plain text without markup."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 class _Draw:

@@ -265,7 +265,7 @@ def _anchors(full: float) -> list[float]:
     return [sign * full / part for sign, parts in ((-1, (1, 4, 16)), (0, (1,)), (1, (16, 4, 1))) for part in parts]
 
 
-def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list[float], list[int]]:
+def _wrap(widths: Sequence[float], limit: float) -> tuple[list[float], list[int]]:
     """Start column and line of each box; a box that no longer fits opens a line."""
     starts, lines = [], []
     at, line = 0.0, 0
@@ -274,7 +274,7 @@ def _wrap(widths: Sequence[float], limit: float, gap: float = 0.4) -> tuple[list
             at, line = 0.0, line + 1
         starts.append(at)
         lines.append(line)
-        at += width + gap
+        at += width + 0.4
     return starts, lines
 
 

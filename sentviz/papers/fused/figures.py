@@ -42,10 +42,6 @@ OTHERS = 9  # other keys of the row: their score is 0, their similarity that of 
 MOST_SHARES = 0.5  # centre of most shares of neutral tokens in the paper
 
 
-def _sets() -> Sequence[str]:
-    return list(DATASETS)
-
-
 def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[str]) -> list[Run]:
     """Return the runs of these data sets and settings on each of our encoders, in this order."""
     from sentviz.papers.fused.study import configurations, encoders
@@ -54,7 +50,7 @@ def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[
     return [run for by_model in by_dataset for model in models for run in by_model.get(model, [])]
 
 
-@figure("gains", "Gain of every setting over the baseline", Study, sets=_sets)
+@figure("gains", "Gain of every setting over the baseline", Study, sets=DATASETS.keys)
 def _gains(of: Study) -> Figure:
     """Draw the gains of every setting on a data set; the paper prints those of one data set only."""
     from sentviz.charts.gains import gain_dots
@@ -80,7 +76,7 @@ def _tasks(of: Study) -> Figure:
     return sourced(drawn, *_of_settings(of.runs, datasets, (BASE, CHOSEN)))
 
 
-@figure("cls-lines", "Attention from and to [CLS] by layer", Study, sets=_sets)
+@figure("cls-lines", "Attention from and to [CLS] by layer", Study, sets=DATASETS.keys)
 def _cls(of: Study) -> Figure:
     """Draw figure 5: deviations of the attention from and to [CLS] by layer, the baseline dashed, seeds as bands."""
     from sentviz.charts.heads import layer_lines

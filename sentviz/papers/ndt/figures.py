@@ -46,14 +46,6 @@ BESIDE = {
 MIXINGS = {"unit": "adds", "nonneg": "adds", "free": "adds", "symmetric": "subtracts", "differential": "subtracts"}  # order of the rows
 
 
-def _sets() -> Sequence[str]:
-    return list(DATASETS)
-
-
-def _controlled() -> Sequence[str]:
-    return CONTROLLED
-
-
 def _runs(of: Study) -> list[Run]:
     """Return the runs of a data set of the NDT study by configuration, seeds in order."""
     on_dataset = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]
@@ -66,7 +58,7 @@ def _rows(split: str) -> str:
     return "" if split == "test" else ", official test"
 
 
-@figure("accuracy-beside-print", "Measured and reported values", Study, sets=_sets)
+@figure("accuracy-beside-print", "Measured and reported values", Study, sets=DATASETS.keys)
 def _beside(of: Study, *, metric: Annotated[str, choice(METRIC_TITLES)] = "accuracy", split: Split = "test") -> Figure:
     used, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
@@ -76,7 +68,7 @@ def _beside(of: Study, *, metric: Annotated[str, choice(METRIC_TITLES)] = "accur
     return sourced(result, *used, split=split)
 
 
-@figure("accuracy-grid", "Accuracy by constraint and number of components", Study, sets=_sets)
+@figure("accuracy-grid", "Accuracy by constraint and number of components", Study, sets=DATASETS.keys)
 def _grid(of: Study, *, split: Split = "test") -> Figure:
     """Draw accuracy in a panel for each constraint, over C; baselines are horizontal lines through all panels, reported values open
     diamonds.
@@ -113,12 +105,12 @@ def _grid(of: Study, *, split: Split = "test") -> Figure:
     return sourced(Figure(file_safe("accuracy-grid", title), chart, frame.reset_index(drop=True), caption), *used, split=split)
 
 
-@figure("lambda-grid", "Lambda of all configurations over training", Study, sets=_sets)
+@figure("lambda-grid", "Lambda of all configurations over training", Study, sets=DATASETS.keys)
 def _lambda_grid(of: Study, *, change: bool = False) -> Figure:
     return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False)
 
 
-@figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, sets=_controlled)
+@figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, sets=lambda: CONTROLLED)
 def _lambda_settings(of: Study, *, change: bool = False) -> Figure:
     title = f"{DATASETS[of.name]}, settings of {SETTINGS_OF}"
     return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True)
@@ -191,7 +183,7 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-@figure("cost", "Parameters and latency", Study, sets=_sets)
+@figure("cost", "Parameters and latency", Study, sets=DATASETS.keys)
 def _cost(of: Study) -> Figure:
     """Draw each model at its parameters (millions) and its time per test batch as a multiple of vanilla's, measured and reported."""
     frame, printed = tables.costs(of.name)

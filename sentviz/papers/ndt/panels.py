@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 from math import ceil
 from typing import Any
@@ -60,9 +60,8 @@ def panel_runs(runs: Iterable[Run], model: str = "ndt", *, best: bool = False) -
     return by_dataset
 
 
-def missing(runs: Iterable[Run], model: str = "ndt", *, best: bool = False) -> list[str]:
-    """Return the titles of the data sets that are missing in `panel_runs`."""
-    there = panel_runs(runs, model, best=best)
+def missing(there: Container[str]) -> list[str]:
+    """Return the titles of the data sets that are not there."""
     return [title for dataset, title in DATASETS.items() if dataset not in there]
 
 
@@ -152,7 +151,8 @@ def _thin(fpr: Floats, tpr: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study)
 def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
     """Draw a panel per data set, two per row: each cell has its count and its share of the row, which is also its colour."""
-    frame, lost = confusions(of.runs, best=best), missing(of.runs, best=best)
+    frame, chosen = confusions(of.runs, best=best), panel_runs(of.runs, best=best)
+    lost = missing(chosen)
     if frame.empty:
         raise InputError("No run of an NDT configuration is installed, so there is no confusion matrix.")
     totals = frame.groupby("panel", sort=False)["count"].sum()
@@ -165,7 +165,7 @@ def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
         ]
     )
     drawn = Figure("confusion-panels", Drawing(_draw_confusions, {"frame": frame}), frame, caption)
-    return sourced(drawn, *panel_runs(of.runs, best=best).values())
+    return sourced(drawn, *chosen.values())
 
 
 def _draw_confusions(look: Look, frame: pd.DataFrame) -> go.Figure:
@@ -212,10 +212,11 @@ def _draw_confusions(look: Look, frame: pd.DataFrame) -> go.Figure:
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study)
 def _roc_panels(of: Study, *, best: bool = False) -> Figure:
     """Draw a column per data set and a row per model; each panel lists the area and interval of its curves."""
-    frame, lost = rocs(of.runs, best=best), missing(of.runs, best=best)
+    frame, dts, ndts = rocs(of.runs, best=best), panel_runs(of.runs, "diff"), panel_runs(of.runs, best=best)
     if frame.empty:
         raise InputError("No run of DT or NDT is installed, so there is no ROC curve.")
-    lost += [f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost]
+    lost = missing(ndts)
+    lost += [f"DT on {title}" for title in missing(dts) if title not in lost]
     panels = [title for title in DATASETS.values() if title in set(frame["panel"])]
     runs = frame.drop_duplicates(["row", "panel"]).set_index(["row", "panel"])["run"].to_dict()
     cells = {f"{row}, {panel}": (row, panel) for row in frame["row"].unique() for panel in panels}
@@ -251,7 +252,7 @@ def _roc_panels(of: Study, *, best: bool = False) -> Figure:
     columns = ["row", "panel", "run", "curve", "auc", "low", "high", "n", "macro", "macro_low", "macro_high", "printed"]
     printed = frame.drop_duplicates(["row", "panel", "curve"])[columns]
     result = Figure("roc-panels", chart, frame, caption, printed=printed)
-    return sourced(result, *panel_runs(of.runs, "diff").values(), *panel_runs(of.runs, best=best).values())
+    return sourced(result, *dts.values(), *ndts.values())
 
 
 def _areas(cell: pd.DataFrame) -> list[tuple[str, str | int]]:

@@ -29,7 +29,7 @@ from sentviz.io.files import home, replacing
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import number
 from sentviz.papers.ndt import printed_tables
-from sentviz.papers.ndt.panels import AGAIN, CHOSEN, with_vectors
+from sentviz.papers.ndt.panels import AGAIN, CHOSEN, missing, with_vectors
 from sentviz.papers.ndt.study import DATASETS, printed_name
 from sentviz.runs.store import Run
 
@@ -151,7 +151,7 @@ def _tsne_panels(of: Study, *, best: bool = False) -> Figure:
     if not able:
         raise InputError("No installed run of an NDT configuration has stored pooled vectors, so there is nothing to project.")
     frame = tsne_frame({DATASETS[dataset]: picture(run) for dataset, run in able.items()})
-    lost = [title for dataset, title in DATASETS.items() if dataset not in able]
+    lost = missing(able)
     again = [DATASETS[dataset] for dataset, run in able.items() if run.configuration.endswith(f"-{AGAIN}")]
     caption = sentence(
         [

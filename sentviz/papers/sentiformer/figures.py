@@ -32,25 +32,12 @@ PARTS = {"attention": "one layer's attention", "model": "the whole model"}  # wh
 Positions = Annotated[str, choice(POSITIONS)]
 
 
-def _sets() -> Sequence[str]:
-    return list(DATASETS)
-
-
-def _readings() -> Sequence[str]:
-    return list(READINGS)
-
-
-@figure(
-    "sentiformer-accuracy",
-    "SentiFormer and its baselines, measured and reported",
-    Study,
-    sets=_sets,
-)
+@figure("sentiformer-accuracy", "SentiFormer and its baselines, measured and reported", Study, sets=DATASETS.keys)
 def _accuracy(of: Study) -> Figure:
     """Draw table I on a data set: dots next to the printed diamonds."""
     from sentviz.charts.measured_vs_printed import measured_beside_printed
     from sentviz.papers.sentiformer import tables
-    from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
+    from sentviz.papers.sentiformer.study import MODELS, beside, configurations
 
     by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if without_training(name) not in ABLATIONS}
     if not by_model:
@@ -63,11 +50,11 @@ def _accuracy(of: Study) -> Figure:
     return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
 
 
-@figure("sentiformer-parts", "SentiFormer without each of its parts", Study, sets=_readings)
+@figure("sentiformer-parts", "SentiFormer without each of its parts", Study, sets=READINGS.keys)
 def _parts(of: Study) -> Figure:
     """Draw table II: differences from the complete model."""
     from sentviz.charts.gains import gain_dots
-    from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
+    from sentviz.papers.sentiformer.study import ablations, configurations
     from sentviz.papers.sentiformer.tables import UNPRINTED
 
     frame = ablations(of.runs, of.name)

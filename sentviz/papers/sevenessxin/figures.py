@@ -38,16 +38,7 @@ _HALF = 0.36  # half the height of a box, in rows
 _WIDTH, _ROW, _MARGIN = 560, 50, (28, 44, 84, 12)  # pixels
 
 
-def _sets() -> Sequence[str]:
-    return [DATASET]
-
-
-@figure(
-    "versions-beside-print",
-    "The ten versions of 7ess-Xin, measured and reported",
-    Study,
-    sets=_sets,
-)
+@figure("versions-beside-print", "The ten versions of 7ess-Xin, measured and reported", Study, sets=lambda: [DATASET])
 def _versions(of: Study, *, metric: Annotated[str, choice(METRICS)] = "accuracy") -> Figure:
     """Draw a metric of every version and phase: dots next to the printed diamonds."""
     from sentviz.charts.measured_vs_printed import measured_beside_printed
@@ -63,7 +54,7 @@ def _versions(of: Study, *, metric: Annotated[str, choice(METRICS)] = "accuracy"
     return sourced(drawn, *(run for seeds in by_version.values() for run in seeds))
 
 
-@figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, sets=_sets)
+@figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, sets=lambda: [DATASET])
 def _gains(of: Study) -> Figure:
     """Draw the gains of the second phase, version by version."""
     from sentviz.charts.gains import gain_dots
@@ -79,7 +70,7 @@ def _gains(of: Study) -> Figure:
     return sourced(drawn, *(run for version in frame["version"] for name in both([version]) for run in by_version[name]))
 
 
-@figure("learning-curve", "Accuracy by number of training tweets", Study, sets=_sets)
+@figure("learning-curve", "Accuracy by number of training tweets", Study, sets=lambda: [DATASET])
 def _curve(of: Study) -> Figure:
     """Draw the accuracy of V1 by the number of tweets."""
     from sentviz.charts.learning import learning_curve
@@ -93,7 +84,7 @@ def _curve(of: Study) -> Figure:
     return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
 
 
-@figure("version-curves", "Training of five versions of 7ess-Xin", Study, sets=_sets)
+@figure("version-curves", "Training of five versions of 7ess-Xin", Study, sets=lambda: [DATASET])
 def _version_curves(of: Study, *, equal: Equal = "epochs") -> Figure:
     """Draw figures 2 to 4: losses and validation F1 of V1, V2, V3, V5 and V6 in the second phase, the first seed of each.
 
@@ -119,7 +110,7 @@ def _version_curves(of: Study, *, equal: Equal = "epochs") -> Figure:
     return sourced(replace(drawn, name="version-curves", caption=caption), *by_title.values())
 
 
-@figure("version-schema", "The encoder of a version of 7ess-Xin", Study, sets=_sets)
+@figure("version-schema", "The encoder of a version of 7ess-Xin", Study, sets=lambda: [DATASET])
 def _version_schema(of: Study, *, version: str = "7ess-v6-rope") -> Figure:
     """Draw figure 1 with the sizes in the configuration of a version's first run: a box for each part, and a frame around those of a layer.
 
