@@ -42,7 +42,7 @@ def answers(runs: Sequence[Run], _: str) -> None:
 
 def figures(runs: Sequence[Run], _: str) -> None:
     """Show figures 1 to 3 on the example of a run: its polarities, their similarity, and the attention that it changes."""
-    run = readable(runs)
+    run = next(iter(readable(runs)), None)
     if run is None:
         st.caption("With an installed run with weights, this page shows figures 1 to 3 on a sentence.")
         return
@@ -72,7 +72,7 @@ def _follow_button(run: Run) -> None:
 
 def sentence(runs: Sequence[Run], _: str) -> None:
     """Offer the change of attention by the lexicon on a run's example."""
-    run = readable(runs)
+    run = next(iter(readable(runs)), None)
     if run is None:
         st.caption("With an installed run with weights, this page shows the effect on a sentence.")
         return

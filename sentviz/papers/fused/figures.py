@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,11 +30,8 @@ from sentviz.papers.fused.study import (
     readable,
     reads_mean,
 )
+from sentviz.papers.studies.items import of_first
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.papers.studies.items import Maker, PaperItem
-
 
 SCORES = (2.0, 1.0, 0.0, -1.0, -2.0)  # scores of the pair that is drawn, before the injection
 OTHERS = 9  # other keys of the row: their score is 0, their similarity that of neutral tokens
@@ -198,26 +194,6 @@ def _weight(score: float) -> float:
 # ---- the paper's figures 1 to 3, drawn of a run's example
 
 
-def _of_example(draw: Callable[[Run], list[Figure]]) -> Maker:
-    """Return a maker of figures of a run with the paper's best setting; it makes nothing if no such run has weights."""
-
-    def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
-        run = readable(runs)
-        return [] if run is None else [*draw(run)]
-
-    return make_figures
-
-
-def _figure_1(run: Run) -> list[Figure]:
-    of = Sentence(run)
-    return [gallery.make("lexicon-scores", of), gallery.make("lexicon-attention", of)]
-
-
-def _figure_2(run: Run) -> list[Figure]:
-    of = Sentence(run)
-    return [gallery.make("polarity", of), gallery.make("polarity-of-token", of)]
-
-
 def _figure_3(run: Run) -> list[Figure]:
     last, injected = run.capabilities.heads - 1, Sentence(run)
     sentences = {"without": Sentence(run, change="term:lexicon=0"), "with": injected}
@@ -225,4 +201,8 @@ def _figure_3(run: Run) -> list[Figure]:
     return [gallery.make("sigma", injected), *maps, gallery.make("lexicon-difference", injected, head=last)]
 
 
-MAKERS = {"figure-1": _of_example(_figure_1), "figure-2": _of_example(_figure_2), "figure-3": _of_example(_figure_3)}
+MAKERS = {
+    "figure-1": of_first(readable, lambda run: [gallery.make(name, Sentence(run)) for name in ("lexicon-scores", "lexicon-attention")]),
+    "figure-2": of_first(readable, lambda run: [gallery.make(name, Sentence(run)) for name in ("polarity", "polarity-of-token")]),
+    "figure-3": of_first(readable, _figure_3),
+}

@@ -378,10 +378,9 @@ def answers(runs: Sequence[Run]) -> list[str]:
     return [each.sentence for each in by_encoder if each.baseline is not None]
 
 
-def readable(runs: Sequence[Run]) -> Run | None:
-    """Return a run of the paper's best setting that has weights, English first; None if there is none."""
-    able = [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.has_weights]
-    return able[0] if able else None
+def readable(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs of the paper's best setting that have weights, English first."""
+    return [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.has_weights]
 
 
 def spread(seeds: Sequence[Run]) -> float:

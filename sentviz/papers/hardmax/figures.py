@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sentviz.analysis.testset.leaders import NEAR
@@ -16,11 +13,8 @@ from sentviz.charts.subjects import Runs, Sentence, Study, sourced
 from sentviz.errors import InputError
 from sentviz.io.numbers import PERCENT, number, percent
 from sentviz.papers.hardmax import study
-from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_setting, points, surveyed, trained
-from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.papers.studies.items import Maker, PaperItem
+from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_setting, points, surveyed, trained, with_weights
+from sentviz.papers.studies.items import of_first
 
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 
@@ -75,7 +69,7 @@ def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True) -> F
     from sentviz.charts.scene import scene_of_review
     from sentviz.models.hardmax import HardmaxModel
 
-    run = next(iter(_with_weights(of.runs)), None)
+    run = next(iter(with_weights(of.runs)), None)
     if run is None:
         raise InputError("No hardmax run of d = 2 with weights is installed: `sentviz train imdb --model hardmax-d2` trains one.")
     model = HardmaxModel.of(run)
@@ -87,43 +81,9 @@ def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True) -> F
 # ---- items of the poster that show one run
 
 
-def _of_first(choose: Callable[[Sequence[Run]], list[Run]], draw: Callable[[Run], list[Figure]]) -> Maker:
-    """Return a maker of figures of the first run that `choose` returns; it makes nothing if there is none."""
-
-    def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
-        return [item for run in choose(runs)[:1] for item in draw(run)]
-
-    return make_figures
-
-
-def _with_weights(runs: Sequence[Run]) -> list[Run]:
-    from sentviz.papers.hardmax.study import with_weights
-
-    return with_weights(runs)
-
-
-def _with_leaders(runs: Sequence[Run]) -> list[Run]:
-    return surveyed(runs)
-
-
-def _step(run: Run) -> list[Figure]:
-    """Draw the step of one token of our example."""
-    return [gallery.make("token-step", Sentence(run, EXAMPLE))]
-
-
-def _vocabulary(run: Run) -> list[Figure]:
-    """Draw the vocabulary with the two words that the poster names."""
-    return [gallery.make("vocabulary", Runs.of(run), marked=NAMED)]
-
-
-def _leaders(run: Run) -> list[Figure]:
-    """Draw the most frequent leaders of each class."""
-    return [gallery.make("leaders", Runs.of(run), label=label) for label in run.labels]
-
-
 MAKERS = {
-    "example": _of_first(_with_weights, _step),
-    "vocabulary": _of_first(_with_leaders, _vocabulary),
-    "leaders": _of_first(_with_leaders, _leaders),
-    "depth": _of_first(_with_leaders, lambda run: [gallery.make("leaders-depth", Runs.of(run), measure="at leaders")]),
+    "example": of_first(with_weights, lambda run: [gallery.make("token-step", Sentence(run, EXAMPLE))]),
+    "vocabulary": of_first(surveyed, lambda run: [gallery.make("vocabulary", Runs.of(run), marked=NAMED)]),
+    "leaders": of_first(surveyed, lambda run: [gallery.make("leaders", Runs.of(run), label=label) for label in run.labels]),
+    "depth": of_first(surveyed, lambda run: [gallery.make("leaders-depth", Runs.of(run), measure="at leaders")]),
 }

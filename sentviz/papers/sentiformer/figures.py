@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from sentviz.charts import gallery
 from sentviz.charts.chart import Axis, Chart, Rule, line
@@ -17,15 +17,13 @@ from sentviz.errors import InputError
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.printed_tables import SARCASTIC
-from sentviz.papers.sentiformer.study import DATASETS, READINGS
+from sentviz.papers.sentiformer.study import DATASETS, READINGS, with_weights
 from sentviz.papers.studies.compare_configurations import points
+from sentviz.papers.studies.items import Column, Maker, PaperItem, Table, of_first
 from sentviz.papers.studies.rates import chosen
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.papers.studies.items import Maker, PaperItem
 
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
 PARTS = {"attention": "one layer's attention", "model": "the whole model"}  # what was timed
@@ -159,18 +157,9 @@ def _measured_on(figure: Figure, stored: Stored) -> Figure:
 # ---- items that show one run, or measurements without a run
 
 
-def _example(runs: Sequence[Run]) -> list[PaperItem]:
-    """Draw the gates of the paper's sarcastic sentence, and where the heads of the first layer look."""
-    from sentviz.papers.sentiformer.study import with_weights
-
-    sentences = [Sentence(run, SARCASTIC) for run in with_weights(runs)[:1]]
-    return [gallery.make(name, of) for of in sentences for name in ("gates", "overview")]
-
-
 def _proposition(runs: Sequence[Run]) -> list[PaperItem]:
     """Return the stored shares of right predictions by model and length, over all seeds and positions; nothing if none are stored."""
     from sentviz.papers.sentiformer.separation import MEASURED
-    from sentviz.papers.studies.items import Column, Table
 
     frame = MEASURED.read()
     if frame.empty:
@@ -185,12 +174,13 @@ def _proposition(runs: Sequence[Run]) -> list[PaperItem]:
     return [Table("proposition-2", "Proposition 2: transformer, Markov models and a GRU", shares, words, columns)]
 
 
-def _failures(runs: Sequence[Run]) -> list[PaperItem]:
-    """Draw the accuracy on sentences of the three kinds that the paper names, and on plain ones."""
-    from sentviz.papers.sentiformer.study import with_weights
-
-    able = [run for run in with_weights(runs) if min(labels_for(run.labels).values()) >= 0]
-    return [gallery.make("phenomena", Runs.of(run), only=(*FAILURES, "plain"), sided=True) for run in able[:1]]
+def _english(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs with weights whose classes those of the demo set fit."""
+    return [run for run in with_weights(runs) if min(labels_for(run.labels).values()) >= 0]
 
 
-MAKERS: dict[str, Maker] = {"example": _example, "proposition-2": _proposition, "failure-modes": _failures}
+MAKERS: dict[str, Maker] = {
+    "example": of_first(with_weights, lambda run: [gallery.make(name, Sentence(run, SARCASTIC)) for name in ("gates", "overview")]),
+    "proposition-2": _proposition,
+    "failure-modes": of_first(_english, lambda run: [gallery.make("phenomena", Runs.of(run), only=(*FAILURES, "plain"), sided=True)]),
+}

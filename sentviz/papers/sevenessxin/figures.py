@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS,
 from sentviz.papers.sevenessxin.printed_tables import DATASET, SENTENCES
 from sentviz.papers.sevenessxin.study import curve, sized
 from sentviz.papers.studies.compare_configurations import points
+from sentviz.papers.studies.items import PaperItem, of_first
 from sentviz.runs.store import Run
-
-if TYPE_CHECKING:
-    from sentviz.papers.studies.items import Maker, PaperItem
 
 METRICS = printed_tables.METRICS | {"validation_f1": "validation F1"}
 Equal = Annotated[str, choice({"epochs": "equal epochs", "updates": "equal updates"})]
@@ -203,30 +201,25 @@ def _importance(of: Sentence, *, layer: Layer = 0) -> Figure:
 # ---- figures of one version
 
 
-def _shown(runs: Sequence[Run], *, weights: bool = False) -> list[Run]:
-    """Return the first seed of the paper's best version, or of the first that fits; empty if no run fits."""
+def _shown(runs: Sequence[Run]) -> list[Run]:
+    """Return the first seed of each version of the paper, its best one first."""
     from sentviz.papers.sevenessxin.study import configurations
 
-    able = {name: seeds[0] for name, seeds in configurations(runs).items() if seeds[0].has_weights or not weights}
-    return [able[BEST]] if BEST in able else list(able.values())[:1]
+    return [seeds[0] for _, seeds in sorted(configurations(runs).items(), key=lambda item: item[0] != BEST)]
 
 
-def _matrix(runs: Sequence[Run]) -> list[PaperItem]:
-    return [gallery.make("confusion", Answers(run)) for run in _shown(runs)]
+def _with_weights(runs: Sequence[Run]) -> list[Run]:
+    return [run for run in _shown(runs) if run.has_weights]
 
 
-def _of_sentences(runs: Sequence[Run]) -> list[PaperItem]:
+def _of_sentences(run: Run) -> list[PaperItem]:
     """Draw the two sentences of the paper."""
-    return [
-        replace(gallery.make("token-importance", Sentence(run, text)), name=f"token-importance-{kind}")
-        for run in _shown(runs, weights=True)
-        for kind, text in SENTENCES.items()
-    ]
+    drawn = {kind: gallery.make("token-importance", Sentence(run, text)) for kind, text in SENTENCES.items()}
+    return [replace(importance, name=f"token-importance-{kind}") for kind, importance in drawn.items()]
 
 
-def _clouds(runs: Sequence[Run]) -> list[PaperItem]:
-    """Draw frequent words without WordCloud's stop words, as the paper does."""
-    return [gallery.make("word-cloud", Answers(run), by="count", stops="wordcloud") for run in _shown(runs)]
-
-
-MAKERS: dict[str, Maker] = {"matrix": _matrix, "importance": _of_sentences, "clouds": _clouds}
+MAKERS = {
+    "matrix": of_first(_shown, lambda run: [gallery.make("confusion", Answers(run))]),
+    "importance": of_first(_with_weights, _of_sentences),
+    "clouds": of_first(_shown, lambda run: [gallery.make("word-cloud", Answers(run), by="count", stops="wordcloud")]),  # as the paper does
+}

@@ -124,6 +124,11 @@ def of_all(make: Callable[[Sequence[Run]], Table]) -> TableMaker:
     return lambda runs, dataset: make(runs)
 
 
+def of_first(choose: Callable[[Sequence[Run]], Sequence[Run]], draw: Callable[[Run], Sequence[PaperItem]]) -> Maker:
+    """Return a maker of items of the first run that `choose` returns; it makes nothing if there is none."""
+    return lambda runs: [item for run in choose(runs)[:1] for item in draw(run)]
+
+
 def figure_maker(*figures: str | Mapping[str, Any]) -> Maker:
     """Return a maker of figures of the gallery: for each data set of their study that has runs.
 
