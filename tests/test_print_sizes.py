@@ -24,10 +24,12 @@ from sentviz.charts.look import SIZES, Look
 from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.methods import ranking
 from sentviz.charts.panels import pushed_apart
-from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
+from sentviz.papers.sentiformer.figures import separated
+from sentviz.papers.sentiformer.solvers import Setting
+from tests.charts import stub
 from tests.fakes import fake_trace
 from tests.shipped import often
 from tests.tools.layout import of_svg
@@ -199,7 +201,8 @@ def accuracy() -> Figure:
 
 def lengths() -> Figure:
     rows = [(f"last {k} words", k, n, 100, 0.5 + k / 50, 0.4, 0.7) for k in range(1, 7) for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)]
-    return accuracy_by_length(pd.DataFrame(rows, columns=["model", "order", "length", "n", "accuracy", "low", "high"]), trained=24)
+    frame = pd.DataFrame(rows, columns=["model", "order", "length", "n", "accuracy", "low", "high"])
+    return separated(stub(accuracy=frame, setting=Setting("aware")))
 
 
 def layers() -> Figure:

@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from sentviz.charts.look import LOOKS
-from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import InputError, Stopped
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
+from sentviz.papers.sentiformer.figures import separated
 from sentviz.papers.sentiformer.separation import FIRST, LAST, LONGEST, WORDS, Suffixes, drawn, f_star, places_of
 from sentviz.papers.sentiformer.solvers import GRU, TRANSFORMER, Gru, Separation, Setting, Solvers, counted, separate, smallest
 from sentviz.runs.configs import EncoderConfig
 from tests import slow
-from tests.charts import data_traces
+from tests.charts import data_traces, stub
 
 TINY = Setting("aware", longest=6, rows=3_000, epochs=4, tested=60)
 
@@ -214,11 +214,9 @@ def test_the_picture_has_every_number() -> None:
     model = smallest()
     frame = counted(Solvers(model, Gru(), suffixes).probabilities, replace(TINY, tested=5), lambda share: None)
     for theme in ("light", "dark"):
-        figure = replace(accuracy_by_length(frame, trained=8), look=LOOKS[theme])  # type: ignore[index]
+        figure = replace(separated(stub(accuracy=frame, setting=replace(TINY, longest=8))), look=LOOKS[theme])  # type: ignore[index]
         assert len(data_traces(figure)) == 4 and figure.frame.equals(frame)
         for line in data_traces(figure):
             assert np.allclose(line.y, frame.loc[frame["model"] == line.name, "accuracy"])
         assert figure.plot.layout.shapes and "longer than in training" in str(figure.plot.layout)
-    assert "longer than in training" not in str(accuracy_by_length(frame, trained=64).plot.layout)
-    with pytest.raises(InputError, match="No model"):
-        accuracy_by_length(frame[:0], trained=8)
+    assert "longer than in training" not in str(separated(stub(accuracy=frame, setting=replace(TINY, longest=64))).plot.layout)

@@ -66,7 +66,7 @@ def scalar_evolution(
     symbols = [_symbol(name) for name in dict.fromkeys(name for name, _ in scalars)]
     marks = None if printed is None or change else printed[printed["component"] != 0]
 
-    panels = [panel for row in _rows(frame, names) for panel in row]
+    panels = _panels(frame, names)
     several = len({family for family, _ in panels}) > 1
     families = {f"{family} {layer}": family for family, layer in panels}
     titles = {f"{family} {layer}": _title(family, layer, several) for family, layer in panels}
@@ -135,15 +135,11 @@ def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataF
     return frame
 
 
-def _rows(frame: pd.DataFrame, names: Sequence[str]) -> list[list[tuple[str, int]]]:
-    """Return the panels, at most three per row: a scalar's name ("" = scalars of the complete model), whose panels share an axis, and a
-    layer.
-    """
-    rows: list[list[tuple[str, int]]] = [[("", -1)]] if (frame["layer"] < 0).any() else []
-    for name in names:
-        layers = sorted(int(layer) for layer in frame.loc[(frame["name"] == name) & (frame["layer"] >= 0), "layer"].unique())
-        rows += [[(name, layer) for layer in layers[i : i + 3]] for i in range(0, len(layers), 3)]
-    return rows
+def _panels(frame: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the panels: a scalar's name ("" = scalars of the complete model), whose panels share an axis, and a layer."""
+    layered = frame[frame["layer"] >= 0].groupby("name")["layer"].unique()
+    whole = [("", -1)] if (frame["layer"] < 0).any() else []
+    return [*whole, *((name, int(layer)) for name in names if name in layered for layer in sorted(layered[name]))]
 
 
 def _placed(rows: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
@@ -183,38 +179,27 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 
 @figure("lambda", "Lambda over training", Runs, LAMBDAS)
 def _lambda(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Series = ()) -> Figure:
-    return scalar_figure(of.sources, ("lambda",), change=change, x=x, series=series)
+    return _scalar_figure(of.sources, ("lambda",), change=change, x=x, series=series)
 
 
 @figure("scalars", "Every learned scalar over training", Runs, SCALARS)
 def _scalars(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Series = ()) -> Figure:
-    return scalar_figure(of.sources, change=change, x=x, series=series)
+    every = dict.fromkeys(name for run in of.sources for name in run.capabilities.scalars)
+    return _scalar_figure(of.sources, tuple(every), change=change, x=x, series=series)
 
 
-def scalar_figure(
-    sources: Sequence[Run],
-    names: Sequence[str] = (),
-    *,
-    change: bool = False,
-    x: ScalarAxis = "step",
-    series: Sequence[int] = (),
-) -> Figure:
-    """Draw learned scalars over training, by default all that the runs have, with a paper's final values if it reports them.
-
-    `change`, `x` and `series` are those of `sentviz.charts.scalars.scalar_evolution`.
-    """
-
-    wanted = tuple(names) or tuple(dict.fromkeys(name for run in sources for name in run.capabilities.scalars))
+def _scalar_figure(sources: Sequence[Run], names: Sequence[str], **options: Any) -> Figure:
+    """Draw learned scalars over training, with a paper's final values if it reports them; options are those of `scalar_evolution`."""
     marks = [
-        frame[frame["name"].isin(wanted)].assign(run=run.name)[["run", "name", "layer", "component", "value"]]
+        frame[frame["name"].isin(names)].assign(run=run.name)[["run", "name", "layer", "component", "value"]]
         for run in sources
-        if set(wanted) & set(run.capabilities.scalars)
+        if set(names) & set(run.capabilities.scalars)
         for frame in [printed(run.config["data"]["name"], run.configuration)]
     ]
     marks = [mark for mark in marks if not mark.empty]
     history = {run.name: run.history() for run in sources}
     reported = pd.concat(marks) if marks else None
-    return sourced(scalar_evolution(history, wanted, change=change, x=x, series=series, printed=reported), *sources)
+    return sourced(scalar_evolution(history, names, printed=reported, **options), *sources)
 
 
 def scalar_axis(sources: Sequence[Run]) -> ScalarAxis:

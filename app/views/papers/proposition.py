@@ -17,12 +17,11 @@ from app.server.queue import finished, wait
 from app.text import halves, md
 from sentviz.charts import Figure, heatmap
 from sentviz.charts.gallery import code
-from sentviz.charts.separation import accuracy_by_length
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, span
-from sentviz.papers.sentiformer.figures import POSITIONS, learned_by
+from sentviz.papers.sentiformer.figures import POSITIONS, learned_by, separated
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -57,7 +56,7 @@ def show(runs: Sequence[Run], _: str) -> None:
     left, right = halves("separation", 1.6, 1.0)
     with left:
         show_drawn(
-            lambda: learned_by(accuracy_by_length(separation.accuracy, trained=setting.longest), setting),
+            lambda: separated(separation),
             "separation",
             code=lines,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sentviz.charts import gallery
 from sentviz.charts.chart import Axis, Chart, Rule, line
@@ -25,8 +25,12 @@ from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
+if TYPE_CHECKING:
+    from sentviz.papers.sentiformer.solvers import Separation
+
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
 PARTS = {"attention": "one layer's attention", "model": "the whole model"}  # what was timed
+MARKOV = 0  # number of the colour that all Markov models have
 Positions = Annotated[str, choice(POSITIONS)]
 
 
@@ -84,11 +88,50 @@ def _separation(
     rows: int = 6_000,
     epochs: int = 3,
 ) -> Figure:
-    from sentviz.charts.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate
 
-    separation = separate(Setting(positions, longest, seed, rows, epochs))  # type: ignore[arg-type]
-    return learned_by(accuracy_by_length(separation.accuracy, trained=longest), separation.setting)
+    return separated(separate(Setting(positions, longest, seed, rows, epochs)))  # type: ignore[arg-type]
+
+
+def separated(separation: Separation) -> Figure:
+    """Draw a line for each model over the length of sequences whose class depends on the first word "not" and the last word "good"; longer
+    sequences than those of the training stand on a shaded ground. Markov models have thin lines of one colour.
+
+    Frame:
+        model, order (0 = no Markov model), length, n, accuracy, low, high.
+    """
+    frame, trained = separation.accuracy, separation.setting.longest
+    most, longest, shortest = (int(value) for value in (frame["order"].max(), frame["length"].max(), frame["length"].min()))
+    hover = "{model}<br>{length} words: {accuracy:.1%} [{low:.1%}, {high:.1%}], n = {n}"
+    ends: Any = {"low": "low", "high": "high", "whiskers": True, "by": "model", "hover": hover}
+    marks = [
+        line(frame[frame["order"] > 0], "length", "accuracy", faint=True, symbol="circle", size=0.55, **ends),
+        line(frame[frame["order"] == 0], "length", "accuracy", **ends),
+    ]
+    ticks = [length for length in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if shortest <= length <= longest]
+    across = Axis(
+        "length of the sequence in words", log=True, span=(shortest / 1.1, longest * 1.1), ticks={float(tick): str(tick) for tick in ticks}
+    )
+    least = min(0.4, float(frame["low"].min()) - 0.02)
+    rules = [Rule(y=0.5)]
+    if trained < longest:
+        rules.append(Rule(low=trained * 1.05, high=longest * 1.1, note="longer than in training"))
+    places = iter(range(1, len(frame)))
+    names = frame.drop_duplicates("model")
+    series = {name: MARKOV if order else next(places) for name, order in zip(names["model"], names["order"], strict=True)}
+    across, down = across, Axis(form=".0%", span=(max(0.0, least), 1.09))
+    marks = [mark for mark in marks if len(mark.frame)]
+    chart = Chart("Accuracy by the length of the sequence", marks, across, down, rules=rules, series=series, height=1.2)
+    caption = sentence(
+        [
+            f"Share of right predictions among {int(frame['n'].max()):,} new sequences of each length that end in “good”; half of them"
+            " begin with “not”."
+            " Bars are Wilson's 95 % intervals.",
+            "Dotted: guessing, which is also the best that a function of the last k words can reach in longer sequences." if most else "",
+            f"All models learned from the same sequences of 2 to {trained} words.",
+        ]
+    )
+    return learned_by(Figure("separation", chart, frame.reset_index(drop=True), caption), separation.setting)
 
 
 def learned_by(figure: Figure, setting: Any) -> Figure:
