@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +12,16 @@ import pandas as pd
 import pytest
 
 from experiments.hardmax import matrices
-from sentviz.charts.hardmax_panels import hardmax_panels
+from sentviz.charts import Figure
 from sentviz.charts.look import Look
 from sentviz.charts.scene import Scene, scene_of
 from sentviz.errors import InputError
 from sentviz.models.clustering import simulate
+from sentviz.models.hardmax import HardmaxModel
+from sentviz.papers.hardmax import figures
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
 from sentviz.papers.hardmax.tables import by_matrix
-from tests.charts import made, of_leaders
+from tests.charts import made, of_leaders, stub
 from tests.studies import plant
 
 WORDS = ("amazing", "cast", "plot", "torture", "dull")
@@ -35,8 +39,18 @@ def scene(**changes: object) -> Scene:
     return scene_of(run, WORDS, "five words", **(arguments | changes))  # type: ignore[arg-type]
 
 
-def test_three_panels_show_words_clusters_and_distances() -> None:
-    drawn = hardmax_panels(scene(), marked=NAMED)
+@pytest.fixture
+def panels(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
+    """Draw the components of the five words, with options."""
+    monkeypatch.setattr(figures, "with_weights", lambda runs: [stub()])
+    monkeypatch.setattr(figures, "scene_of_review", lambda run, model, review: scene())
+    monkeypatch.setattr(figures, "sourced", lambda figure, run: figure)
+    monkeypatch.setattr(HardmaxModel, "of", lambda run: stub(follow=lambda text: None))
+    return partial(made, "hardmax-components", stub(runs=[]))
+
+
+def test_three_panels_show_words_clusters_and_distances(panels: Callable[..., Figure]) -> None:
+    drawn = panels()
     frame, run = drawn.frame, simulate(POINTS, None, 1.5, 8)
     assert frame.groupby("panel", sort=False).size().to_dict() == {"embedding": 5, "transformer": 5, "decoder": 5}
     for panel, layer in (("embedding", 0), ("transformer", 8)):
@@ -51,21 +65,16 @@ def test_three_panels_show_words_clusters_and_distances() -> None:
 
 
 @pytest.mark.parametrize(("width", "across"), [(0, 3), (990, 3), (400, 1)])
-def test_panels_are_below_each_other_in_a_narrow_figure(width: int, across: int) -> None:
-    drawn = replace(hardmax_panels(scene()), look=Look(width=width))
+def test_panels_are_below_each_other_in_a_narrow_figure(width: int, across: int, panels: Callable[..., Figure]) -> None:
+    drawn = replace(panels(), look=Look(width=width))
     starts = {round(drawn.plot.layout[axis].domain[0], 2) for axis in ("xaxis", "xaxis2", "xaxis3")}
     assert len(starts) == across and (drawn.plot.layout.height > 600) == (across == 1)
 
 
-def test_two_panels_show_start_and_end_only() -> None:
-    drawn = hardmax_panels(scene(), decoder=False, name="hardmax-clusters")
+def test_two_panels_show_start_and_end_only(panels: Callable[..., Figure]) -> None:
+    drawn = panels(decoder=False)
     assert set(drawn.frame["panel"]) == {"embedding", "transformer"} and drawn.name == "hardmax-clusters"
     assert "distance of each place" not in drawn.caption
-
-
-def test_a_scene_without_a_decision_is_refused() -> None:
-    with pytest.raises(InputError, match="a review of a hardmax classifier"):
-        hardmax_panels(scene(decision=None))
 
 
 def test_the_example_has_both_words() -> None:
