@@ -29,7 +29,7 @@ def stub(**attributes: Any) -> Any:
     return SimpleNamespace(**attributes)
 
 
-def made(name: str, of: Any, **options: Any) -> Figure:
+def figure_of(name: str, of: Any, **options: Any) -> Figure:
     """Return the registered figure of a subject, which may be a stub, without its origin."""
     return find_figure(name).make(of, **options)
 

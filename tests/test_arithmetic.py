@@ -15,7 +15,7 @@ from sentviz.charts import Figure
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from tests import slow
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 from tests.makers import small_model
 from tests.test_encoder import state_of
 
@@ -154,7 +154,7 @@ def test_what_a_window_hides_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def smoother(got: CellArithmetic, **options: Any) -> Figure:
     """Return the figure of a cell's row."""
-    return made("smoother", stub(once=lambda key, compute: got), **options)
+    return figure_of("smoother", stub(once=lambda key, compute: got), **options)
 
 
 def drawn(got: CellArithmetic, **options: Any) -> list[str]:

@@ -22,7 +22,7 @@ from sentviz.charts.verdict import probability_bars
 from sentviz.papers.ndt.tsne import _draw as draw_tsne
 from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
 from sentviz.papers.sevenessxin.presets import DRAWN
-from tests.charts import answers, made, stub
+from tests.charts import answers, figure_of, stub
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]
@@ -140,7 +140,7 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     plots = [
         replace(probability_bars(TWO, shares[1]), look=Look(theme)).plot,
         replace(verdict_lines(TWO, shares), look=Look(theme)).plot,
-        replace(made("epoch-points", stub(series=seen, run=stub(labels=TWO))), look=Look(theme)).plot,
+        replace(figure_of("epoch-points", stub(series=seen, run=stub(labels=TWO))), look=Look(theme)).plot,
         replace(scatter(points(), classes=TWO), look=Look(theme)).plot,
         draw_tsne(Look(theme), panels),
     ]
@@ -165,7 +165,7 @@ def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
 def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
     """The cells of a confusion matrix and the tokens of a strip do not use colours of classes."""
     look = palette("light")
-    cells = made("confusion", stub(first=answers([[9, 1], [2, 8]], TWO))).plot.data[0]
+    cells = figure_of("confusion", stub(first=answers([[9, 1], [2, 8]], TWO))).plot.data[0]
     diagonal, beside = blend([stop for _, stop in cells.colorscale], (cells.z[0] - cells.zmin) / (cells.zmax - cells.zmin))
     assert apart(diagonal, look.right) < apart(diagonal, look.plus) and apart(beside, look.wrong) < apart(beside, look.minus)
     tokens = fills(token_strip(["bad", "good"], [-1.0, 1.0]).plot)
@@ -193,7 +193,7 @@ def test_no_module_has_colours_of_its_own() -> None:
 
 def test_the_legend_shows_every_role_to_every_eye() -> None:
     """The frame has the colours of light pages; the picture has those of its look, in both layouts."""
-    figure = made("colours", stub())
+    figure = figure_of("colours", stub())
     frame = figure.frame
     assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 6
     colours = set(frame.loc[frame["seen"] == "as it is", "colour"])

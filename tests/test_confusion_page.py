@@ -27,7 +27,7 @@ from sentviz.charts.subjects import computed
 from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import p_value, percent
 from sentviz.runs.store import find
-from tests.charts import answers, made, stub
+from tests.charts import answers, figure_of, stub
 from tests.shipped import often
 from tests.test_app import RUN, SHIPPED, opened, words
 
@@ -46,17 +46,17 @@ def texts(plot: Any) -> list[str]:
 
 def matrix(counts: npt.ArrayLike, classes: Sequence[str], **options: Any) -> Figure:
     """Return the confusion matrix of rows with these counts."""
-    return made("confusion", stub(first=answers(counts, classes)), **options)
+    return figure_of("confusion", stub(first=answers(counts, classes)), **options)
 
 
 def agreement(both: int, first: int, second: int, neither: int, **options: Any) -> Figure:
-    """Return the agreement of two runs, one and two, of which so many rows are right in both, in one of them, and in neither."""
+    """Return the agreement of two runs, one and two, by the number of rows in which both, the first, the second, and neither is right."""
     right = np.repeat([[1, 1, 0, 0], [1, 0, 1, 0]], [both, first, second, neither], axis=1).astype(bool)
     rows = [stub(frame=pd.DataFrame({"right": of}), source=stub(name=name)) for of, name in zip(right, ("one", "two"), strict=True)]
-    return made("agreement", stub(rows=rows), **options)
+    return figure_of("agreement", stub(rows=rows), **options)
 
 
-def asked(labels: npt.ArrayLike, shares: dict[str, Any]) -> Any:
+def of_answers(labels: npt.ArrayLike, shares: dict[str, Any]) -> Any:
     """Return answers of sources to rows of the classes a and b, in place of `Answers`."""
     rows = [
         stub(
@@ -125,12 +125,12 @@ def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(InputError, match="needs labelled rows"):
         matrix([[0, 0], [0, 0]], ["a", "b"])
     with pytest.raises(InputError, match="compares two runs"):
-        made("agreement", stub(rows=[answers([[1, 0], [0, 1]], ["a", "b"])]))
+        figure_of("agreement", stub(rows=[answers([[1, 0], [0, 1]], ["a", "b"])]))
 
 
 def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     labels = np.array([0, 0, 1, 1])
-    figure = made("classes", asked(labels, {"one": np.array([[1.0, 0.0]] * 4)}))
+    figure = figure_of("classes", of_answers(labels, {"one": np.array([[1.0, 0.0]] * 4)}))
     notes = [text for trace in figure.plot.data for text in trace.text or ()]
     assert notes.count("50.0\u00a0%") == 1  # precision of a
     assert notes.count("none") == 1  # precision of b
@@ -149,7 +149,7 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
     shares = {"first": np.stack([1 - positive, positive], axis=1), "second": np.stack([positive, 1 - positive], axis=1)}
     areas = operating.areas(labels, shares["second"], ["a", "b"], draws=5)
     for name, metric in (("roc", "AUC"), ("precision-recall", "AP")):
-        figure = made(name, asked(labels, shares))
+        figure = figure_of(name, of_answers(labels, shares))
         value = areas.query("`class` == 'b' and metric == @metric")["value"].iloc[0]
         assert any(text.startswith(f"{metric} {value:.3f} [") for text in texts(figure.plot))
         sizes = figure.frame.groupby("run").size()
@@ -162,14 +162,14 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
 
 def test_a_class_without_a_curve_says_so() -> None:
     labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.3]] * 3)
-    figure = made("roc", asked(labels, {"x": shares}))
+    figure = figure_of("roc", of_answers(labels, {"x": shares}))
     assert any("no curve" in text for text in texts(figure.plot))
     assert figure.frame.empty
 
 
 def test_reliability_draws_both_states() -> None:
     labels, shares = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.55, 0.45]])
-    figure = made("reliability", asked(labels, {"x": shares}))
+    figure = figure_of("reliability", of_answers(labels, {"x": shares}))
     assert set(figure.frame["state"]) == {"as it is", "logits / 2.00"}
     assert figure.frame.groupby("state")["n"].sum().tolist() == [4, 4]
 

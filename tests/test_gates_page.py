@@ -26,7 +26,7 @@ from sentviz.errors import InputError
 from sentviz.papers.sentiformer.study import gates_over_seeds
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
-from tests.charts import data_traces, made, stub
+from tests.charts import data_traces, figure_of, stub
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
 from tests.test_app import opened, page_text, words
@@ -79,7 +79,7 @@ def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path,
 
 def gate_figure(name: str, frame: pd.DataFrame, **options: Any) -> Figure:
     """Return a figure of a run with these measured gates."""
-    return made(name, stub(run=stub(name="a/b", frame=lambda file: frame)), **options)
+    return figure_of(name, stub(run=stub(name="a/b", frame=lambda file: frame)), **options)
 
 
 def test_lines_hold_what_was_measured() -> None:

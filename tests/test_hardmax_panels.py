@@ -21,7 +21,7 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.papers.hardmax import figures
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
 from sentviz.papers.hardmax.tables import by_matrix
-from tests.charts import made, of_leaders, stub
+from tests.charts import figure_of, of_leaders, stub
 from tests.studies import plant
 
 WORDS = ("amazing", "cast", "plot", "torture", "dull")
@@ -46,7 +46,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
     monkeypatch.setattr(figures, "scene_of_review", lambda run, model, review: scene())
     monkeypatch.setattr(figures, "sourced", lambda figure, run: figure)
     monkeypatch.setattr(HardmaxModel, "of", lambda run: stub(follow=lambda text: None))
-    return partial(made, "hardmax-components", stub(runs=[]))
+    return partial(figure_of, "hardmax-components", stub(runs=[]))
 
 
 def test_three_panels_show_words_clusters_and_distances(panels: Callable[..., Figure]) -> None:
@@ -85,10 +85,10 @@ def test_marked_words_have_a_ring_and_their_distance(monkeypatch: pytest.MonkeyP
     words = pd.DataFrame({"word": [*WORDS, "rest"], "x0": [*POINTS[:, 0], 0.0], "x1": [*POINTS[:, 1], 0.1], "leads": [5, 0, 2, 0, 9, 0]})
     words["score"] = 2 * words["x0"] + 2 * words["x1"]
     of = of_leaders(monkeypatch, words, ([2.0, 2.0], 0.0))
-    drawn = made("vocabulary", of, marked=("torture", "absent"))
+    drawn = figure_of("vocabulary", of, marked=("torture", "absent"))
     texts = [str(note.text) for note in drawn.plot.layout.annotations]
     assert "<b>torture (−0.21)</b>" in texts and "Rings" in drawn.caption
-    assert "Rings" not in made("vocabulary", of).caption
+    assert "Rings" not in figure_of("vocabulary", of).caption
     rings = [trace for trace in drawn.plot.data if trace.marker.symbol == "circle-open"]
     assert len(rings) == 1 and list(rings[0].x) == [0.6]
 

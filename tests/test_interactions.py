@@ -16,7 +16,7 @@ from sentviz.charts.gallery import draw
 from sentviz.charts.look import Look
 from sentviz.errors import InputError
 from sentviz.runs.target import Target
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 from tests.makers import planted_model, small_model
 
 PAIRS = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
@@ -24,7 +24,7 @@ PAIRS = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
 
 def drawn_of(result: Any) -> Figure:
     """Return the figure of exact values."""
-    return made("exact", stub(once=lambda key, compute: result))
+    return figure_of("exact", stub(once=lambda key, compute: result))
 
 
 def arcs_of(parts: list[str], values: list[float], pairs: npt.ArrayLike) -> Figure:

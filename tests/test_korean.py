@@ -28,7 +28,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from sentviz.training import train
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 from tests.makers import toy_recipe
 from tests.test_app import opened, page_text, words
 
@@ -142,7 +142,7 @@ def test_labels_hold_the_letters(trace: Trace) -> None:
     plot = heatmap(trace, 0).plot
     for axis in (plot.layout.xaxis, plot.layout.yaxis):
         assert [label.split(">")[-1] if "<" not in label else label for label in axis.ticktext][1:4] == [SYLLABLE] * 3
-    for figure in (strip(trace, "removal"), made("polarity", stub(trace=trace))):
+    for figure in (strip(trace, "removal"), figure_of("polarity", stub(trace=trace))):
         assert [label for label in figure.plot.data[0].text if SYLLABLE in label] == [SYLLABLE] * 3
 
 

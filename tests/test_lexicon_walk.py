@@ -18,7 +18,7 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.runs.configs import EncoderConfig, HardmaxConfig
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model
 
@@ -147,7 +147,7 @@ def test_entries_come_to_the_table_of_the_model() -> None:
 def test_the_strip_has_three_shares_of_every_token() -> None:
     """The frame has the numbers, the stacked bars add up to the token's width, neutral tokens have none, and the chosen one is marked."""
     trace = random_model().trace(TEXT)
-    figure = made("polarity", stub(trace=trace), token=5)
+    figure = figure_of("polarity", stub(trace=trace), token=5)
     np.testing.assert_allclose(figure.frame[list(SIDES)], trace.polarity, atol=1e-7)
     boxes, *bars = figure.plot.data
     flat = np.isclose(trace.polarity, 1 / 3, atol=1e-3).all(axis=1)
@@ -159,12 +159,12 @@ def test_the_strip_has_three_shares_of_every_token() -> None:
     known = int((~flat & ~trace.specials).sum())
     assert f"{known} of {int((~trace.specials).sum())} tokens" in figure.caption
     with pytest.raises(InputError, match="no lexicon"):
-        made("polarity", stub(trace=fake_trace(), fresh=fake_trace()))
+        figure_of("polarity", stub(trace=fake_trace(), fresh=fake_trace()))
 
 
 def test_sigma_as_a_map_is_every_product() -> None:
     trace = random_model().trace(TEXT)
-    frame = made("sigma", stub(trace=trace)).frame
+    frame = figure_of("sigma", stub(trace=trace)).frame
     assert len(frame) == len(trace.tokens) ** 2
     for cell in frame.itertuples():
         assert cell.sigma == pytest.approx(sigma_by_hand(trace.polarity, cell.query)[cell.key], abs=1e-6)
@@ -176,7 +176,7 @@ def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(name: str) ->
     model = random_model()
     trace = model.trace(f"{TEXT} {TEXT} the end")
     computed = row(model, trace, 0, 1, 6)
-    figure = made(name, stub(trace=trace, once=lambda key, compute: computed), head=1, token=6)
+    figure = figure_of(name, stub(trace=trace, once=lambda key, compute: computed), head=1, token=6)
     frame = figure.frame
     assert len(frame) == len(computed.tokens) > 20
     visible = frame[frame["shown"]]
@@ -196,7 +196,7 @@ def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(name: str) ->
 def shares_of(shares: npt.ArrayLike, token: str, entries: Entries | None = None) -> Figure:
     """Return the figure of the three shares of one token."""
     trace = stub(polarity=np.array([shares]), tokens=[token], specials=np.array([False]))
-    return made("polarity-of-token", stub(trace=trace, once=lambda key, compute: entries), token=0)
+    return figure_of("polarity-of-token", stub(trace=trace, once=lambda key, compute: entries), token=0)
 
 
 def test_three_bars_with_their_arithmetic() -> None:

@@ -30,7 +30,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.models.clustering import Clustering, simulate, weights
 from sentviz.models.clustering.polytope import limit
-from tests.charts import made, of_leaders, picture
+from tests.charts import figure_of, of_leaders, picture
 
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 
@@ -410,7 +410,7 @@ def test_bands_per_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"measure": "clusters", "layer": k, "mean": 9.0 - k, **{f"q{q:02}": q / 10 for q in (5, 25, 50, 75, 95)}, "n": 50} for k in range(3)
     ]
-    figure = made("leaders-depth", of_leaders(monkeypatch, pd.DataFrame(rows), (W, B)))
+    figure = figure_of("leaders-depth", of_leaders(monkeypatch, pd.DataFrame(rows), (W, B)))
     assert "n = 50" in figure.caption
     assert list(figure.plot.data[-1].y) == [9.0, 8.0, 7.0]
 
@@ -428,15 +428,15 @@ def test_leaders_as_bars_and_on_the_map(monkeypatch: pytest.MonkeyPatch) -> None
         }
     )
     of = of_leaders(monkeypatch, frame, (W, B))
-    figure = made("leaders", of, distance=1.0)
+    figure = figure_of("leaders", of, distance=1.0)
     assert list(figure.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
     assert "among 100 correct" in figure.caption
     with pytest.raises(InputError, match="Lower the distance"):
-        made("leaders", of, label="negative", distance=1.0)
+        figure_of("leaders", of, label="negative", distance=1.0)
     words = pd.DataFrame(
         {"word": ["fine", "dull", "<b>"], "x0": [1.0, -1, 0], "x1": [0.0, 0, 1], "score": [1.4, -1.0, 0.9], "leads": [5, 0, 2]}
     )
-    map_ = made("vocabulary", of_leaders(monkeypatch, words, (W, B)))
+    map_ = figure_of("vocabulary", of_leaders(monkeypatch, words, (W, B)))
     assert "3 words" in map_.caption and "2 of which lead" in map_.caption
     assert {note.text for note in map_.plot.layout.annotations} == {"<b>fine</b>", "<b>&lt;b&gt;</b>"}
 

@@ -17,7 +17,7 @@ from sentviz.charts.colours import palette
 from sentviz.charts.look import LOOKS
 from sentviz.charts.phenomena import MOST
 from sentviz.errors import InputError
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 
 
 def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:
@@ -97,7 +97,7 @@ def several(runs: int) -> dict[str, Rows]:
 
 def phenomena(rows: dict[str, Rows], **options: Any) -> Figure:
     """Return the figure of the rows of each run."""
-    return made("phenomena", stub(demo_rows=rows, sources=[], run=stub(name=next(iter(rows)))), **options)
+    return figure_of("phenomena", stub(demo_rows=rows, sources=[], run=stub(name=next(iter(rows)))), **options)
 
 
 @pytest.mark.parametrize("runs", [1, 2, MOST])

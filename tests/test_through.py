@@ -23,7 +23,7 @@ from sentviz.errors import InputError
 from sentviz.export.animation import film_gif
 from sentviz.export.chromium import find_browser
 from sentviz.runs.store import Run
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 from tests.makers import toy_splits
 
 
@@ -183,10 +183,10 @@ def test_forgotten_rows_stand_first() -> None:
     counted = events(right)
     assert counted.forgotten.tolist() == [0, 1, 2, 0]
     of = stub(series=stub(epochs=[1, 2, 3, 4, 5], right=right, first=stub(ids=["learned", "once", "twice", "never"])))
-    figure = made("epoch-rows", of)
+    figure = figure_of("epoch-rows", of)
     assert list(figure.plot.layout.yaxis.ticktext) == ["twice", "once", "learned"]
     assert (np.asarray(figure.plot.data[0].z, dtype=float) > 0.5).tolist() == right[:, [2, 1, 0]].T.tolist()
-    few = made("epoch-rows", of, most=1)
+    few = figure_of("epoch-rows", of, most=1)
     assert list(few.plot.layout.yaxis.ticktext) == ["twice"] and len(few.frame) == 20
 
 
@@ -194,7 +194,7 @@ def test_a_phone_has_fewer_epochs_in_a_row_and_square_panels() -> None:
     """Four epochs stand in one row, and in two rows of two at 390 pixels; panels are square at each width."""
     vectors, first = np.random.default_rng(0).normal(size=(4, 6, 2)), stub(labels=np.array([0, 1] * 3))
     seen = stub(epochs=[1, 2, 3, 4], vectors=vectors, first=first, right=np.ones((4, 6), bool))
-    figure = made("epoch-points", stub(series=seen, run=stub(labels=("a", "b"))))
+    figure = figure_of("epoch-points", stub(series=seen, run=stub(labels=("a", "b"))))
     for width, rows in ((0, 1), (390, 2)):
         plot = replace(figure, look=Look("light", width)).plot
         (x, y), margin = (axis.domain for axis in (plot.layout.xaxis, plot.layout.yaxis)), plot.layout.margin
@@ -205,7 +205,7 @@ def test_a_phone_has_fewer_epochs_in_a_row_and_square_panels() -> None:
 def test_what_cannot_be_drawn_is_said_in_a_sentence(film: Film) -> None:
     for name, options in (("epoch-heads", {"measure": "mood"}), ("epoch-rows", {"most": 0})):
         with pytest.raises(InputError):
-            made(name, stub(series=film.seen), **options)
+            figure_of(name, stub(series=film.seen), **options)
 
 
 # ---- curves of several seeds

@@ -30,7 +30,7 @@ from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 from tests.makers import gated_model, small_model
 
 TEXT = "What a warm garden, and not a dull song!"
@@ -159,7 +159,7 @@ def test_positions_of_one_piece_say_so() -> None:
 def drawn(name: str, trace: Trace, model: Model | None = None) -> Figure:
     """Return a figure of a trace, of a run with our tagger."""
     run = stub(capabilities=stub(tags=True), config={"tagger": {"version": Tagger.load().version}})
-    return made(name, stub(trace=trace, model=model, run=run))
+    return figure_of(name, stub(trace=trace, model=model, run=run))
 
 
 def test_the_cells_are_the_gates(model: Model) -> None:

@@ -22,7 +22,7 @@ from sentviz.charts import gallery
 from sentviz.charts.subjects import Answers
 from sentviz.cli import main
 from sentviz.errors import InputError
-from tests.charts import made, stub
+from tests.charts import figure_of, stub
 
 N = 2_400
 
@@ -198,13 +198,13 @@ def test_the_command_and_the_figure_show_what_was_found(tmp_path: Path) -> None:
         (tested, [False] * 3, f"No slice is {words}."),
         (first, [True], f"The slice is {words}."),
     ):
-        found = replace(weak, frame=frame.assign(found=weaker))
-        assert sentence in made("weak-slices", stub(weak_slices=lambda seed, found=found: found)).caption
+        result = replace(weak, frame=frame.assign(found=weaker))
+        assert sentence in figure_of("weak-slices", stub(weak_slices=lambda seed, result=result: result)).caption
     part = gallery.draw(str(file), "confusion", among="has=negation")
     assert part.frame["count"].sum() == table()["text"].str.endswith(" not").sum() + table()["text"].str.contains(" not battery").sum()
     assert "with negation n = " in str(part.source)
     with pytest.raises(InputError, match="no slice was tested"):
-        made("weak-slices", stub(weak_slices=lambda seed: replace(weak, frame=weak.frame.iloc[:0])))
+        figure_of("weak-slices", stub(weak_slices=lambda seed: replace(weak, frame=weak.frame.iloc[:0])))
 
 
 def test_a_page_s_result_is_drawn_without_a_new_search(rows: Rows) -> None:

@@ -33,11 +33,11 @@ def _behaviour(of: Runs, *, series: Series = (), selected: str | None = None) ->
         model, role (run or baseline), and the columns of `sentviz.analysis.testset.behaviour.Card.frame`.
     """
     cards = of.behaviour
-    card = cards[of.run.name]
-    if foreign := [other.name for other in cards.values() if other.language != card.language]:
-        raise InputError(f"{foreign[0]} was tested in another language than {card.name}, so the two are not comparable.")
-    tables = {name: other.frame() for name, other in cards.items()}
-    baselines = {other.name: other.frame() for other in baselines_of(card, of.run.config["data"]["name"])}
+    own = cards[of.run.name]
+    if foreign := [card.name for card in cards.values() if card.language != own.language]:
+        raise InputError(f"{foreign[0]} was tested in another language than {own.name}, so the two are not comparable.")
+    tables = {name: card.frame() for name, card in cards.items()}
+    baselines = {card.name: card.frame() for card in baselines_of(own, of.run.config["data"]["name"])}
     runs = list(tables)
     if not 1 <= len(runs) <= MOST or len(baselines) > len(BASELINES):
         raise InputError(f"This figure has room for 1 to {MOST} runs and {len(BASELINES)} baselines.")
@@ -74,4 +74,4 @@ def _behaviour(of: Runs, *, series: Series = (), selected: str | None = None) ->
         ]
     )
     drawn = Figure(file_safe("behaviour", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
-    return sourced(drawn, *of.sources, split=f"{len(card.cases):,} behaviour cases {digest(card.cases)}")
+    return sourced(drawn, *of.sources, split=f"{len(own.cases):,} behaviour cases {digest(own.cases)}")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation
 
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
-PARTS = {"attention": "one layer's attention", "model": "the whole model"}  # what was timed
+PARTS = {"attention": "one layer's attention", "model": "the whole model"}
 MARKOV = 0  # number of the colour that all Markov models have
 Positions = Annotated[str, choice(POSITIONS)]
 

@@ -221,5 +221,5 @@ def _of_sentences(run: Run) -> list[PaperItem]:
 MAKERS = {
     "matrix": of_first(_shown, lambda run: [gallery.make("confusion", Answers(run))]),
     "importance": of_first(_with_weights, _of_sentences),
-    "clouds": of_first(_shown, lambda run: [gallery.make("word-cloud", Answers(run), by="count", stops="wordcloud")]),  # as the paper does
+    "clouds": of_first(_shown, lambda run: [gallery.make("word-cloud", Answers(run), by="count", stops="wordcloud")]),
 }
