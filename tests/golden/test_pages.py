@@ -1,6 +1,7 @@
 """Every page and part of a page with a small run: it opens, its link leads back to the same state, and it shows what is stored.
 
-`pytest tests/golden --bless` writes the outline of each page: its elements in order, each with its label or text.
+`pytest tests/golden --bless` writes the outline of each page: its elements in order, each with its label or text. Only the outlines
+named in `BARS` contain the two bars: places and finder, views and the choice of model and rows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sentviz.analysis.explain import SCORES
 from sentviz.charts.figure import file_safe
 from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import BUILT_IN, find_paper
+from tests.golden.controls import key_of
 from tests.golden.make import MEASUREMENTS
 from tests.golden.test_golden import STORED
 from tests.shipped import often
@@ -51,6 +53,23 @@ LATER = ("confusion-slice-words", "confusion-row", "explore-large", "explore-tar
 LONG = ", ".join(["a dull, warm song"] * 3)  # more tokens than the small runs read
 LIBRARY = ("claims", "runs", "data", "glossary")
 PAPERS = tuple(find_paper(name).page.url for name in BUILT_IN)
+BARS = (
+    "explore",
+    "explore-text-a-dull-warm-song",
+    "explore-run-toy-hardmax-d2",
+    "confusion",
+    "scalars",
+    "scalars-run-toy-cls-last-scaled-gated-aware",
+    "fused-run--part-claims-claim-fused-299d3f",
+    "yours",
+    "runs-run",
+    "glossary-run",
+    "weights-attention",
+    "measurements-cls",
+    "fit-attention",
+    "fit-comparison",
+)
+"""Views whose outlines contain the bars: one for each place, and for each state in which the bars differ."""
 
 
 def label(element: Any) -> str:
@@ -86,12 +105,19 @@ def digest(*texts: str) -> str:
     return hashlib.sha256(DECIMALS.sub("", CHANGING.sub("", "\0".join(texts))).encode()).hexdigest()[:6]
 
 
-def outline(block: Any, depth: int = 0, *, menus: bool = False) -> Iterator[str]:
-    """Yield a line for each element and block, in order; without `menus`, of the files of a figure only a digest."""
+def outline(block: Any, depth: int = 0, *, menus: bool = False, bars: bool = True) -> Iterator[str]:
+    """Yield a line for each element and block, in order.
+
+    Args:
+        menus: yield the files of a figure, not only a digest of them.
+        bars: yield the bars, too.
+    """
     for child in block.children.values():
         if isinstance(child, Block):
+            if not bars and key_of(str(getattr(child.proto, "id", ""))) in ("places", "views"):
+                continue
             named = getattr(child, "label", "")
-            inside = list(outline(child, depth + 1, menus=menus))
+            inside = list(outline(child, depth + 1, menus=menus, bars=bars))
             settings = [f"{field.name} {part}" for field, part in child.proto.ListFields() if field.name != "id"] if child.proto else None
             yield " " * depth + f"{child.type}{f': {named}' if named else ''} #{'' if settings is None else digest(*settings)}"
             of_figure = not menus and child.type == "popover" and any("download_button: CSV" in line for line in inside)
@@ -159,7 +185,7 @@ def test_a_page_shows_what_is_stored_and_its_link_leads_back(name: str, small_wo
     sane(app)
     focus, notes = Focus.parse(app.query_params, (NDT, FUSED, HARDMAX), SCORES, FUSED)
     assert focus == app.session_state["focus"] and not notes
-    compare_outline(name, list(outline(app.main)), request.config.getoption("--bless"))
+    compare_outline(name, list(outline(app.main, bars=name in BARS)), request.config.getoption("--bless"))
 
 
 PAPER_VIEWS = {named(page, query): (page, query) for page, query in of_papers()}
@@ -173,7 +199,7 @@ def test_a_page_of_a_paper_shows_what_is_stored(name: str, plain_machine: None, 
     page, query = PAPER_VIEWS[name]
     app = opened(page, **query)
     sane(app)
-    compare_outline(name, list(outline(app.main)), request.config.getoption("--bless"))
+    compare_outline(name, list(outline(app.main, bars=name in BARS)), request.config.getoption("--bless"))
 
 
 def compare_outline(name: str, lines: list[str], bless: bool, folder: Path = OUTLINES) -> None:

@@ -16,7 +16,7 @@ import pytest
 from sentviz.runs import store
 from tests.golden.make import RUNS
 from tests.golden.test_golden import STORED
-from tests.golden.test_pages import LIBRARY, NDT, PAPERS, compare_outline, named, outline
+from tests.golden.test_pages import BARS, LIBRARY, NDT, PAPERS, compare_outline, named, outline
 from tests.shipped import often
 from tests.test_app import PAGES, SHIPPED, opened
 from tests.test_fresh import sane
@@ -97,4 +97,4 @@ def test_a_page_says_what_its_runs_lack(
     app = opened(page, **{"run": TWIN if world == "fit" else NDT} | query)
     sane(app)
     link = [f"link {key}={value}" for key, value in sorted(app.query_params.items())]
-    compare_outline(name, [*link, *outline(app.main)], request.config.getoption("--bless"), OUTLINES)
+    compare_outline(name, [*link, *outline(app.main, bars=name in BARS)], request.config.getoption("--bless"), OUTLINES)
