@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, unified_diff
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -41,6 +42,7 @@ PATIENCE = 120.0  # seconds in which work in the background must end
 LINES, LONGEST = 5, 100  # lines that are stored of each change, and their characters
 ONCE = ("size-", "export-", "open-studio-", "numbers-", "add-", "example-")  # beginnings of keys of which the first on a page is operated
 OTHERWISE = ("finder", "focus-run", "prop2-train")  # keys of the choice of a run, which other tests make for every page, and of a training
+PRESSED = re.compile(r"(?<=bidi_component: )\{.*\}|(?: True| False)(?= #)")
 HOMES = count()
 Step = tuple[str, str]  # the name of a control, and the words of an option or the text to type; "" for what it does first
 
@@ -140,7 +142,7 @@ class Page:
         """Return the outline of everything on the page, dialogs and short messages included, and its address and view."""
         app = self.app
         state = app.session_state["focus"].query(with_text=True)
-        link = {name: str(value[0] if isinstance(value, list) else value) for name, value in app.query_params.items()}
+        link = in_link(app)
         about = [f"link {name}={value}" for name, value in sorted(link.items())]
         about += [f"view {name}={value}" for name, value in sorted(state.items()) if link.get(name) != value]
         drawn = (" ".join(line.split()) for line in outline(app._tree, menus=True))
@@ -177,17 +179,36 @@ def cut(line: str) -> str:
     return f"{text[: LONGEST - 1]}…{mark}{end}" if len(text) > LONGEST else line
 
 
-def walk(page: str, query: Mapping[str, str]) -> Iterator[str]:
-    """Yield what changes on a page after each single click, each on the page as it opens."""
+def walk(page: str, query: Mapping[str, str], *, links: bool = False) -> Iterator[str]:
+    """Yield what changes on a page after each single click, each on the page as it opens.
+
+    Args:
+        links: if a click changes the address, check that a new visit to this address shows the same.
+    """
     first = fresh(page, query)
     first.check()
-    before, menus = first.lines(), set[str]()
+    before, start, menus = first.lines(), in_link(first.app), set[str]()
     for control in list(controls(first.app)):
         if is_left_out(control, menus):
             continue
         for words, fill in list(operate(control)):
             yield from changed_by(f"{control.name}: {words}", first.send(control, fill), before)
+            link, clicked = in_link(first.app), lasting(first.app)
             first.back()
+            if links and link != start:
+                now = lasting(Page(opened(page, **link)).settled().app)
+                different = list(unified_diff(clicked, now, "after the click", "by its link", lineterm="", n=0))
+                assert not different, "\n".join([f"{control.name}: {words}", *different[2:12]])
+
+
+def in_link(app: AppTest) -> dict[str, str]:
+    """Return the parameters of the address."""
+    return {name: str(value[0] if isinstance(value, list) else value) for name, value in app.query_params.items()}
+
+
+def lasting(app: AppTest) -> list[str]:
+    """Return the outline of a page without what was just pressed."""
+    return [PRESSED.sub("", line) for line in outline(app.main)]
 
 
 def fresh(page: str, query: Mapping[str, str]) -> Page:
