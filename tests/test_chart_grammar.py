@@ -44,7 +44,7 @@ def charts(draw: st.DrawFn) -> Chart:
     return Chart(draw(st.sampled_from(NAMES)), [mark], Axis(draw(st.sampled_from(NAMES))), down, panels=panels, ends=ends)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(charts(), st.sampled_from([0, 250, 390, 900]), st.sampled_from(["light", "dark"]), st.sampled_from(list(PALETTES)))
 def test_any_chart_is_drawn_in_any_look(chart: Chart, width: int, theme: Any, palette: str) -> None:
     """The picture has the asked width, room for its axes, letters of at least 11 pixels, and nobody's text as markup."""
@@ -58,7 +58,7 @@ def test_any_chart_is_drawn_in_any_look(chart: Chart, width: int, theme: Any, pa
     assert not any(re.search(r"<(?!/?br>)", label) for label in labels)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(charts())
 def test_a_chart_survives_storage(chart: Chart) -> None:
     """A stored chart draws the same picture."""

@@ -42,7 +42,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "agreement": {"versus": ("toy/hardmax-d2",)},
 }
 OPTIONS |= {"comparison": OPTIONS["agreement"], "weak-slices": {"over": "demo"}}
-SECONDS = ("claims-board", "patch-epochs", "referee-board", "roc-panels", "separation", "tsne-panels")  # Each takes seconds.
+SECONDS = ("circuit", "claims-board", "patch-average", "patch-epochs", "referee-board", "roc-panels", "separation", "tsne-panels")
+"""Figures that take seconds each."""
 
 
 def stored_value(value: Any) -> Any:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
 
 from tests.golden.clicking import Page
-from tests.golden.test_pages import BARS, LATER, NDT, OUTLINES, VIEWS, compare_outline, outline
+from tests.golden.test_pages import BARS, NDT, ON_PAGE, OUTLINES, VIEWS, check_link, compare_outline, outline
 from tests.test_app import SHIPPED, opened
 from tests.test_fresh import sane
 
 pytestmark = [SHIPPED, pytest.mark.slow]
-KEPT = ("explore", "hardmax-run-toy-hardmax-d2-lab-review", "cls")
-"""Beginnings of the names of views that show what the visitor did before: what was tried, a part, a measure."""
-ON_PAGE: dict[str, list[str]] = defaultdict(list)  # page -> names of its views
-for _name, (_page, _) in VIEWS.items():
-    if not _name.startswith((*LATER, *KEPT)) and "-text-" not in _name:
-        ON_PAGE[_page].append(_name)
 SEVERAL = [page for page, names in ON_PAGE.items() if len(names) > 1]
 
 
@@ -31,6 +23,7 @@ def test_going_back_and_forward_shows_what_a_link_shows(page: str, small_world: 
         visit.app.run()
         visit.settled()
         sane(visit.app)
+        check_link(visit.app)
         try:
             compare_outline(name, list(outline(visit.app.main, bars=name in BARS)), bless=False, folder=OUTLINES)
         except AssertionError as error:
