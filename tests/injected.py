@@ -42,7 +42,7 @@ def train_runs(root: Path) -> None:
         patch.setenv("SENTVIZ_DATA", str(root / "data"))
         use_injected_data(patch)
         for name in RUNS:
-            recipe = toy_recipe(name, lexicon=LEXICON, cls=True, epochs=3, example=TEXT)
+            recipe = toy_recipe(name, lexicon=LEXICON, cls=True, epochs=1, example=TEXT)
             train(recipe, root / "runs", progress=False)
 
 

@@ -138,7 +138,7 @@ def train_gated(root: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)
         for name in ("sentiformer", "sentiformer-sinusoid"):
-            train(toy_recipe(name, shape=shape, max_length=64, epochs=6), root, progress=False)
+            train(toy_recipe(name, shape=shape, max_length=64, epochs=1), root, progress=False)
 
 
 def randomise(encoder: Encoder, seed: int = 0) -> Encoder:

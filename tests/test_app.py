@@ -152,8 +152,8 @@ def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
 
 @pytest.mark.slow
 def test_the_most_accurate_model_is_one_click_away() -> None:
-    """The first screen opens on `FIRST_SCREEN`, and offers the most accurate run until the visitor chooses one."""
-    app = opened(run="")
+    """Views of a sentence open on `FIRST_SCREEN`, and offer the most accurate run until the visitor chooses one."""
+    app = opened("hardmax", run="")
     assert app.session_state["focus"].run == FIRST_SCREEN
     app.button(key="best").click().run()
     assert app.session_state["focus"].run == best_run(korean().values()) and not [b for b in app.button if b.key == "best"]

@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Train a run on the made-up set."""
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
-        return train(makers.hardmax_recipe(epochs=8), tmp_path_factory.mktemp("runs"), progress=False)
+        return train(makers.hardmax_recipe(epochs=2), tmp_path_factory.mktemp("runs"), progress=False)
 
 
 @pytest.fixture(scope="module")

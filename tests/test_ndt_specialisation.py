@@ -149,6 +149,7 @@ def test_kinds_are_compared_at_the_same_size_of_lambda(monkeypatch: pytest.Monke
     finding = judged(statement, planted(few, many, sizes=alike), monkeypatch)
     assert finding.verdict == "holds" and "7 and 2 runs have a |λ| in both ranges: +6.5 habits, p = 0.02" in finding.evidence
     assert "0.10 to 0.20 if they add their maps, 0.15 to 0.50 if they subtract maps" in finding.evidence
+    monkeypatch.setattr(specialisation, "DRAWS", 2_000)
     assert judged(statement, planted([8 - n for n in few], [0, 1, 0, 1], sizes=alike), monkeypatch).verdict == "fails"
     assert judged(statement, planted(few, [1, 0, 9, 9], sizes=alike), monkeypatch).verdict == "open"  # only the large lambdas differ
     apart = judged(statement, planted(few, many, sizes=larger), monkeypatch)

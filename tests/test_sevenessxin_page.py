@@ -49,13 +49,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         splits = made_up.use_toy_data(patch)
         patch.setattr("sentviz.data.datasets.load_split", lambda name, split: splits[split])
-        common: dict[str, Any] = {"dataset": printed_tables.DATASET, "shape": SMALL, "select": "f1_positive", "example": "so good"}
+        common: dict[str, Any] = {"dataset": printed_tables.DATASET, "shape": SMALL, "select": "f1_positive", "epochs": 1}
+        common["example"] = "so good"
         for name in NAMES:
             train(made_up.toy_recipe(name, **common), root, progress=False)
         train(made_up.toy_recipe("7ess-v1", variant="5k", rows=20, **common), root, progress=False)
         train(made_up.toy_recipe("7ess-v1", variant="6k-updates", updates=60, **common), root, progress=False)
         for name in NAMES[1:]:
-            train(made_up.toy_recipe(name, variant="epochs", epochs=2, **common), root, progress=False)
+            train(made_up.toy_recipe(name, variant="epochs", **common | {"epochs": 2}), root, progress=False)
     return root
 
 

@@ -19,6 +19,7 @@ from sentviz.data.user_datasets import add_data
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
 from tests.makers import BAD, GOOD, workbook
+from tests.shipped import often
 from tests.test_app import RUN, SHIPPED, opened, page_text
 
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -94,7 +95,7 @@ def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
     assert not app.exception and "there is no class; a data set needs two or more" in page_text(app)
 
 
-@pytest.mark.parametrize("wish", ["judge", "compare"])
+@pytest.mark.parametrize("wish", often(["judge", "compare"], "judge"))
 def test_the_example_file_leads_to_the_wish(wish: str) -> None:
     """Twenty reviews with labels are read as a file is, and the button opens the view that was asked for."""
     app = opened("yours", run=RUN, wish=wish)

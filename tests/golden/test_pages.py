@@ -208,7 +208,7 @@ BOARDS = [name for name in PAPER_VIEWS if "part-claims" in name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", often(PAPER_VIEWS, *BOARDS, *FIRST_PARTS))
+@pytest.mark.parametrize("name", often(PAPER_VIEWS, *BOARDS, FIRST_PARTS[0]))
 def test_a_page_of_a_paper_shows_what_is_stored(name: str, plain_machine: None, request: pytest.FixtureRequest) -> None:
     page, query = PAPER_VIEWS[name]
     app = opened(page, **query)
