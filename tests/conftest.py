@@ -19,8 +19,10 @@ from sentviz.cli import main
 from sentviz.data.datasets import Split
 from sentviz.models.loading import load
 from sentviz.models.model import Model
+from sentviz.runs.store import Run
 from sentviz.training import train
 from tests import makers
+from tests.corpora import written_files
 from tests.fresh import newcomer, nothing_at_hand  # noqa: F401 - fixtures
 from tests.injected import use_injected_data, write_lexicon
 
@@ -85,6 +87,18 @@ def tiny_run(tiny_runs: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def run(tiny_run: Path) -> Run:
+    """Return the run toy/ndt-unit-2."""
+    return Run.open(tiny_run)
+
+
+@pytest.fixture(scope="session")
+def model() -> Model:
+    """Return a random word-level model of two components; files with a model of their own replace it."""
+    return makers.small_model(components=2, mixing="free")
+
+
+@pytest.fixture(scope="session")
 def tiny_model(tiny_run: Path) -> Model:
     """Return the model of `tiny_run`."""
     return load(tiny_run)
@@ -120,6 +134,12 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gated")
     makers.train_gated(root)
     return root
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Write a folder with a file of rows of each kind; some of the rows cannot be read."""
+    return written_files(tmp_path / "in")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,12 +9,6 @@ from sentviz.analysis.explain.word_swaps import neighbours, opposites, same_part
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from tests.makers import small_model
-
-
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return small_model(components=2, mixing="free")
 
 
 def test_alignment_pairs_what_stayed_and_what_was_exchanged(model: Model) -> None:

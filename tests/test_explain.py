@@ -19,12 +19,6 @@ WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    """Return a random word-level model."""
-    return small_model(components=2, mixing="free")
-
-
-@pytest.fixture(scope="module")
 def pieces() -> Model:
     """Return a random model that reads sub-words."""
     return small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)

@@ -33,12 +33,6 @@ OURS = {name for name, method in SCORES.items() if not method.package}  # method
 PARTS = {"clauses", "sentences"}  # compared only in texts that have several of them
 
 
-@pytest.fixture(scope="module")
-def model() -> Model:
-    """Return a random word-level model."""
-    return small_model(components=2, mixing="free")
-
-
 def probability(model: Model, words: list[str], k: int, **change: Any) -> float:
     return float(model.trace(" ".join(words), **change).probabilities[k])
 

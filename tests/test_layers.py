@@ -13,12 +13,6 @@ from sentviz.charts.layers import head_table, verdict_lines
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from tests.fakes import fake_trace
-from tests.makers import small_model
-
-
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return small_model(components=2, mixing="free")
 
 
 def test_the_last_layer_says_what_the_model_says(model: Model) -> None:

@@ -21,12 +21,6 @@ pytestmark = pytest.mark.slow
 LONG = "warm " * 700
 
 
-@pytest.fixture(scope="module")
-def run(tiny_run: Path) -> Run:
-    """Return the run that predicts."""
-    return Run.open(tiny_run)
-
-
 def written(tmp_path: Path, texts: list[str]) -> Path:
     path = tmp_path / "in.csv"
     pd.DataFrame({"number": np.arange(len(texts)) + 7, "review": texts}).to_csv(path, index=False)

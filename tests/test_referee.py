@@ -27,7 +27,6 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, Run, find
-from tests.makers import small_model
 
 TEXTS = [
     "what a warm song",
@@ -37,12 +36,6 @@ TEXTS = [
     "warm and clever, what a song",
     "a b c d e f g h i j k l",
 ]
-
-
-@pytest.fixture(scope="module")
-def model() -> Model:
-    """Return a random word-level model of two components."""
-    return small_model(components=2, mixing="free")
 
 
 def _table(value: Callable[[set[int]], float], n: int) -> np.ndarray:

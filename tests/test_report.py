@@ -31,12 +31,6 @@ pytestmark = pytest.mark.slow
 HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"
 
 
-@pytest.fixture(scope="module")
-def run(tiny_run: Path) -> Run:
-    """Return toy/ndt-unit-2."""
-    return Run.open(tiny_run)
-
-
 def with_scores(model: Model, text: str) -> Trace:
     """Return a trace with its removal scores."""
     return explained(model, model.trace(text))

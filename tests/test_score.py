@@ -30,21 +30,9 @@ from sentviz.serving.corpus.engines import score
 from sentviz.serving.corpus.inputs import survey
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, part_name, prepare
 from sentviz.serving.corpus.summary import heads, totals, words
-from tests.corpora import TEXTS, bytes_of, command, table, written_files
+from tests.corpora import TEXTS, bytes_of, command, table
 
 ALL = OutputOptions(vectors=True, attention=True, words=True)
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run: Path) -> Run:
-    """Return the run that predicts."""
-    return Run.open(tiny_run)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """Write a folder with a file of each kind; some of the rows cannot be read."""
-    return written_files(tmp_path / "in")
 
 
 # ---- scoring

@@ -10,19 +10,7 @@ import pytest
 import sentviz
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
-from tests.corpora import TEXTS, command, written_files
-
-
-@pytest.fixture(scope="module")
-def run(tiny_run: Path) -> Run:
-    """Return the run that predicts."""
-    return Run.open(tiny_run)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """Write a folder with a file of each kind."""
-    return written_files(tmp_path / "in")
+from tests.corpora import TEXTS, command
 
 
 def test_one_csv_has_every_column_of_the_file_and_the_predictions(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:

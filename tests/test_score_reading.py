@@ -13,14 +13,7 @@ from sentviz.data.table import parsed
 from sentviz.data.upload import LIMITS
 from sentviz.errors import InputError
 from sentviz.serving.corpus.inputs import find_files, rows_of, survey
-from tests.corpora import written_files
 from tests.makers import workbook
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """Write a folder with a file of each kind; some of the rows cannot be read."""
-    return written_files(tmp_path / "in")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])

@@ -18,12 +18,6 @@ TEXT = "what a warm, clever song we saw"
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 
 
-@pytest.fixture(scope="module")
-def model() -> Model:
-    """Return a random word-level model."""
-    return small_model(components=2, mixing="free")
-
-
 @pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
 def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, change: dict[str, object]) -> None:
     """Every span of one to four words without a mark inside equals one plain prediction; effects of words do not just add up."""
