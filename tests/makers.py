@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -63,6 +64,12 @@ def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
         splits[split] = datasets.Split("toy", split, frame, LABELS, 0, "0" * 12)
         start += size
     return splits
+
+
+@cache
+def toy_tokenizer() -> Tokenizer:
+    """Return the tokenizer of every word of the made-up training rows."""
+    return Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
 
 
 def toy_pairs() -> dict[str, datasets.Split]:
@@ -126,7 +133,7 @@ def hardmax_recipe(model: str = "hardmax-d2", **changes: Any) -> Recipe:
 def gated_model(seed: int = 0, **changes: Any) -> Model:
     """Return a random model with SentiFormer's parts over the words of the made-up set: gates, aware positions with tags, a window."""
     shape: dict[str, Any] = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 1, "pooling": "cls", "max_length": 48}
-    tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
+    tokenizer = toy_tokenizer()
     config = {"vocab_size": tokenizer.vocab_size, "classes": 2, "width": 8, "layers": 3, "heads": 2, "ffn_width": 12} | shape | changes
     network = randomise(Encoder(EncoderConfig(**config)), seed)
     return Model("toy/gated", network, tokenizer, LABELS, cls=True, tagger=Tagger.load() if network.capabilities.tags else None)
@@ -161,8 +168,7 @@ def small_model(
     seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = False, labels: Sequence[str] = LABELS, **changes: Any
 ) -> Model:
     """Return a random single-precision model over the words of the made-up set."""
-    if tokenizer is None:
-        tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
+    tokenizer = tokenizer or toy_tokenizer()
     encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=len(labels), **changes).float()
     return Model("toy/random", encoder, tokenizer, labels, cls=cls)
 
