@@ -128,16 +128,6 @@ def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
-    app = opened("cls", run="toy/sentiformer")
-    text = page_text(app)
-    assert "Which words the gates shut" in text and "The gates of function words are lower than those of content words in" in text
-    kinds = next(item for item in app.button_group if item.key == "gates-kind")
-    kinds.set_value("word").run()
-    assert not app.exception and not app.warning
-
-
-@pytest.mark.exhaustive
 def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second visitor gets the first visitor's figure; other options and other runs are drawn."""
     drawn: list[str] = []

@@ -21,7 +21,6 @@ from tests.test_app import opened, page_text, switched
 from tests.test_figures import history
 
 CLS, INJECTED, WITHOUT_CLS = "sst2/cls", "sst2/cls-last-scaled", "english/ndt-unit-2"
-WITHOUT_ATTENTION = "imdb/cnn-fast"
 WITHOUT_WEIGHTS, SAME_WITH_WEIGHTS = "sst2/ndt-free-3-s1", "sst2/ndt-free-3"
 
 
@@ -75,26 +74,6 @@ def test_curves_take_the_numbers_of_runs_and_of_groups() -> None:
     assert lines == {"b": colours.line(2), "set/a, 2 seeds": colours.line(4)}
     with pytest.raises(InputError, match="`series` needs one number for each of 3 runs, not 1"):
         curves(runs, series=[1])
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("page", "lack"),
-    [
-        ("scalars", "has no learned scalar"),
-        ("components", "has no measured components"),
-        ("hardmax", "is not a hardmax model"),
-        ("cls", "has no measured heads"),
-        ("through", "has no measured epochs"),
-    ],
-)
-def test_a_page_opens_on_a_fitting_run_with_a_quiet_note(page: str, lack: str) -> None:
-    """The note is a caption next to the picker; no information box apologises, and the run in focus stays."""
-    app = opened(page, run=WITHOUT_ATTENTION)
-    assert not app.exception and not app.info and not app.warning
-    notes = [each.value.replace("\\", "") for each in app.caption if lack in each.value]
-    assert len(notes) == 1 and WITHOUT_ATTENTION in notes[0]
-    assert app.session_state["focus"].run == WITHOUT_ATTENTION
 
 
 @pytest.mark.exhaustive

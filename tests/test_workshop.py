@@ -157,10 +157,3 @@ def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cache, "LARGE", 1_000)
     app.button(key="live-page").click().run()
     assert any("too large to write here" in warning.value for warning in app.warning) and len(calls) == 2
-
-
-@pytest.mark.exhaustive
-def test_the_verdict_page_offers_a_report() -> None:
-    """Explore offers the one-file report of the sentence as a download."""
-    app = opened()
-    assert any(button.key == "report" for button in app.get("download_button")) or "Report of this sentence" in str(app.main)
