@@ -1,4 +1,4 @@
-"""Figures of a lexicon: the polarity of a sentence's tokens, their similarity, one token's path from entries to attention, and coverage."""
+"""Figures of a lexicon: the polarity of a sentence's tokens, their similarity, and one token's path from entries to attention."""
 
 from __future__ import annotations
 
