@@ -221,8 +221,8 @@ def reasoned(focus: Focus) -> Trace:
 
 
 def takes_long(source: Run, seen: Trace) -> bool:
-    """Return whether word removal is still to be measured for a text, and takes more than about a second."""
-    work = int(source.config["parameters"]) * len(seen.tokens) * len(words(seen))
+    """Return whether word removal is still to be measured for a text, and takes more than about a second; False if nobody knows."""
+    work = float(source.config["parameters"]) * len(seen.tokens) * len(words(seen))
     return "removal" not in seen.token_scores and work > LONG_WORK and not budget_of(source, seen).is_spent
 
 
