@@ -232,7 +232,7 @@ ODD_TEXTS = {  # a part of the sentence that answers, if the text gets one
 }
 
 
-@pytest.mark.parametrize("text", often(ODD_TEXTS, *list(ODD_TEXTS)[:2]))
+@pytest.mark.parametrize("text", often(ODD_TEXTS, "<script>alert(1)</script> </script> <b>bold</b>"))
 def test_any_text_gets_an_answer_or_one_sentence(text: str) -> None:
     """Hostile, very long and unusual texts give an answer or one sentence, never an exception or markup."""
     app = opened(run="twitter_financial/ndt-unit-2")

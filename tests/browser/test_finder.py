@@ -11,7 +11,6 @@ LEADS = {
     "lambda": "lambdas",
     "CLS std": "heads",
     "t-SNE": "embeddings?method=tsne",
-    "UMAP": "embeddings?method=umap",
     "silhouette": "embeddings",
     "word cloud": "words",
     "confusion": "confusion",

@@ -43,7 +43,7 @@ WALKED |= {named(page, query): (page, query) for page, query in WHATIF}
 WALKED_PAPERS = {name: view for name, view in PAPER_VIEWS.items() if "part-" not in name or name in (*BOARDS, *FIRST_PARTS, *OWN)}
 MORE = ("explore", "compare", "embeddings", "cls")
 """Pages of which a link says less than the page after a click: what was tried, the app's own first run, computed layers, a measure."""
-QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "curves-axis-step", "comparison")
+QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "comparison")
 SENTENCE, ROWS, OVER = "text_input sentence", "button_group focus-over", "selectbox focus-over"
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),

@@ -49,7 +49,10 @@ VARYING = (
 )  # parts of elements that say nothing to a reader, or are tested as files
 DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 CHANGING = re.compile(r"\b[0-9a-f]{12,}\b")  # digests and the key of a visitor
-LATER = ("confusion-slice-words", "confusion-row", "explore-large", "explore-target", "explore-row", "words-stops", "attention-specials")
+LATER = (
+    *("confusion-slice-words", "confusion-row", "words-stops", "attention-specials"),
+    *("explore-large", "explore-target", "explore-row", "explore-off", "explore-token", "explore-gates"),
+)
 """Beginnings of the names of views that are left to the full run."""
 LONG = ", ".join(["a dull, warm song"] * 3)  # more tokens than the small runs read
 LIBRARY = ("claims", "runs", "data", "glossary")
