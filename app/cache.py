@@ -117,12 +117,12 @@ def fitting(fit: Fit) -> tuple[list[str], list[str]]:
     """
     known = _readable(_searched())
     if fit not in known.fitting:
-        shown = [name for name, run in known.runs.items() if fit.shows(run)]
-        known.fitting[fit] = shown, [name for name in known.runs if name not in shown and fit.could(known.runs[name])]
+        names = [name for name, run in known.runs.items() if fit.shows(run)]
+        known.fitting[fit] = names, [name for name in known.runs if name not in names and fit.could(known.runs[name])]
     return known.fitting[fit]
 
 
-def shown(fit: Fit) -> list[Run]:
+def runs_for(fit: Fit) -> list[Run]:
     """Return the runs that a view shows."""
     known = runs()
     return [known[name] for name in fitting(fit)[0]]

@@ -88,7 +88,7 @@ MIXED = Fit(
     "has no measured components",
     lambda run: run.has_weights and run.capabilities.components > 1,
 )
-WITH_EPOCHS = "sst2/ndt-unit-2-epochs"  # whose epochs are measured
+WITH_EPOCHS = "sst2/ndt-unit-2-epochs"  # The epochs of this run are measured.
 WITH_PRINTED = "sst2/ndt-unit-2"  # The paper printed its final lambdas.
 SCALED = Fit(
     lambda run: bool(run.capabilities.scalars),

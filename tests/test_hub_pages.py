@@ -115,8 +115,8 @@ def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
     app.text_input(key="sentence").set_value("A cold garden and a clumsy puppet show").run()
     next(item for item in app.button_group if item.key == "silenced").set_value([(2, 3)]).run()
     assert not app.exception, app.exception
-    asked = [trace for trace in app.session_state["traces"].values() if trace.text.startswith("A cold garden")]
-    assert len({float(trace.probabilities[1]) for trace in asked}) == 2  # as trained, and without the head
+    traces = [trace for trace in app.session_state["traces"].values() if trace.text.startswith("A cold garden")]
+    assert len({float(trace.probabilities[1]) for trace in traces}) == 2  # The model answers as trained, and without the head.
     assert "head 4 of layer 3 is silenced" in words(app)
     assert not app.slider
 

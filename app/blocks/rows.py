@@ -182,12 +182,12 @@ def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a view adds to the list of its rows.
+    """The additions of a view to the list of its rows.
 
     Attributes:
         total: number of rows of which the view selected these; 0 = it selected none.
         words: description of the selected rows.
-        order: name of the order in which the view gives them, as "most suspicious first"; "" if it is no order of its own.
+        order: name of the view's own order, as "most suspicious first"; "" if the view does not order the rows.
         predictions: columns with the predictions of several models, which stand in place of the prediction of one.
         below: draws more about the row that is open; it gets the row's id.
     """
@@ -285,8 +285,8 @@ def _list(rows: Rows, listing: Listing) -> None:
         st.caption(f"{md(rows.source.name)} has no texts, so rows are shown by id.")
 
 
-def _filtered(rows: Rows, given: str) -> tuple[Rows, str]:
-    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`. `given` is the name of the first one."""
+def _filtered(rows: Rows, own_order: str) -> tuple[Rows, str]:
+    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`. `own_order` is the name of the first one."""
     find = visit.page_value("find", "", str, resets=OVER_ROWS)
     least = visit.page_value("least", 0, whole_number, resets=OVER_ROWS)
     most = visit.page_value("most", 0, whole_number, resets=OVER_ROWS)
@@ -296,8 +296,8 @@ def _filtered(rows: Rows, given: str) -> tuple[Rows, str]:
             st.text_input("Search", **hint, **visit.bound("find", find), width=220)
         sure = rows.source.gives == "probabilities"
         orders = [name for name in ORDERS if (rows.labelled or name not in OF_LABELS) and (sure or name not in OF_PROBABILITIES)]
-        orders = orders if given else orders[1:]
-        titles = ORDERS | {"found": given}
+        orders = orders if own_order else orders[1:]
+        titles = ORDERS | {"found": own_order}
         order = visit.setting(
             st.selectbox,
             "Order",

@@ -67,9 +67,9 @@ def choose_model(fit: Fit | None) -> None:
     in_view, names = visit.focus().run, list(cache.runs())
     unmeasured: list[str] = []
     if fit is not None:
-        shown, unmeasured = cache.fitting(fit)
-        unmeasured = unmeasured if in_view in (*shown, *unmeasured) else [in_view, *unmeasured]
-        offered = {*shown, *unmeasured}
+        fitting, unmeasured = cache.fitting(fit)
+        unmeasured = unmeasured if in_view in (*fitting, *unmeasured) else [in_view, *unmeasured]
+        offered = {*fitting, *unmeasured}
         names = [name for name in names if name in offered]
     pick_run("Model", names, unmeasured=unmeasured, width=330)
 
@@ -84,7 +84,7 @@ def show_fitting_run(fit: Fit) -> str:
     run, is_chosen = known.get(focus.run), visit.has_chosen_run()
     if run is None or (fit.shows(run) and (is_chosen or fit.opens_on(run))) or (is_chosen and fit.could(run)):
         return ""
-    fitting = cache.shown(fit)
+    fitting = cache.runs_for(fit)
     fitting = [each for each in fitting if fit.opens_on(each)] or fitting
     if not fitting:
         return ""

@@ -35,16 +35,16 @@ def _bars(sums: DirectAttribution, rows: Sequence[str], values: Sequence[float],
         part, value, lens.
     """
     frame = pd.DataFrame({"part": rows, "value": values, "lens": lens}).astype({"value": float, "lens": float})
-    shown = _folded(frame)
-    drawn = shown.assign(tint=np.where(shown["value"] > 0, "plus", "minus"), panel="added", place=range(len(shown)))
+    folded = _folded(frame)
+    drawn = folded.assign(tint=np.where(folded["value"] > 0, "plus", "minus"), panel="added", place=range(len(folded)))
     ends = drawn.dropna(subset="lens").assign(panel="lens")
     marks = [
         bars(drawn, "value", "place", tint="tint", text="{value:+.2f}", hover="{part}: {value:+.3f}"),
         line(ends, "lens", "place", role=1, hover="classifier on these states: {lens:+.3f}"),
     ]
     panels = Panels("panel", {"added": "added to the log-odds", "lens": "logit lens"}, 2)
-    named = Axis(rows=dict(enumerate(shown["part"])))
-    folded = f" Neighbouring parts that add less than {SMALL} each share a row." if len(shown) < len(frame) else ""
+    named = Axis(rows=dict(enumerate(folded["part"])))
+    remark = f" Neighbouring parts that add less than {SMALL} each share a row." if len(folded) < len(frame) else ""
     chart = Chart(f"What adds to {sums.label} over {sums.against}", marks, Axis(), named, panels=panels, rules=[Rule(x=0, solid=True)])
     caption = (
         f"Log-odds of {sums.label} over {sums.against} as a sum of what each part of the model adds to the states, with the factors of all"

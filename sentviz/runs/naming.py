@@ -124,7 +124,7 @@ def _model(run: Run) -> list[str]:
         name, endings = split(configuration.removesuffix(f"-{change}"))
         with suppress(InputError):
             return [find_preset(name).title, *filter(None, [ENDINGS.get(endings, endings), CHANGES.get(change)])]
-    return [configuration]  # of a paper that is not installed, or without a preset
+    return [configuration]  # The model is of a paper that is not installed, or it has no preset.
 
 
 def _short(dataset: str) -> str:

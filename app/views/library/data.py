@@ -23,7 +23,7 @@ def take() -> None:
 
 with table:
     st.dataframe(
-        frame[["name", "title", "language"]].assign(installed=["✓" if here else "" for here in frame["available"]]),
+        frame[["name", "title", "language"]].assign(installed=["✓" if is_installed else "" for is_installed in frame["available"]]),
         hide_index=True,
         height=min(38 + 35 * len(frame), 640),
         key="data-table",

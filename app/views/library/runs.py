@@ -169,9 +169,9 @@ formats = {
 }
 left, right = halves("runs", 1.7, 1.0)
 with left:
-    shown = frame.assign(weights=["✓" if has_weights else "" for has_weights in frame["weights"]])
+    marked = frame.assign(weights=["✓" if has_weights else "" for has_weights in frame["weights"]])
     st.dataframe(
-        shown.style.format({name: partial(written, form=form) for name, form in formats.items() if name in shown}, na_rep="–"),
+        marked.style.format({name: partial(written, form=form) for name, form in formats.items() if name in marked}, na_rep="–"),
         key=key,
         placeholder="–",
         hide_index=True,

@@ -43,7 +43,7 @@ focus = visit.focus()
 run = measured_run(HEADED, "heads")
 if run.capabilities.gate:
     gates_part.show(run)
-chosen = several(cache.shown(HEADED), FILE)
+chosen = several(cache.runs_for(HEADED), FILE)
 series = series_of(chosen)
 frames = {each.name: measured(each) for each in chosen}
 baselines = [each.name for each in chosen if not each.capabilities.lexicon]

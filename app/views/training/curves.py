@@ -37,7 +37,7 @@ def epoch_by_epoch(run: Run) -> None:
         epochs_part.show(run)
     elif MEASURED.could(run):
         lacking(run, "epochs")
-    elif measured := cache.shown(MEASURED):
+    elif measured := cache.runs_for(MEASURED):
         alike = most_similar(run, measured).name
         command = f"sentviz train {run.config['data']['name']} --model {run.configuration} --keep-epochs 6"
         st.button(
@@ -50,7 +50,7 @@ def epoch_by_epoch(run: Run) -> None:
         )
 
 
-chosen = several(cache.shown(TRAINED), "history.parquet")
+chosen = several(cache.runs_for(TRAINED), "history.parquet")
 epoch_by_epoch(cache.run(visit.focus().run))
 axes, titles = ["epoch", "step"], {"lines": "One line per run", "bands": "Seeds as bands"}
 bands = visit.chosen("seeds", list(titles)) == "bands"

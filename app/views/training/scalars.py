@@ -22,7 +22,7 @@ intro(
     "Learned scalars during training: λ (−λ for Differential), weights of position signals, temperatures. Diamonds: a paper's values.",
     "The start value decides most of the final value.",
 )
-chosen = several(cache.shown(SCALED), "history.parquet")
+chosen = several(cache.runs_for(SCALED), "history.parquet")
 titles = {"value": "Value", "change": "Change from the start", "step": "Steps", "share": "Share of training"}
 axes, usual = ["step", "share"], scalar_axis(chosen)
 axis = visit.chosen("axis", axes, default=usual)
