@@ -286,7 +286,7 @@ def _list(rows: Rows, listing: Listing) -> None:
 
 
 def _filtered(rows: Rows, own_order: str) -> tuple[Rows, str]:
-    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`. `own_order` is the name of the first one."""
+    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`, of which `own_order` names the first."""
     find = visit.page_value("find", "", str, resets=OVER_ROWS)
     least = visit.page_value("least", 0, whole_number, resets=OVER_ROWS)
     most = visit.page_value("most", 0, whole_number, resets=OVER_ROWS)

@@ -48,7 +48,7 @@ def _bars(sums: DirectAttribution, rows: Sequence[str], values: Sequence[float],
     chart = Chart(f"What adds to {sums.label} over {sums.against}", marks, Axis(), named, panels=panels, rules=[Rule(x=0, solid=True)])
     caption = (
         f"Log-odds of {sums.label} over {sums.against} as a sum of what each part of the model adds to the states, with the factors of all"
-        f" norms frozen. Right: the log-odds if the classifier reads the states after this part.{folded} {sums.complete}"
+        f" norms frozen. Right: the log-odds if the classifier reads the states after this part.{remark} {sums.complete}"
     )
     return Figure("attribution-direct", chart, frame, caption.strip())
 
