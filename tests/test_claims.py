@@ -143,6 +143,7 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
     assert len(everything.get("plotly_chart")) == ledger["name"].nunique()
 
 
+@pytest.mark.data
 @pytest.mark.exhaustive
 def test_stored_verdicts_are_those_of_the_tests() -> None:
     """The stored verdicts of the shipped runs equal the verdicts of running every test again."""

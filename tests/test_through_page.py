@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app.blocks import get_data  # noqa: F401 - imported before the data sets are replaced, because it binds their description
 from app.components.browser import RENDER, wanted_row
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run

@@ -11,9 +11,8 @@ import streamlit as st
 from app.server.headers import own_machine
 from app.server.queue import finished, wait
 from app.text import md
-from sentviz.data import datasets
 from sentviz.data.dataset_info import DatasetInfo, origin
-from sentviz.data.datasets import missing_parts, part_info
+from sentviz.data.datasets import info, missing_parts, part_info
 from sentviz.data.fetch import hub
 from sentviz.errors import InputError
 from sentviz.serving.jobs import Job
@@ -30,7 +29,7 @@ def offer(name: str, split: str = "", *, place: str = "", line: str = "") -> boo
         line: one line in place of the description, which becomes its tooltip, with the missing files; the button is next to it.
     """
     try:
-        item = datasets.info(name)
+        item = info(name)
     except InputError as error:
         st.caption(md(str(error)))
         return False
@@ -77,7 +76,7 @@ def _set(variable: str) -> bool:
 
 def _about(item: DatasetInfo, lacking: tuple[str, ...]) -> tuple[float, str]:
     """Return the megabytes of the parts that can be downloaded, 0 if unknown, and size, licence and source as markdown."""
-    owners = {owner: datasets.info(owner) for owner in dict.fromkeys(origin(item.name, part)[0] for part in lacking)}
+    owners = {owner: info(owner) for owner in dict.fromkeys(origin(item.name, part)[0] for part in lacking)}
     size = sum(owner.hub.megabytes for owner in owners.values())
     repos = dict.fromkeys(file.repo for owner in owners.values() for file in owner.hub.files.values())
     source = ", ".join(repos) or item.source

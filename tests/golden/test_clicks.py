@@ -44,7 +44,7 @@ WALKED_PAPERS = {name: view for name, view in PAPER_VIEWS.items() if "part-" not
 MORE = ("explore", "compare", "embeddings", "cls")
 """Pages of which a link says less than the page after a click: what was tried, the app's own first run, computed layers, a measure."""
 QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "comparison")
-SENTENCE, ROWS, OVER = "text_input sentence", "button_group focus-over", "selectbox focus-over"
+SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),
     "hostile": ("explore", {}, ((SENTENCE, HOSTILE), ("expander swap-section", ""), ("button pin", "")), False),
@@ -56,7 +56,7 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "second": ("confusion", {}, (("selectbox beside", ""),), True),
     "cell": ("confusion", {}, (("plotly_chart plot-matrix", ""),), True),
     "mine": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "")), True),
-    "models": ("comparison", {}, ((ROWS, "your file"), ("file_uploader mine-file", "models.csv")), True),
+    "models": ("comparison", {}, ((OVER, "your file"), ("file_uploader mine-file", "models.csv")), True),
     "sheets": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "sheets.xlsx")), True),
     "yours": ("yours", {}, (("file_uploader yours-uploader", ""),), True),
     "follow": ("compare", {}, (("text_input compare-sentence", HOSTILE), ("button compare-swap", "")), False),
