@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,12 +21,12 @@ from sentviz.analysis.testset import baselines
 from sentviz.analysis.testset import behaviour as card_module
 from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure_behaviour, stored_card, tfidf_name, why_not_tested
 from sentviz.analysis.testset.behaviour_report import as_json, as_markdown, read_requirement
-from sentviz.charts.behaviour import behaviour as draw_behaviour
 from sentviz.cli import main
 from sentviz.data import behaviour, templates
 from sentviz.data.behaviour import KINDS, LANGUAGES, built_in, cases, edit_size, find_case, random_edit, read_templates
 from sentviz.errors import InputError
 from sentviz.runs.store import Run, find, runs
+from tests.charts import figure_of, stub
 
 FILES = {"en": templates.ENGLISH, "ko": templates.KOREAN}
 MADE = {"en": templates.halves, "ko": templates.korean}
@@ -350,13 +351,22 @@ def test_the_markdown_has_every_capability_and_baseline() -> None:
     assert json.loads(as_json(card, [card]))["baselines"]["praising"][0]["n"] == 8
 
 
-def test_the_figure_draws_each_rate_and_tick() -> None:
+def test_the_figure_draws_each_rate_and_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     table = measure_behaviour(MODEL, SOME).frame()
-    figure = draw_behaviour({"a": table, "b": table}, {"VADER": table}, chosen="time")
+
+    def card_of(name: str, rates: pd.DataFrame) -> Any:
+        return stub(name=name, language="en", cases=SOME, frame=lambda: rates)
+
+    def drawn(**tables: pd.DataFrame) -> Any:
+        cards = {name: card_of(name, rates) for name, rates in tables.items()}
+        return figure_of("behaviour", stub(behaviour=cards, sources=[], run=stub(name="a", config={"data": {"name": "toy"}})), selected="time")
+
+    monkeypatch.setattr("sentviz.charts.behaviour.baselines_of", lambda card, data: [card_of("VADER", table)])
+    figure = drawn(a=table, b=table)
     assert len(figure.frame) == 3 * 12 and set(figure.frame["role"]) == {"run", "baseline"}
     run = next(trace for trace in figure.plot.data if trace.name == "a" and trace.error_x.array is not None)
     assert list(run.x) == table["rate"].tolist() and list(run.x + run.error_x.array) == pytest.approx(table["high"].tolist())
     with pytest.raises(InputError, match="not tested on the same capabilities"):
-        draw_behaviour({"a": table, "b": table.iloc[:3]}, {})
+        drawn(a=table, b=table.iloc[:3])
     with pytest.raises(InputError, match="room for 1 to 6 runs"):
-        draw_behaviour({}, {})
+        drawn(**dict.fromkeys("abcdefg", table))

@@ -18,14 +18,13 @@ from scipy.stats import entropy
 from sentviz.analysis.maps import specialise
 from sentviz.analysis.maps.specialise import FILE, over_split, untrained, verdict
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
-from sentviz.charts.specialise import entropies, likeness, word_shares
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
-from tests.charts import data_traces
+from tests.charts import data_traces, figure_of, stub
 from tests.makers import small_model, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()
@@ -252,8 +251,10 @@ def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.Da
 @pytest.mark.exhaustive
 def test_figures_draw_every_number(frame: pd.DataFrame) -> None:
     """The figures draw the measured numbers; captions have n and seed; an empty table gives one sentence."""
-    for make, measures in ((word_shares, ["attention"]), (entropies, ["entropy"]), (likeness, ["cosine", "jensen_shannon"])):
-        figure = make(frame, run="toy/<b>")
+    measured, empty = (stub(run=stub(name="toy/<b>", frame=lambda file, table=table: table)) for table in (frame, frame[:0]))
+    kinds = {"component-words": ["attention"], "component-entropy": ["entropy"], "component-likeness": ["cosine", "jensen_shannon"]}
+    for name, measures in kinds.items():
+        figure = figure_of(name, measured)
         want = frame[frame["measure"].isin(measures) & (frame["component"] >= 0)]
         pd.testing.assert_frame_equal(figure.frame, want.reset_index(drop=True))
         drawn = [x for trace in data_traces(figure) if trace.error_x.array is not None for x in trace.x]
@@ -261,7 +262,7 @@ def test_figures_draw_every_number(frame: pd.DataFrame) -> None:
         assert all(len(line) < 20 for label in figure.plot.layout.yaxis.ticktext for line in label.split("<br>"))
         assert "12 test sentences, seed 3" in figure.caption and "4 untrained models" in figure.caption
         with pytest.raises(InputError, match="was measured"):
-            make(frame[:0])
+            figure_of(name, empty)
 
 
 ROOT = Path(__file__).parents[1]
@@ -296,6 +297,6 @@ def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, mo
             texts_of_runs[name] = "\n".join(map(str, texts)).replace("\\", "")
         assert verdict(frame)[0] in texts_of_runs["ndt-unit-2"] and "A₁ enters with weight 1" in texts_of_runs["ndt-unit-2"]
         assert "`sentviz specialise sst2/diff` measures them" in texts_of_runs["diff"]
-        assert "shown instead of sst2/vanilla, which does not have several components" in texts_of_runs["vanilla"]
+        assert "shown instead of sst2/vanilla, which has no measured components" in texts_of_runs["vanilla"]
     finally:
         st.cache_resource.clear()
