@@ -359,7 +359,9 @@ def test_the_figure_draws_each_rate_and_tick(monkeypatch: pytest.MonkeyPatch) ->
 
     def drawn(**tables: pd.DataFrame) -> Any:
         cards = {name: card_of(name, rates) for name, rates in tables.items()}
-        return figure_of("behaviour", stub(behaviour=cards, sources=[], run=stub(name="a", config={"data": {"name": "toy"}})), selected="time")
+        return figure_of(
+            "behaviour", stub(behaviour=cards, sources=[], run=stub(name="a", config={"data": {"name": "toy"}})), selected="time"
+        )
 
     monkeypatch.setattr("sentviz.charts.behaviour.baselines_of", lambda card, data: [card_of("VADER", table)])
     figure = drawn(a=table, b=table)
