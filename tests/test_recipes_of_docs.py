@@ -257,7 +257,7 @@ def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
     [
         ("components", "is shown instead of sst2/bag, which "),
         ("cls", "is shown instead of sst2/bag, "),
-        ("scalars", "sst2/bag is left out because it has no learned scalar"),
+        ("scalars", "is shown instead of sst2/bag, which has no learned scalar"),
     ],
 )
 def test_pages_of_a_test_set_say_what_it_lacks(bag: Path, page: str, wanted: str) -> None:
