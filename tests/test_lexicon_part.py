@@ -132,14 +132,14 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
 @pytest.mark.exhaustive
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
     app = opened(run=PLAIN, strength="0.5")
-    assert len(app.info) == 1 and "the chosen strength" in app.info[0].value
+    assert len(app.info) == 1 and "has no term 'lexicon' to change" in app.info[0].value
     assert "change" not in app.query_params
 
 
 @pytest.mark.exhaustive
 def test_compare_asks_both_as_trained() -> None:
     app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
-    assert "as they were trained, without the changes on Explore" in page_text(app)
+    assert "as they were trained, without the changes made in Sentence" in page_text(app)
     assert {trace.run for trace in traces(app) if not trace.change.strength} == {ALL, LAST}
 
 
@@ -166,7 +166,7 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     app = opened("cls", run=LAST, text=TEXT, strength="2")
     assert not app.exception, app.exception
     assert {"lexicon": 2} in [trace.change.strength for trace in traces(app)]
-    assert "Rings show the model as you changed it on Explore" in page_text(app)
+    assert "Rings show the model as you changed it in Sentence" in page_text(app)
 
 
 # ---- polarity and the walk

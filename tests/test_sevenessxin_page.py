@@ -35,7 +35,7 @@ from sentviz.training import train
 from tests import makers as made_up
 from tests.charts import data_traces
 from tests.studies import plant
-from tests.test_app import switched
+from tests.test_app import opened
 
 APP = Path(__file__).parents[1] / "app" / "navigation.py"
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
@@ -201,11 +201,8 @@ def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained if there else tmp_path])
     st.cache_resource.clear()
     st.cache_data.clear()
-    app = AppTest.from_file(str(APP), default_timeout=240).run()
-    switched(app, "sevenessxin")
     for part in PAPER.page.parts:
-        app.button_group(key="focus-part").set_value(part).run()
-        assert not app.exception, (part, app.exception)
+        app = opened("sevenessxin", run="", part=part)
         if not there and part in ("results", "phases", "curve", "training", "matrix", "importance", "clouds"):
             assert any("sentviz study sevenessxin" in info.value for info in app.info), part
         if there and part == "importance":
