@@ -274,6 +274,7 @@ def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch
 def test_a_figure_can_be_made_in_every_size_of_paper() -> None:
     """Each size in the strip's menu has its slider of letters, and the rest of the page is drawn."""
     app = opened()
+    app.button_group(key="export-what").set_value("strip").run()
     for size in SIZES:
         app.button_group(key="size-strip").set_value(size).run()
         assert not app.exception, app.exception
