@@ -103,7 +103,7 @@ def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypa
     script, entry = blocks("Add a page")
     shutil.copytree(ROOT / "app", tmp_path / "app")
     (tmp_path / script.file).write_text(script.text, encoding="utf-8")
-    (view,) = eval(f"({entry.text.strip()})", vars(places))  # as it stands in the tuple of a place's views
+    (view,) = eval(f"({entry.text.strip()})", vars(places))  # The recipe shows it as an item of a place's views.
     monkeypatch.setattr(places, "SENTENCE", replace(places.SENTENCE, views=(*places.SENTENCE.views, view)))
     places.places.cache_clear()
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
