@@ -199,14 +199,10 @@ class Listing:
     below: Callable[[str], None] | None = None
 
 
-def list_rows(rows: Rows, **added: Any) -> None:
-    """Draw the list of rows at the side of the view: those of the slice, searched and sorted; the row that is open stands below them.
-
-    Args:
-        added: fields of `Listing`.
-    """
+def list_rows(rows: Rows, listing: Listing = Listing()) -> None:
+    """Draw the list of rows at the side of the view: those of the slice, searched and sorted; the row that is open stands below them."""
     with beside(0):
-        _list(rows, Listing(**added))
+        _list(rows, listing)
 
 
 def beside(place: int) -> Any:

@@ -33,7 +33,8 @@ with table:
     )
     st.caption("Select a row to read about a data set, and to get it.")
 with chosen:
-    row = frame.set_index("name", drop=False).loc[st.session_state.get("data-chosen", frame["name"].iloc[0])]
+    chosen_rows = frame[frame["name"] == st.session_state.get("data-chosen", "")]  # none for a data set that is gone
+    row = (chosen_rows if len(chosen_rows) else frame).iloc[0]
     info = datasets.info(row["name"])
     st.markdown(f"##### {md(info.title)}")
     st.markdown(md(f"{info.remark} Licence: {info.licence}. {info.citation}."))

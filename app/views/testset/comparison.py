@@ -15,7 +15,7 @@ from app.blocks import my_file
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.blocks.files import MIME, as_report, csv_button
-from app.blocks.rows import beside, list_rows, row_choices, same_rows
+from app.blocks.rows import Listing, beside, list_rows, row_choices, same_rows
 from app.blocks.run_choice import in_groups, option, option_texts
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
@@ -55,10 +55,12 @@ def list_differing(of: Comparison) -> None:
     places = dict(zip(frame["id"].astype(str), chosen, strict=True))
     list_rows(
         replace(of.first, frame=frame.reset_index(drop=True)),
-        total=of.n,
-        order="largest difference first",
-        predictions=[each.name for each in of.candidates],
-        below=lambda name: _each_model(of, places[name]),
+        Listing(
+            total=of.n,
+            order="largest difference first",
+            predictions=[each.name for each in of.candidates],
+            below=lambda name: _each_model(of, places[name]),
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from app.blocks import pictures
 from app.blocks.boundary import boundary
 from app.blocks.control import control
 from app.blocks.figure import export_menu, show_drawn
-from app.blocks.rows import beside, choose_rows, list_rows, outlined_points, rows_of_second_run
+from app.blocks.rows import Listing, beside, choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.blocks.slice_choice import choose_slice
 from app.components import browser
 from app.server.queue import turn
@@ -346,4 +346,4 @@ with boundary():
         show(of, drawable, at)
 if pictures.problem():
     st.caption(md(pictures.problem()))
-list_rows(sliced, below=neighbours)
+list_rows(sliced, Listing(below=neighbours))

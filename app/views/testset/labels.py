@@ -12,7 +12,7 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.blocks.my_file import unlabelled
-from app.blocks.rows import choose_rows, every_row, list_rows
+from app.blocks.rows import Listing, choose_rows, every_row, list_rows
 from app.shared import once
 from app.text import halves, intro, md
 from sentviz.analysis.embeddings.cache import stored_sample
@@ -78,7 +78,7 @@ def show_labels() -> None:
             " with the labels of the lowest probability. Rows that are only hard for the model are flagged too."
             + (" The usual probabilities are those of all rows, also outside the slice." if rows.among else "")
         )
-    list_rows(suspects, total=len(rows), words="labels that look wrong", order=SUSPICIOUS)
+    list_rows(suspects, Listing(total=len(rows), words="labels that look wrong", order=SUSPICIOUS))
 
 
 def show_repeats() -> None:
@@ -89,7 +89,7 @@ def show_repeats() -> None:
         "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70 % of the pairs of words are shared. The rows"
         " of a group follow each other; groups with different labels come first."
     )
-    list_rows(again, total=len(rows), words="rows that repeat another one", order=SUSPICIOUS)
+    list_rows(again, Listing(total=len(rows), words="rows that repeat another one", order=SUSPICIOUS))
 
 
 def show_leaks() -> None:
@@ -103,7 +103,7 @@ def show_leaks() -> None:
         f"A row of {repeats.LONG} words or more also counts if its words stand in this order within a longer training text. The accuracy"
         " on the other rows is nearer to that on new texts."
     )
-    list_rows(known, total=len(rows), words="rows that are among the training rows", order=SUSPICIOUS)
+    list_rows(known, Listing(total=len(rows), words="rows that are among the training rows", order=SUSPICIOUS))
 
 
 try:
