@@ -16,11 +16,12 @@ from app.focus import Focus
 from app.server.queue import is_torch_loaded, turn
 from app.shared import once
 from app.visit import keep_result
-from sentviz.analysis.explain import SCORES, available, explained, supported, usual
+from sentviz.analysis.explain import SCORES, available, explained, quickly_supported, supported, usual
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.faithfulness import Verdict, against_chance, faithfulness
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.analysis.explain.leave_out import words
+from sentviz.analysis.explain.value_function import cut_at_marks
 from sentviz.analysis.maps.layers import silenced
 from sentviz.data import datasets, demo
 from sentviz.data.behaviour import find_case
@@ -35,6 +36,7 @@ from sentviz.runs.trace import Trace
 
 KEPT_TRACES = 8
 LONG_WORK = 5e10  # parameters times tokens that word removal may compute before the picture is drawn
+SCREENED_WORK, LEAST_CLAUSES = 1.5e11, 3  # the same for texts of several clauses, whose reason comes from clauses unless a visitor asks
 KEPT_BUDGETS = 4
 QUIET = 0.5  # seconds of work on reasons that a page does not report
 SECONDS = 20.0  # seconds that the page's thread computes the reasons for one answer before it asks whether to go on
@@ -140,8 +142,11 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
 
 def budget_of(source: Run, seen: Trace) -> Budget:
     """Return the time for all reasons of an answer, kept for this visit."""
-    key = (source.digest, source.max_length, seen.text, seen.text_pair, seen.change)
-    return keep_result("budgets", key, lambda: Budget(SECONDS), most=KEPT_BUDGETS)
+    return keep_result("budgets", _answer_key(source, seen), lambda: Budget(SECONDS), most=KEPT_BUDGETS)
+
+
+def _answer_key(source: Run, seen: Trace) -> tuple[Any, ...]:
+    return source.digest, source.max_length, seen.text, seen.text_pair, seen.change
 
 
 @contextmanager
@@ -193,7 +198,7 @@ def _reasoned(seen: Trace, key: Any) -> Trace:
     if known is None:
         return seen
     scores, units, evidence = known
-    return seen.replace(token_scores={**seen.token_scores, "units": scores}, units={**seen.units, "units": units}, evidence=evidence)
+    return seen.replace(token_scores={**seen.token_scores, **scores}, units={**seen.units, **units}, evidence=evidence)
 
 
 def reasoned(focus: Focus) -> Trace:
@@ -207,23 +212,55 @@ def reasoned(focus: Focus) -> Trace:
     source = cache.run(focus.run)
     focus = focus if len(source.labels) > 2 else replace(focus, target="", against="")
     seen = trace(focus)
-    if seen.evidence is not None and (is_complete(seen) or budget_of(source, seen).is_spent):
+    if _is_of_words(seen) and (is_complete(seen) or budget_of(source, seen).is_spent):
         return seen
     chance = _chance(source)
     with reasoning(source, seen, "reason") as loaded:
-        seen = supported(loaded, seen, chance)
+        return _keep_reason(source, focus, supported(loaded, seen, chance), "units")
+
+
+def screened(focus: Focus) -> Trace:
+    """Return the trace in focus with its clauses and the evidence of a reason from them, after few passes of the model.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    source, seen = cache.run(focus.run), trace(focus, scored=False)
+    chance = _chance(source)
+    with reasoning(source, seen, "reason") as loaded:
+        return _keep_reason(source, focus, quickly_supported(loaded, seen, chance), "alone")
+
+
+def _keep_reason(source: Run, focus: Focus, seen: Trace, score: str) -> Trace:
+    """Keep the evidence of a trace for this visit, with the score of parts that it comes from; return the trace."""
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
     key = (source.digest, seen.text, seen.text_pair, focus.change, aim_of(source, focus))
-    reasons[key] = seen.token_scores["units"], seen.units["units"], seen.evidence
+    reasons[key] = {score: seen.token_scores[score]}, {score: seen.units[score]}, seen.evidence
     while len(reasons) > KEPT_TRACES:
         reasons.pop(next(iter(reasons)))
     return seen
 
 
-def takes_long(source: Run, seen: Trace) -> bool:
-    """Return whether word removal is still to be measured for a text, and takes more than about a second; False if nobody knows."""
+def _is_of_words(seen: Trace) -> bool:
+    """Return whether a trace has the evidence of a search among all words."""
+    return seen.evidence is not None and seen.evidence.screened is None
+
+
+def is_screened(source: Run, seen: Trace, focus: Focus) -> bool:
+    """Return whether the reason for a long text comes from its clauses: until a visitor asks for each word, or for another score."""
+    asked = _answer_key(source, seen) in st.session_state.get("each_word", ()) or focus.score != "removal" or seen.text_pair is not None
+    return not asked and takes_long(source, seen, SCREENED_WORK) and len(cut_at_marks(seen, "clauses")) >= LEAST_CLAUSES
+
+
+def ask_each_word(source: Run, seen: Trace) -> None:
+    """Note that the visitor wants each word of a long text to be measured."""
+    st.session_state.setdefault("each_word", set()).add(_answer_key(source, seen))
+
+
+def takes_long(source: Run, seen: Trace, most: float = LONG_WORK) -> bool:
+    """Return whether word removal is still to be measured for a text, and computes more than `most`, by default about a second's work."""
     work = float(source.config["parameters"]) * len(seen.tokens) * len(words(seen))
-    return "removal" not in seen.token_scores and work > LONG_WORK and not budget_of(source, seen).is_spent
+    return "removal" not in seen.token_scores and work > most and not budget_of(source, seen).is_spent
 
 
 def is_complete(seen: Trace) -> bool:

@@ -48,6 +48,26 @@ class Flip:
         return " and ".join(f"{how} {what}" for how, what in (("without", gone), ("with", swaps)) if what)
 
 
+@dataclass(frozen=True)
+class Fall:
+    """A part of a text, its tokens, and the fall of the log-odds without it."""
+
+    text: str
+    indices: tuple[int, ...]
+    fall: float
+    without: tuple[float, ...]  # probability of each class without it
+
+
+@dataclass(frozen=True)
+class Screened:
+    """What was left out of a text that is too long to leave out each word; see `sentviz.analysis.explain.screening`."""
+
+    clauses: tuple[Fall, ...]  # the largest fall first
+    words: tuple[Fall, ...]  # of the first clause, the largest fall first; () if it has one word
+    agreeing: int  # clauses that the model, reading only them, gives to the target with more than one half ...
+    of: int  # ... among this number of clauses of the text
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The results that support a reason, besides the scores of units."""
@@ -57,3 +77,4 @@ class Evidence:
     without: tuple[
         float, ...
     ] = ()  # probability of each class without the unit that is the reason; () for two classes or without such a unit
+    screened: Screened | None = None  # None if each word was left out

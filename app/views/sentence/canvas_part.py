@@ -77,13 +77,14 @@ def reserve() -> Any:
     return slot
 
 
-def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str) -> Scene:
+def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str, *, stopped: bool) -> Scene:
     """Draw the picture and return what `exports` writes to files. It waits for the effects of heads only if they are measured quickly.
 
     Args:
         score: score that colours the words, a name of `SCORES`.
         before: trace of the same text without interventions; None if there are none.
         subject: result of `follow`.
+        stopped: whether nothing measures the effects of heads that are not measured yet.
     """
     falls = None
     if _is_measured(trace, run):
@@ -96,7 +97,6 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str)
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))
-    stopped = answers.budget_of(run, trace).is_spent
     data = canvas_data(scene, acts=True, stopped=stopped) | {"live": _live(trace, run) | {"subject": subject}}
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
     st.session_state.setdefault("pictured", "")

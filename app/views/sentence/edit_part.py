@@ -49,7 +49,8 @@ def report(run: Run, trace: Trace) -> None:
 
     def make() -> bytes:
         with suppress(Spent):
-            return report_html(answers.reasoned(focus), run).encode()
+            if not answers.is_screened(run, trace, focus):
+                return report_html(answers.reasoned(focus), run).encode()
         return report_html(trace, run).encode()
 
     focus = visit.focus()
@@ -87,7 +88,7 @@ def swap_words(run: Run, trace: Trace) -> None:
         if not words:
             st.caption("There is no word to swap.")
             return
-        scores = trace.token_scores["removal"]
+        scores = trace.token_scores.get("removal", trace.token_scores.get("alone", trace.specials))
         strongest = max(words, key=lambda i: float(scores[i]))
         chosen = st.pills(
             "Word",
@@ -139,7 +140,8 @@ def side_by_side(run: Run, trace: Trace) -> None:
     pinned: Trace | None = st.session_state.get("pinned")
 
     def pin() -> None:
-        st.session_state["pinned"] = answers.trace(visit.focus())  # with the reason that was asked for in the meantime
+        focus = visit.focus()  # The trace has the reason that was asked for in the meantime.
+        st.session_state["pinned"] = answers.trace(focus, scored=not answers.is_screened(run, trace, focus))
 
     def unpin() -> None:
         st.session_state.pop("pinned", None)
@@ -164,7 +166,8 @@ def side_by_side(run: Run, trace: Trace) -> None:
             for kind, remark in notices(side, cache.run(side.run)):
                 if kind == "changed":
                     st.caption(f":material/experiment: {md(remark)}")
-            show_figure("strip", sentence_of(cache.run(side.run), side), f"strip-{name}", score="removal")
+            score = "removal" if "removal" in side.token_scores else "alone"
+            show_figure("strip", sentence_of(cache.run(side.run), side), f"strip-{name}", score=score)
     if without := [side.run for side in (pinned, trace) if not side.has_maps]:
         st.caption(f"{md(without[0])} has no attention, so there is no map to subtract.")
         return

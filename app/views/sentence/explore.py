@@ -65,7 +65,8 @@ with place:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"### {md(answer(answered))}", width="stretch")
         whatif_part.folded(run, answered, before)
-    trace, unscored, later = answered, None, answers.takes_long(run, answered)
+    trace, unscored, screened = answered, None, answers.is_screened(run, answered, focus)
+    later = screened or answers.takes_long(run, answered)
     try:
         with (scoring := st.container(key="scoring")):
             if not later:  # The answer is on the page before the words are scored, and of a long text the picture, too.
@@ -77,7 +78,9 @@ with place:
         st.warning(md(str(error)), icon=":material/edit:")
         st.stop()
     why = why_part.place("reason", trace)
-    trusted = None if unscored else why_part.place("trust")
+    if screened:
+        why_part.offer_each_word(run, trace)
+    trusted = None if unscored or screened else why_part.place("trust")
     messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
     remarks, lines = st.empty(), [f":material/{ICONS[kind]}: {remark}" for kind, remark in messages if kind != "changed"]
     if lines:  # One element, which leaves none of the remarks before on the page.
@@ -93,14 +96,16 @@ with left:
     if exact is not None:
         trace = with_scores(trace, {"exact": exact})
     drawn_score = "" if unscored or later else "removal" if score == "exact" and exact is None else score
+    if screened and "alone" in trace.token_scores:
+        later, score, drawn_score = False, "alone", "alone"
     budget = answers.budget_of(run, trace)
     was_spent = budget.is_spent
-    scene = show(trace, run, drawn_score, before, subject)
+    scene = show(trace, run, drawn_score, before, subject, stopped=screened or was_spent)
     awaited.empty()
     if later:
         try:
             with scoring:
-                answers.trace(focus)
+                (answers.screened if screened else answers.trace)(focus)
         except SentvizError as error:
             if not isinstance(error, Spent):
                 st.warning(md(str(error)), icon=":material/edit:")
@@ -157,7 +162,7 @@ swap_words(run, trace)
 side_by_side(run, trace)
 tries()
 report(run, trace)
-if not why_part.waiting():
+if not screened and not why_part.waiting():
     with scoring:  # The place of the count and of the button that stops.
         if why_part.show_reason(why, focus):
             why_part.show_trust(trusted, focus, trace, drawn_score)

@@ -1,6 +1,6 @@
 """Explain a prediction: scores for the tokens of a sentence, and measures of how faithful each score is."""
 
-from sentviz.analysis.explain.headline import answer, headline, reason, supported
+from sentviz.analysis.explain.headline import answer, headline, quickly_supported, reason, supported
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.scores import (
     SCORES,
@@ -35,6 +35,7 @@ __all__ = [
     "headline",
     "log_odds",
     "margins",
+    "quickly_supported",
     "reason",
     "received",
     "removal",

@@ -8,6 +8,9 @@ The reason is the first of these that holds:
 2. The smallest edit that flips the prediction, verified on the edited text.
 3. No single word explains the prediction.
 
+A long text, whose words would take minutes, gets its reason from clauses (`quickly_supported`): the clause without which the probability
+falls most, of those that speak most for the class when they are read alone.
+
 If the trace's target is not the prediction, the reason is about the target: the unit or word without which the target's probability falls
 most, or rises most if it is below one half, else the smallest edit towards the target. Of two classes, both have the reason of the
 prediction.
@@ -23,7 +26,8 @@ import numpy as np
 
 from sentviz.analysis.explain.counterfactual import MAX_PASSES, smallest_flip
 from sentviz.analysis.explain.leave_out import leaving_out, words
-from sentviz.analysis.explain.scores import explained
+from sentviz.analysis.explain.scores import explained, with_scores
+from sentviz.analysis.explain.screening import opposing, screened
 from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.word_groups import find_units, spaced_words
 from sentviz.data.examples import examples_for
@@ -31,7 +35,7 @@ from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent, probability
 from sentviz.runs.calibration import softmax
-from sentviz.runs.headline_evidence import Chance, Evidence, Flip
+from sentviz.runs.headline_evidence import Chance, Evidence, Flip, Screened
 from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
@@ -100,6 +104,20 @@ def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trac
         return trace
 
 
+def quickly_supported(model: Model, trace: Trace, against: Chance | None = None) -> Trace:
+    """Return the trace with the score "alone" and the evidence for a reason of a long text, from about eight passes of the model.
+
+    Of two classes, the evidence is that of the predicted one.
+
+    Args:
+        against: result of `chance_of` for the same model; by default that of `chance_in`, over English sentences.
+    """
+    against = chance_in(model) if against is None else against
+    trace = trace.for_target(PREDICTED) if len(trace.labels) == 2 else trace
+    result, found = screened(model, trace)
+    return with_scores(trace, {"alone": result}).replace(evidence=Evidence(against, None, screened=found))
+
+
 def searched(model: Model, trace: Trace) -> Flip:
     """Return the result of a search for the smallest edit towards the trace's target; a larger model predicts fewer edits."""
     passes = min(MAX_PASSES, max(MIN_PASSES, int(MAX_WORK / max(1, model.network.parameters_count()) / len(trace.tokens))))
@@ -115,14 +133,43 @@ def reason(trace: Trace) -> str:
     """Return the reason for the prediction, or for the target, as a sentence; "" if the trace has no evidence."""
     if trace.evidence is None:
         return ""
+    if trace.evidence.screened is not None:
+        return _screened_reason(trace, trace.evidence.screened)
     if strongest := _strongest_unit(trace):
         unit, fall = strongest
-        return f"Without “{unit.text}”{_outcome(trace, fall) if trace.target == PREDICTED else _share(trace, fall)}."
+        return f"Without “{unit.text}”{_change(trace, fall, trace.evidence.without)}."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         return edit_sentence(flip)
     what = "this" if trace.target == PREDICTED else f"{trace.target.says()} ({probability(float(trace.share_of(trace.logits)))})"
     return f"No single word explains {what}. {edit_sentence(flip) if flip is not None and flip.passes else ''}".strip()
+
+
+def _screened_reason(trace: Trace, found: Screened) -> str:
+    """Return the reason for a long text: the clause or word without which the target's probability falls by MIN_FALL or more, and by most.
+
+    A word must also pass the quantile of single words. If none passes: how many clauses agree with the target when they are read alone.
+    """
+    assert trace.evidence is not None
+    sign, share, least = opposing(trace), float(trace.share_of(trace.logits)), trace.evidence.chance.get(1, 0.0)
+    words = [word for word in found.words if sign * word.fall > least]
+    changes = {part: sign * (share - trace.without(part.fall)) for part in (*found.clauses, *words)}
+    strongest = max(changes, key=changes.__getitem__)
+    if changes[strongest] >= MIN_FALL:
+        inside = next((word for word in words if strongest in found.clauses[:1] and changes[word] >= MIN_FALL), None)
+        also = f" In it, “{inside.text}” counts most." if inside else ""
+        return f"Without “{strongest.text}”{_change(trace, strongest.fall, strongest.without)}.{also}"
+    says = trace.label if trace.target == PREDICTED else f"for {trace.target.says()}"
+    first = found.clauses[0]
+    change = _change(trace, first.fall, first.without).removeprefix(",")
+    return (
+        f"No single clause decides: {found.agreeing} of {found.of} are {says} on their own. Without the strongest, “{first.text}”,{change}."
+    )
+
+
+def _change(trace: Trace, fall: float, without: tuple[float, ...]) -> str:
+    """Return what the prediction, or the target, would be without a part with this fall, and these class probabilities if not ()."""
+    return (_outcome if trace.target == PREDICTED else _share)(trace, fall, without)
 
 
 def smallest_edit(model: Model, text: str, pair: str | None = None, target: Target = PREDICTED) -> str:
@@ -174,7 +221,7 @@ def _strongest_unit(trace: Trace) -> tuple[Word, float] | None:
     """Return the unit or word that `reason` names, and its fall in log-odds; None if none explains the target."""
     assert trace.evidence is not None
     chance, best, share = trace.evidence.chance, None, float(trace.share_of(trace.logits))
-    sign = 1 if trace.target == PREDICTED or share >= 0.5 else -1  # -1: name the word that opposes an unlikely class
+    sign = opposing(trace)
     for unit, size, fall in _candidates(trace):
         excess = sign * fall - chance.get(size, np.inf)
         if excess > (best[0] if best else 0) and sign * (share - trace.without(fall)) >= MIN_FALL:
@@ -202,21 +249,18 @@ def _without(model: Model, trace: Trace, unit: Word) -> tuple[float, ...]:
     return tuple(softmax(leaving_out(model, trace, [unit.indices])[0], trace.calibration).tolist())
 
 
-def _outcome(trace: Trace, fall: float) -> str:
+def _outcome(trace: Trace, fall: float, without: tuple[float, ...]) -> str:
     """Return what the prediction would be without a unit with this fall: " it would be negative (97 %)"."""
-    assert trace.evidence is not None
     left, best = trace.without(fall), int(trace.probabilities.argmax())
-    shares = trace.evidence.without or (left, 1 - left)[:: 1 if best == 0 else -1]
+    shares = without or (left, 1 - left)[:: 1 if best == 0 else -1]
     if len(shares) == 2 and probability(left) == percent(0.5, 0):
         return f" it would be undecided ({probability(left)})"
     label = int(np.argmax(shares))
     return f" it would {'still ' * (label == best)}be {trace.labels[label]} ({probability(shares[label])})"
 
 
-def _share(trace: Trace, fall: float) -> str:
+def _share(trace: Trace, fall: float, without: tuple[float, ...]) -> str:
     """Return the probability of the target without a unit with this fall: ", “positive” against “neutral” would have 40 %, not 85 %"."""
-    assert trace.evidence is not None
     k, against = trace.target_places
-    after = trace.evidence.without
-    left = trace.without(fall) if not after else after[k] if against is None else after[k] / (after[k] + after[against])
+    left = trace.without(fall) if not without else without[k] if against is None else without[k] / (without[k] + without[against])
     return f", {trace.target.says()} would have {probability(left)}, not {probability(float(trace.share_of(trace.logits)))}"

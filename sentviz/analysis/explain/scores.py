@@ -19,6 +19,7 @@ from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_s
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap
 from sentviz.analysis.explain.rollout import attention_flow, rollout, value_weighted, value_zeroing
+from sentviz.analysis.explain.screening import alone
 from sentviz.analysis.explain.shap_lime import is_installed, kernel_shap, lime
 from sentviz.analysis.explain.value_function import Cut, part_removal, parts
 from sentviz.analysis.explain.word_groups import MAX_WORDS, find_units
@@ -101,7 +102,7 @@ class Score:
 
 FOR, AGAINST = "supports the prediction", "opposes the prediction"
 ODDS: dict[str, Any] = {"unit": "log-odds", "full": 16.0, "knee": 0.5}
-LARGER: dict[str, Cut] = {"clauses": "clauses", "sentences": "sentences"}  # scores of larger parts -> the parts
+LARGER: dict[str, Cut] = {"clauses": "clauses", "alone": "clauses", "sentences": "sentences"}  # scores of larger parts -> the parts
 MORE, LESS = "more than an even share", "less than an even share"
 
 SCORES = {
@@ -169,6 +170,16 @@ SCORES = {
             "Score: how much the log-odds of the class fall if the sentence is removed.",
             ask=partial(part_removal, by="sentences"),
             removes=True,
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "alone",
+            "Clause alone",
+            AGAINST,
+            FOR,
+            "Score: the log-odds of the class if the model reads only the clause. This is what the clause says, not what it adds.",
+            ask=alone,
             signed=True,
             **ODDS,
         ),
@@ -381,10 +392,13 @@ def _mean_ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def agreement(trace: Trace, scores: Floats, *, signed: bool = False) -> float | None:
-    """Return Spearman's rank correlation of a score with the absolute removal scores, over tokens; None if it is not defined.
+    """Return Spearman's rank correlation of a score with the absolute removal scores, over tokens; None if it is not defined, or if the
+    trace has no removal scores.
 
     A `signed` score is compared with the signed removal scores.
     """
+    if "removal" not in trace.token_scores:
+        return None
     is_word = ~trace.specials
     removal = trace.token_scores["removal"][is_word]
     rho = spearman(scores[is_word], removal if signed else np.abs(removal))

@@ -57,10 +57,14 @@ def parts(model: Model, trace: Trace, by: Cut) -> tuple[Word, ...]:
     words = spaced_words(trace)
     if by == "words" or not words:
         return words
-    if by == "phrases":
-        return _slices(trace, words, find_units(model, trace).spans)
+    return _slices(trace, words, find_units(model, trace).spans) if by == "phrases" else cut_at_marks(trace, by)
+
+
+def cut_at_marks(trace: Trace, by: Cut) -> tuple[Word, ...]:
+    """Return the clauses or sentences of a text in order, with all tokens of each."""
+    words = spaced_words(trace)
     starts = [i for i in range(1, len(words)) if _begins(trace, words, i, by)]
-    return _slices(trace, words, list(pairwise([0, *starts, len(words)])))
+    return _slices(trace, words, list(pairwise([0, *starts, len(words)]))) if words else ()
 
 
 def fitting(model: Model, trace: Trace, most: int) -> tuple[Cut, tuple[Word, ...]]:

@@ -138,8 +138,8 @@ def scene_of(
 
     Args:
         has: capabilities of the model.
-        score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal". With "" the words
-            have no colours.
+        score: score that colours the words, a name of `SCORES` that the trace has; without "removal" the picture names no falls of words.
+            With "" the words have no colours.
         heads: effects of silencing each head, from `silenced` of `sentviz.analysis.maps.layers`.
         before: trace of the same text without manual changes, if there are some.
         chosen: map to show large. pinned: token that stays highlighted.
@@ -159,7 +159,8 @@ def scene_of(
     if not score:
         return scene
     how, coloured = SCORES[score], deviation(trace, score)
-    falls = {unit: float(trace.token_scores["removal"][unit[0]]) for unit in units}
+    removed = trace.token_scores.get("removal", np.full(len(trace.tokens), np.nan))
+    falls = {unit: float(removed[unit[0]]) for unit in units}
     if (places := trace.units.get(score)) is not None:  # the score is of units of several words
         members = (np.flatnonzero(places == unit) for unit in np.unique(places))
         units = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()]

@@ -1,0 +1,100 @@
+"""The reason for a long text from its clauses: planted models whose cause is known, and the same numbers from whole texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sentviz.analysis.explain import quickly_supported, reason, score
+from sentviz.analysis.explain.headline import MIN_FALL
+from sentviz.analysis.explain.screening import TRIED, alone, screened
+from sentviz.runs.target import Target, log_odds
+from tests.makers import planted_model, small_model
+from tests.test_app import SHIPPED, opened, page_text
+
+TEXT = "it is a warm song; the garden is not dull; it is a cold day; what a tender film; the day is long; a clever garden"
+CLAUSES = tuple(f"{part};" for part in TEXT.split("; ")[:-1]) + ("a clever garden",)
+
+
+def test_a_clause_alone_is_the_prediction_of_a_text_that_is_only_the_clause() -> None:
+    model = small_model(max_length=64)
+    trace = model.trace(TEXT)
+    result = alone(model, trace)
+    assert tuple(part.text for part in result.parts) == CLAUSES
+    k = int(trace.probabilities.argmax())
+    for part in result.parts:
+        whole = model.trace(part.text)
+        assert result.scores[list(part.indices)] == pytest.approx(float(log_odds(whole.logits, k, None)), abs=1e-4)
+    assert not result.scores[trace.specials].any()
+    assert len(set(result.places.tolist())) == len(CLAUSES) + int(trace.specials.sum())
+
+
+def test_falls_are_those_of_shortened_texts_and_the_strongest_is_first() -> None:
+    """Each fall is the difference from the text that is written without the clause, or without the word."""
+    model = small_model(max_length=64)
+    trace = model.trace(TEXT)
+    result, found = screened(model, trace)
+    k = int(trace.probabilities.argmax())
+    values = {part.text: float(result.scores[part.indices[0]]) for part in result.parts}
+    strongest = sorted(values, key=values.__getitem__, reverse=True)[:TRIED]
+    assert {fall.text for fall in found.clauses} == {text.rstrip(";") for text in strongest}
+    for fall in (*found.clauses, *found.words):
+        written = [trace.tokens[i] for i in range(len(trace.tokens)) if i not in fall.indices and not trace.specials[i]]
+        shortened = model.trace(" ".join(written))
+        assert fall.fall == pytest.approx(trace.value - float(log_odds(shortened.logits, k, None)), abs=1e-4)
+        assert fall.without == pytest.approx(shortened.probabilities.tolist(), abs=1e-4)
+    for falls in (found.clauses, found.words):
+        assert [fall.fall for fall in falls] == sorted((fall.fall for fall in falls), reverse=True)
+    assert {word.indices[0] for word in found.words} <= set(found.clauses[0].indices)
+    assert (found.agreeing, found.of) == (sum(value > 0 for value in values.values()), len(CLAUSES))
+
+
+def test_the_planted_clause_and_its_word_are_named() -> None:
+    model = planted_model(lambda there: 3 * there("tender") - 1)
+    trace = quickly_supported(model, model.trace(TEXT), {1: 0.5})
+    assert reason(trace) == "Without “what a tender film” it would be negative (88\u00a0%). In it, “tender” counts most."
+    assert np.ptp(score(trace, "alone")) > 1
+
+
+def test_no_clause_decides_if_several_say_the_same() -> None:
+    """Each of four clauses alone would do; the sentence says how many agree."""
+    model = planted_model(lambda there: 2 * (there("song") + there("tender") + there("garden")).clamp(max=1) - 1)
+    found = reason(quickly_supported(model, model.trace(TEXT), {1: 0.5}))
+    assert found.startswith("No single clause decides: 4 of 6 are positive on their own. Without the strongest, “")
+    assert found.endswith(", it would still be positive (88\u00a0%).")
+
+
+def test_a_word_of_the_strongest_clause_can_be_the_reason_where_the_clause_is_not() -> None:
+    """Without *dull* the rest of its clause, *not*, opposes the answer; without the whole clause nothing changes."""
+    model = planted_model(lambda there: 1 - 4 * there("not") + 4 * there("dull"))
+    sentence = reason(quickly_supported(model, model.trace(TEXT), {1: 0.5}))
+    assert sentence.startswith("No single clause decides") or "“dull”" in sentence
+
+
+def test_the_reason_is_about_a_chosen_class_and_a_small_fall_names_none() -> None:
+    model = small_model(max_length=64)
+    trace = model.trace(TEXT).for_target(Target(model.labels[0]))
+    supported = quickly_supported(model, trace, {1: 0.0})
+    assert supported.evidence is not None and supported.evidence.screened is not None
+    changes = [abs(float(trace.share_of(trace.logits)) - trace.without(fall.fall)) for fall in supported.evidence.screened.clauses]
+    assert ("No single clause decides" in reason(supported)) == (max(changes) < MIN_FALL)
+
+
+@SHIPPED
+def test_a_long_text_gets_its_reason_from_clauses_until_each_word_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words stay unmeasured, also for the report and a pin; the button measures them, and trust in them follows."""
+    monkeypatch.setattr("app.answers.SCREENED_WORK", 0)
+    app = opened("explore", run="sst2/ndt-unit-2", text="a warm song, a dull garden, a clever, tender film")
+    app.run()  # The page draws itself again with the clauses.
+    trace = app.session_state["traces"].popitem()[1]
+    assert "removal" not in trace.token_scores
+    text = page_text(app)
+    assert "Colours: what each clause says on its own." in text and "Trust in these words" not in text
+    assert "clause" in text or "Without “" in text
+    app.button(key="pin").click().run()
+    assert "removal" not in app.session_state["pinned"].token_scores
+    app.button(key="each-word").click().run()
+    app.run()
+    assert "Trust in these words" in page_text(app)
+    assert not [button for button in app.button if button.key == "each-word"]
+    assert any("removal" in trace.token_scores for trace in app.session_state["traces"].values())
