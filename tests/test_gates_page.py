@@ -149,8 +149,7 @@ def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypat
 
 @pytest.mark.exhaustive
 def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page says if a run has no gates, or if its gates are not measured."""
-    assert "toy/ndt-unit-2 has no gates" in words(opened("cls", run="toy/ndt-unit-2")).replace("\\", "")
+    """The page says if the gates of a run are not measured."""
     bare = tmp_path / "toy" / "bare"
     copytree(folder, bare)
     config = (bare / "config.json").read_text()

@@ -16,8 +16,7 @@ pytestmark = [pytest.mark.slow, SHIPPED]
 
 
 def part(name: str, dataset: str = "sst2") -> AppTest:
-    app = opened("ndt", study=dataset)
-    app.button_group(key="focus-part").set_value(name).run()
+    app = opened("ndt", study=dataset, part=name)
     assert not app.exception, app.exception
     return app
 
@@ -78,7 +77,7 @@ def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app = part("tsne")
     assert any(button.key == "ndt-tsne-panels-all-compute" for button in app.button)
-    assert app.button(key="chip-part").label.replace("\\", "") == "Figure 3: t-SNE"
+    assert app.button(key="chip-part").label.replace("\\", "") == "Maps of the texts (figure 3)"
     assert "ten seconds a data set" in words(app) and "The paper states neither rows nor settings" in words(app)
     assert not list(tmp_path.rglob("*.npy"))
 

@@ -23,22 +23,12 @@ from sentviz.charts.colours import palette
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
 from tests import makers
-from tests.test_app import words
+from tests.test_app import opened, words
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 TEXT = "what a warm, clever song we saw!"
-THEORY = """
-from app import header
-from app import cache
-from app.views.papers import paper_parts, proposition, smoothing
-header.begin("sentiformer", "SentiFormer", "Papers")
-smoothing.show([], "")
-proposition.show([], "")
-paper_parts.failures([], "")
-header.end()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +49,8 @@ def page(runs: Path) -> Iterator[Any]:
     full = solvers.separate
     few = {"rows": 300, "epochs": 1, "tested": 20}
 
-    def opened(run: str = "toy/sentiformer", **query: str) -> AppTest:
-        app = AppTest.from_string(THEORY, default_timeout=120)
-        for name, value in {"run": run, **query}.items():
-            if value:
-                app.query_params[name] = value
-        app.run()
+    def theory(run: str = "toy/sentiformer", part: str = "theory", **query: str) -> AppTest:
+        app = opened("sentiformer", part=part, run=run, **query)
         assert not app.exception, app.exception
         return app
 
@@ -72,7 +58,7 @@ def page(runs: Path) -> Iterator[Any]:
         patch.setenv("SENTVIZ_RUNS", str(runs))
         patch.setattr(solvers, "separate", lambda setting, tick: full(replace(setting, **few), tick))
         st.cache_resource.clear()
-        yield opened
+        yield theory
     st.cache_resource.clear()
 
 
@@ -181,7 +167,7 @@ def test_visitors_share_what_was_learned() -> None:
 @pytest.mark.exhaustive
 def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
     """The three groups and the plain one, with every sentence of the chosen one."""
-    app = page()
+    app = page(part="failures")
     page_text = words(app).replace("\\", "")
     assert "by phenomenon" in page_text
     drawn = next(chart.proto.spec for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
@@ -196,7 +182,7 @@ def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
 @pytest.mark.exhaustive
 def test_a_run_of_the_failure_modes_has_its_colour_of_other_pages(page: Any) -> None:
     """The second run in focus has the second colour, also if it is drawn first."""
-    app = page("toy/bilstm", versus="toy/sentiformer")
+    app = page("toy/bilstm", part="failures", versus="toy/sentiformer")
     drawn = next(json.loads(chart.proto.spec) for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
     colours = {trace["name"]: trace["marker"]["color"] for trace in drawn["data"]}
     assert colours["toy/sentiformer"] == palette("light").line(1)

@@ -70,6 +70,7 @@ def serving(**environment: str) -> Iterator[str]:
 
 def go(page: Any, place: str, view: str = "") -> int:
     """Go to a place by the bar, and to one of its views; return the number of clicks."""
+    page.mouse.move(720, 880)  # away from a view, whose help covers the bar
     page.locator(".st-key-places").get_by_role("link", name=place, exact=True).click()
     if view:
         page.locator(".st-key-tabs").get_by_role("link", name=view, exact=True).click()

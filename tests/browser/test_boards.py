@@ -49,7 +49,7 @@ def test_from_a_cell_to_the_section_that_shows_it(page: Any, server: str) -> Non
     page.keyboard.type("DT beats vanilla on SST-2")
     page.keyboard.press("Enter")
     details.get_by_role("heading", name=re.compile("DT beats vanilla on SST-2")).wait_for()
-    page.get_by_role("button", name="Open Compare").click()
+    page.get_by_role("button", name="Open Two configurations").click()
     page.wait_for_url(re.compile("part=compare"))
     page.get_by_text("against vanilla-matched").first.wait_for()
 

@@ -74,9 +74,8 @@ def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, 
     page.get_by_role("button", name="Open the model").click()
     page.get_by_text("adopted/my-model").first.wait_for(timeout=400_000)
     settled(page)
-    for name in ("Attention", "Causes", "Compare", "Hardmax", "Explore"):
-        page.get_by_text("Sentence", exact=True).first.click()
-        page.locator("a", has_text=name).first.click()
+    for name in ("Attention", "Inside", "Beside another model", "Reason"):
+        go(page, "Sentence", name)
         page.get_by_text("adopted/my-model").first.wait_for(timeout=120_000)
         settled(page)
         assert not page.locator("[data-testid=stException]").count()

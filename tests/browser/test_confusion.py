@@ -91,7 +91,7 @@ def test_from_one_mistake_to_the_next(page: Any, server: str) -> None:
     row.wait_for(timeout=60_000)
     settled(page)
     first = row.locator("[data-testid=stText]").first.inner_text()
-    assert re.search(r"(Positive|Negative), \d+%\..*\.", row.inner_text())
+    assert re.search(r"(Positive|Negative), \d+\u00a0%\..*\.", row.inner_text())
     assert row.get_by_role("button", name="Previous mistake").is_disabled()
     row.get_by_role("button", name="Next mistake").click()
     row.get_by_text(re.compile("^2 of")).wait_for(timeout=60_000)

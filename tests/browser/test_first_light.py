@@ -193,13 +193,11 @@ def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> 
     page.goto(f"{server}/curves?axis=step")
     by_step.wait_for()
     settled(page)
-    page.get_by_role("button", name="Library").click()
-    page.get_by_role("menuitem", name="Glossary").click()
+    go(page, "Help", "Glossary")
     page.wait_for_url(re.compile("glossary"))
     settled(page)
     assert "axis" not in page.url, "the axis belongs to the page of curves"
-    page.get_by_role("button", name="Training").click()
-    page.get_by_role("menuitem", name="Curves").click()
+    go(page, "Model", "Training")
     page.wait_for_url(re.compile("curves.*axis=step"))
     by_step.wait_for()
 

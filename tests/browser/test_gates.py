@@ -32,7 +32,7 @@ def opened(page: Any, server: str, where: str, **query: str) -> None:
 
 def probabilities(page: Any) -> list[str]:
     """Return the probabilities of the answer as texts."""
-    return [re.findall(r"\d+\.\d%", line)[0] for line in page.locator(".st-key-canvas .said").all_inner_texts()]
+    return [re.findall(r"\d+\.\d\u00a0%", line)[0] for line in page.locator(".st-key-canvas .said").all_inner_texts()]
 
 
 @pytest.mark.exhaustive

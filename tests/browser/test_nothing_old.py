@@ -62,6 +62,11 @@ def frames(page: Any) -> list[dict[str, Any]]:
     return list(page.evaluate("() => window.frames_seen.splice(0).map(JSON.parse)"))
 
 
+def without_specials(words: str) -> str:
+    """Return the words without special tokens, which a picture of words that wait for their answer lacks."""
+    return words.removeprefix("[CLS] ").removesuffix(" [SEP]")
+
+
 def faults(seen: list[dict[str, Any]], before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the frames whose parts belong to several sentences, although all of them are readable.
 
@@ -71,7 +76,9 @@ def faults(seen: list[dict[str, Any]], before: dict[str, Any], after: dict[str, 
 
     def belongs(frame: dict[str, Any], state: dict[str, Any]) -> bool:
         return (
-            set(frame["of"]) <= set(state["of"]) and frame["heading"] in ("", state["heading"]) and frame["words"] in ("", state["words"])
+            set(frame["of"]) <= set(state["of"])
+            and frame["heading"] in ("", state["heading"])
+            and without_specials(frame["words"]) in ("", without_specials(state["words"]))
         )
 
     wrong = [frame for frame in seen if not belongs(frame, before) and not belongs(frame, after)]

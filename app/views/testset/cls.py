@@ -40,9 +40,9 @@ def has_cls(run: Run) -> bool:
 
 
 focus = visit.focus()
+if has_gates := (wanted := cache.run(focus.run)).capabilities.gate:
+    gates_part.show(wanted)
 run = measured_run(HEADED, "heads")
-if run.capabilities.gate:
-    gates_part.show(run)
 chosen = several(cache.runs_for(HEADED), FILE)
 series = series_of(chosen)
 frames = {each.name: measured(each) for each in chosen}
@@ -112,5 +112,5 @@ for k, (title, source, frame) in enumerate(able):
             show_drawn(partial(grid, frame, source), f"cls-grid-{k}")
 if unable := [md(title) for title, _, frame in grids if measure not in set(frame["measure"])]:
     st.caption(f"Without this measure: {', '.join(unable)}.")
-if not run.capabilities.gate:
+if not has_gates:
     gates_part.show(run)
