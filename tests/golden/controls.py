@@ -161,8 +161,12 @@ def table(node: Any, proto: Any) -> Iterator[tuple[str, Send]]:
 
 
 def points(figure: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the second point of the first trace whose points say what they are, as a browser describes it."""
-    for place, trace in enumerate(figure["data"]):
+    """Yield the second point of the first trace whose points say what they are, as a browser describes it.
+
+    Cells take no clicks: the invisible marks in their middles do.
+    """
+    marks_first = sorted(enumerate(figure["data"]), key=lambda pair: pair[1].get("marker", {}).get("opacity") != 0)
+    for place, trace in marks_first:
         custom = plain(trace.get("customdata")) or plain(trace.get("ids"))
         if not custom and not trace.get("z"):
             continue
