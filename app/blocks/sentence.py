@@ -135,8 +135,10 @@ def layer_and_head(layers: int, heads: int) -> tuple[int, int | str]:
 
 
 def component_choice(components: int, widget: Any = st.segmented_control, **more: Any) -> int | str:
-    """Draw the choice of the effective map or, if there are several, one component; return it, counted from 0."""
-    options = ["effective", *(str(c + 1) for c in range(components if components > 1 else 0))]
+    """Draw the choice of the effective map or one of several components; return it, counted from 0. One component leaves no choice."""
+    if components < 2:
+        return "effective"
+    options = ["effective", *(str(c + 1) for c in range(components))]
     more = {"format_func": lambda name: component_name(place(name)), "help": f"{tip('component')}\n\n{tip('effective')}"} | more
     return place(visit.choose(widget, "Component", "component", options, **more))
 

@@ -54,7 +54,7 @@ def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
     """Draw the choice of layer, head and component that both models have; return them, counted from 0."""
     layers, components = (min(first.lambdas.shape[axis], second.lambdas.shape[axis]) for axis in (0, 1))
     layer, head = layer_and_head(layers, min(len(first.head_ids), len(second.head_ids)))
-    return layer, head, component_choice(components) if components > 1 else "effective"
+    return layer, head, component_choice(components)
 
 
 @boundary(quiet=True)
