@@ -248,8 +248,10 @@ def _is_of_words(seen: Trace) -> bool:
 
 def is_screened(source: Run, seen: Trace, focus: Focus) -> bool:
     """Return whether the reason for a long text comes from its clauses: until a visitor asks for each word, or for another score."""
-    asked = _answer_key(source, seen) in st.session_state.get("each_word", ()) or focus.score != "removal" or seen.text_pair is not None
-    return not asked and takes_long(source, seen, SCREENED_WORK) and len(cut_at_marks(seen, "clauses")) >= LEAST_CLAUSES
+    wants_words = (
+        _answer_key(source, seen) in st.session_state.get("each_word", ()) or focus.score != "removal" or seen.text_pair is not None
+    )
+    return not wants_words and takes_long(source, seen, SCREENED_WORK) and len(cut_at_marks(seen, "clauses")) >= LEAST_CLAUSES
 
 
 def ask_each_word(source: Run, seen: Trace) -> None:

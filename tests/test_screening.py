@@ -13,7 +13,7 @@ from tests.makers import planted_model, small_model
 from tests.test_app import SHIPPED, opened, page_text
 
 TEXT = "it is a warm song; the garden is not dull; it is a cold day; what a tender film; the day is long; a clever garden"
-CLAUSES = tuple(f"{part};" for part in TEXT.split("; ")[:-1]) + ("a clever garden",)
+CLAUSES = (*(f"{part};" for part in TEXT.split("; ")[:-1]), "a clever garden")
 
 
 def test_a_clause_alone_is_the_prediction_of_a_text_that_is_only_the_clause() -> None:
@@ -33,20 +33,20 @@ def test_falls_are_those_of_shortened_texts_and_the_strongest_is_first() -> None
     """Each fall is the difference from the text that is written without the clause, or without the word."""
     model = small_model(max_length=64)
     trace = model.trace(TEXT)
-    result, found = screened(model, trace)
+    result, evidence = screened(model, trace)
     k = int(trace.probabilities.argmax())
     values = {part.text: float(result.scores[part.indices[0]]) for part in result.parts}
     strongest = sorted(values, key=values.__getitem__, reverse=True)[:TRIED]
-    assert {fall.text for fall in found.clauses} == {text.rstrip(";") for text in strongest}
-    for fall in (*found.clauses, *found.words):
+    assert {fall.text for fall in evidence.clauses} == {text.rstrip(";") for text in strongest}
+    for fall in (*evidence.clauses, *evidence.words):
         written = [trace.tokens[i] for i in range(len(trace.tokens)) if i not in fall.indices and not trace.specials[i]]
         shortened = model.trace(" ".join(written))
         assert fall.fall == pytest.approx(trace.value - float(log_odds(shortened.logits, k, None)), abs=1e-4)
         assert fall.without == pytest.approx(shortened.probabilities.tolist(), abs=1e-4)
-    for falls in (found.clauses, found.words):
+    for falls in (evidence.clauses, evidence.words):
         assert [fall.fall for fall in falls] == sorted((fall.fall for fall in falls), reverse=True)
-    assert {word.indices[0] for word in found.words} <= set(found.clauses[0].indices)
-    assert (found.agreeing, found.of) == (sum(value > 0 for value in values.values()), len(CLAUSES))
+    assert {word.indices[0] for word in evidence.words} <= set(evidence.clauses[0].indices)
+    assert (evidence.agreeing, evidence.of) == (sum(value > 0 for value in values.values()), len(CLAUSES))
 
 
 def test_the_planted_clause_and_its_word_are_named() -> None:
@@ -59,13 +59,13 @@ def test_the_planted_clause_and_its_word_are_named() -> None:
 def test_no_clause_decides_if_several_say_the_same() -> None:
     """Each of four clauses alone would do; the sentence says how many agree."""
     model = planted_model(lambda there: 2 * (there("song") + there("tender") + there("garden")).clamp(max=1) - 1)
-    found = reason(quickly_supported(model, model.trace(TEXT), {1: 0.5}))
-    assert found.startswith("No single clause decides: 4 of 6 are positive on their own. Without the strongest, “")
-    assert found.endswith(", it would still be positive (88\u00a0%).")
+    sentence = reason(quickly_supported(model, model.trace(TEXT), {1: 0.5}))
+    assert sentence.startswith("No single clause decides: 4 of 6 are positive on their own. Without the strongest, “")
+    assert sentence.endswith(", it would still be positive (88\u00a0%).")
 
 
 def test_a_word_of_the_strongest_clause_can_be_the_reason_where_the_clause_is_not() -> None:
-    """Without *dull* the rest of its clause, *not*, opposes the answer; without the whole clause nothing changes."""
+    """The rest of the clause of *dull* opposes the answer, so that nothing changes without the clause, but much without the word."""
     model = planted_model(lambda there: 1 - 4 * there("not") + 4 * there("dull"))
     sentence = reason(quickly_supported(model, model.trace(TEXT), {1: 0.5}))
     assert sentence.startswith("No single clause decides") or "“dull”" in sentence

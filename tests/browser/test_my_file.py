@@ -72,7 +72,9 @@ HOSTILE = [
     "x" * 30_000,
 ]
 FOUND = """() => ({
-  hit: window.hit, marked: document.querySelectorAll('[data-testid=stMain] :is(img:not([alt=sentviz]), .katex, .stMarkdownColoredText, svg script, b)').length,
+  hit: window.hit,
+  marked: document.querySelectorAll(
+    '[data-testid=stMain] :is(img:not([alt=sentviz]), .katex, .stMarkdownColoredText, svg script, b)').length,
   icons: [...document.querySelectorAll('[data-testid=stIconMaterial]')].filter(node => node.textContent === 'home').length,
 })"""
 

@@ -114,8 +114,8 @@ def quickly_supported(model: Model, trace: Trace, against: Chance | None = None)
     """
     against = chance_in(model) if against is None else against
     trace = trace.for_target(PREDICTED) if len(trace.labels) == 2 else trace
-    result, found = screened(model, trace)
-    return with_scores(trace, {"alone": result}).replace(evidence=Evidence(against, None, screened=found))
+    result, evidence = screened(model, trace)
+    return with_scores(trace, {"alone": result}).replace(evidence=Evidence(against, None, screened=evidence))
 
 
 def searched(model: Model, trace: Trace) -> Flip:
@@ -145,25 +145,25 @@ def reason(trace: Trace) -> str:
     return f"No single word explains {what}. {edit_sentence(flip) if flip is not None and flip.passes else ''}".strip()
 
 
-def _screened_reason(trace: Trace, found: Screened) -> str:
+def _screened_reason(trace: Trace, tests: Screened) -> str:
     """Return the reason for a long text: the clause or word without which the target's probability falls by MIN_FALL or more, and by most.
 
     A word must also pass the quantile of single words. If none passes: how many clauses agree with the target when they are read alone.
     """
     assert trace.evidence is not None
     sign, share, least = opposing(trace), float(trace.share_of(trace.logits)), trace.evidence.chance.get(1, 0.0)
-    words = [word for word in found.words if sign * word.fall > least]
-    changes = {part: sign * (share - trace.without(part.fall)) for part in (*found.clauses, *words)}
+    words = [word for word in tests.words if sign * word.fall > least]
+    changes = {part: sign * (share - trace.without(part.fall)) for part in (*tests.clauses, *words)}
     strongest = max(changes, key=changes.__getitem__)
     if changes[strongest] >= MIN_FALL:
-        inside = next((word for word in words if strongest in found.clauses[:1] and changes[word] >= MIN_FALL), None)
+        inside = next((word for word in words if strongest in tests.clauses[:1] and changes[word] >= MIN_FALL), None)
         also = f" In it, “{inside.text}” counts most." if inside else ""
         return f"Without “{strongest.text}”{_change(trace, strongest.fall, strongest.without)}.{also}"
     says = trace.label if trace.target == PREDICTED else f"for {trace.target.says()}"
-    first = found.clauses[0]
+    first = tests.clauses[0]
     change = _change(trace, first.fall, first.without).removeprefix(",")
     return (
-        f"No single clause decides: {found.agreeing} of {found.of} are {says} on their own. Without the strongest, “{first.text}”,{change}."
+        f"No single clause decides: {tests.agreeing} of {tests.of} are {says} on their own. Without the strongest, “{first.text}”,{change}."
     )
 
 

@@ -56,10 +56,10 @@ def opposing(trace: Trace) -> int:
     return 1 if trace.target == PREDICTED or float(trace.share_of(trace.logits)) >= 0.5 else -1
 
 
-def _reading_only(model: Model, trace: Trace, kept: Iterable[Sequence[int]], what: str) -> Floats:
+def _reading_only(model: Model, trace: Trace, remaining: Iterable[Sequence[int]], what: str) -> Floats:
     """Return the logits (N, K) of the text with only the tokens of each of N sets, and the special tokens."""
     tokens = np.flatnonzero(~trace.specials)
-    return leaving_out(model, trace, [np.setdiff1d(tokens, list(each)).tolist() for each in kept], what)
+    return leaving_out(model, trace, [np.setdiff1d(tokens, list(each)).tolist() for each in remaining], what)
 
 
 def _falls(model: Model, trace: Trace, pieces: Sequence[Word], what: str) -> tuple[Fall, ...]:
@@ -75,6 +75,6 @@ def _words_inside(model: Model, trace: Trace, clause: Fall) -> tuple[Fall, ...]:
     inside = [word for word in spaced_words(trace) if set(word.indices) <= set(clause.indices) and any(map(str.isalnum, word.text))]
     if len(inside) < 2:
         return ()
-    kept = [[i for i in clause.indices if i not in word.indices] for word in inside]
-    values = trace.value_of(_reading_only(model, trace, kept, "shortened clauses"))
+    shortened = [[i for i in clause.indices if i not in word.indices] for word in inside]
+    values = trace.value_of(_reading_only(model, trace, shortened, "shortened clauses"))
     return _falls(model, trace, [inside[i] for i in np.argsort(opposing(trace) * values, kind="stable")[:TRIED]], "words")
