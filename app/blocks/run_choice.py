@@ -183,7 +183,7 @@ def series_of(chosen: Sequence[Run]) -> tuple[int, ...]:
 
 
 def readable(runs: Sequence[Run], *files: str) -> list[Run]:
-    """Return the runs whose files can be read; show what is wrong with the addable, and stop the page if none is left."""
+    """Return the runs whose files can be read; show what is wrong with the rest, and stop the page if none is left."""
     wrong = faults(runs, files)
     for reason in wrong.values():
         st.warning(md(f"Left out: {reason}"), icon=":material/broken_image:")

@@ -145,11 +145,6 @@ def file_safe(*parts: object) -> str:
     return name.strip("-._")[:100].strip("-._") or "figure"
 
 
-def run_prefix(run: str) -> str:
-    """Return the beginning of a caption, "Run NAME: "; empty without a name."""
-    return f"Run {run}: " if run else ""
-
-
 def sentence(parts: Iterable[str]) -> str:
     """Join the non-empty parts to one caption."""
     return " ".join(part for part in parts if part)
