@@ -156,11 +156,14 @@ def keep_result(name: str, key: Hashable, make: Callable[[], T], *, most: int = 
 # ---- widgets
 
 
-def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> str:
+Options = Sequence[str] | Mapping[str, str]  # options, perhaps with the title of each
+
+
+def choose(widget: Callable[..., Any], label: str, field: str, options: Options, **options_of_widget: Any) -> str:
     """Draw a widget that shows one field of the focus and writes it; return the option that it shows, the first for an unknown value."""
     value = str(getattr(focus(), field))
-    value = value if value in options or not options else options[0]
-    widget(label, options, **bound(field, value), **options_of_widget)
+    value = value if value in options or not options else next(iter(options))
+    _draw(widget, label, field, value, options, options_of_widget)
     return value
 
 
@@ -168,7 +171,7 @@ def setting(
     widget: Callable[..., Any],
     label: str,
     name: str,
-    options: Sequence[str],
+    options: Options,
     *,
     default: str = "",
     resets: Collection[str] = (),
@@ -179,15 +182,21 @@ def setting(
     Args:
         default: what is chosen at first; the first option unless given.
         resets: fields of the focus after whose change the setting goes back to its default.
+        options_of_widget: by default the label is only read by screen readers.
     """
     value = chosen(name, options, default=default, resets=resets)
-    widget(label, options, **bound(name, value), **options_of_widget)
+    _draw(widget, label, name, value, options, options_of_widget)
     return value
 
 
-def chosen(name: str, options: Sequence[str], *, default: str = "", resets: Collection[str] = ()) -> str:
+def _draw(widget: Callable[..., Any], label: str, name: str, value: str, options: Options, options_of_widget: Mapping[str, Any]) -> None:
+    titles = {"format_func": options.__getitem__} if isinstance(options, Mapping) else {}
+    widget(label, list(options), **bound(name, value), **{"label_visibility": "collapsed"} | titles | dict(options_of_widget))
+
+
+def chosen(name: str, options: Options, *, default: str = "", resets: Collection[str] = ()) -> str:
     """Return the chosen option of a setting of this page whose widget follows further down, drawn by `setting` with the same arguments."""
-    return page_value(name, default or options[0], lambda value: value if value in options else None, resets=resets)
+    return page_value(name, default or next(iter(options)), lambda value: value if value in options else None, resets=resets)
 
 
 def page_value(name: str, default: T, meaning: Callable[[str], T | None], *, resets: Collection[str] = ()) -> T:

@@ -29,5 +29,4 @@ def control(
     """
     chosen = find_figure(figure).option(option)
     titles = {str(value): written(title) for value, title in chosen.kind.values.items()}
-    more: dict[str, Any] = {"label_visibility": "collapsed", "format_func": titles.get} | options_of_widget
-    return chosen.read(visit.setting(widget, label, name or option, list(titles), default=chosen.text, **more))
+    return chosen.read(visit.setting(widget, label, name or option, titles, default=chosen.text, **options_of_widget))

@@ -300,7 +300,6 @@ def _filtered(rows: Rows, own_order: str) -> tuple[Rows, str]:
             "order",
             orders,
             format_func=lambda name: titles[name] if sure else titles[name].replace(" and confident", ""),
-            label_visibility="collapsed",
             width=212,
         )
         if rows.has_text:

@@ -129,9 +129,11 @@ def map_controls(trace: Trace) -> None:
 
 def layer_and_head(layers: int, heads: int) -> tuple[int, int | str]:
     """Draw the choices of a layer and of a head, the mean or the maximum of heads; return both, counted from 0."""
-    layer = visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
+    layer = visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90, label_visibility="visible")
     options = ["mean", "max", *(str(i + 1) for i in range(heads))]
-    return int(layer) - 1, place(visit.choose(st.selectbox, "Head", "head", options, width=150, format_func=head_title))
+    return int(layer) - 1, place(
+        visit.choose(st.selectbox, "Head", "head", options, width=150, format_func=head_title, label_visibility="visible")
+    )
 
 
 def component_choice(components: int, widget: Any = st.segmented_control, **more: Any) -> int | str:
@@ -139,8 +141,9 @@ def component_choice(components: int, widget: Any = st.segmented_control, **more
     if components < 2:
         return "effective"
     options = ["effective", *(str(c + 1) for c in range(components))]
-    more = {"format_func": lambda name: component_name(place(name)), "help": f"{tip('component')}\n\n{tip('effective')}"} | more
-    return place(visit.choose(widget, "Component", "component", options, **more))
+    titles = {name: component_name(place(name)) for name in options}
+    more = {"label_visibility": "visible", "help": f"{tip('component')}\n\n{tip('effective')}"} | more
+    return place(visit.choose(widget, "Component", "component", titles, **more))
 
 
 def head_title(head: str) -> str:
@@ -158,13 +161,7 @@ def class_choice(run: Run, trace: Trace) -> None:
     if {focus.target, focus.against} - set(labels):
         st.caption(f"{md(run.name)} has no class “{md(next(n for n in (focus.target, focus.against) if n not in labels))}”.")
     visit.choose(
-        st.selectbox,
-        "Class",
-        "target",
-        labels,
-        format_func=lambda label: md(label) or f"for {md(trace.label)} (predicted)",
-        label_visibility="collapsed",
-        width=220,
+        st.selectbox, "Class", "target", labels, format_func=lambda label: md(label) or f"for {md(trace.label)} (predicted)", width=220
     )
     visit.choose(
         st.selectbox,
@@ -172,7 +169,6 @@ def class_choice(run: Run, trace: Trace) -> None:
         "against",
         baselines,
         format_func=lambda label: f"against {md(label)}" if label else "against all others",
-        label_visibility="collapsed",
         width=200,
     )
 

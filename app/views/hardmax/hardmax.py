@@ -14,9 +14,7 @@ intro(
     "The page shows how this small classifier decides, not how a large transformer decides.",
 )
 PARTS = {"review": "A review", "playground": "Playground", "leaders": "Leaders in the data set"}
-part = visit.setting(
-    st.segmented_control, "Part", "lab", list(PARTS), required=True, format_func=lambda name: PARTS[name], label_visibility="collapsed"
-)
+part = visit.setting(st.segmented_control, "Part", "lab", PARTS, required=True)
 match part:
     case "playground":
         playground.show()

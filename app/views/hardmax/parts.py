@@ -60,6 +60,7 @@ def temperature() -> float:
         default="0",
         format_func=lambda value: "hardmax" if value == "0" else f"softmax, {value}",
         help="Softmax gives every token some attention. At temperature 0 it becomes hardmax: all attention goes to the furthest token.",
+        label_visibility="visible",
     )
     return float(heat)
 

@@ -18,7 +18,7 @@ every = glossary()
 terms = [every[wanted]] if wanted in every else [term for term in every.values() if wanted.casefold() in term.words.casefold()]
 letters = list(dict.fromkeys(term.title[0].upper() for term in terms))
 if len(letters) > 1:
-    letter = visit.setting(st.pills, "First letter", "letter", ["all", *letters], label_visibility="collapsed")
+    letter = visit.setting(st.pills, "First letter", "letter", ["all", *letters])
     terms = [term for term in terms if letter in ("all", term.title[0].upper())]
 if not terms:
     st.info(f"No term mentions “{md(wanted)}”.", icon=":material/search_off:")

@@ -34,7 +34,7 @@ def show_standing(runs: Mapping[str, Run]) -> None:
         st.warning(md(str(error)), icon=":material/folder_off:")
         return
     st.markdown("##### Accuracy on other data sets")
-    view = visit.setting(st.segmented_control, "Columns", "shelf", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed")
+    view = visit.setting(st.segmented_control, "Columns", "shelf", VIEWS)
     all_tags = table[table["tag"] == EVERY]
     titles = {texts.name: texts.title for texts in SETS}
     if view == "phenomena":
@@ -142,7 +142,7 @@ if frame.empty:
     st.info("No runs are installed. `sentviz train sst2` trains a run.", icon=":material/inventory_2:")
     st.stop()
 names = sorted({run.partition("/")[0] for run in frame["run"]})
-data_set = visit.setting(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
+data_set = visit.setting(st.pills, "Data set", "data", ["all", *names])
 if data_set != "all":
     frame = frame[frame["run"].str.startswith(f"{data_set}/")]
 pairs = list(zip(frame["data"], frame["model"], strict=True))

@@ -41,7 +41,7 @@ def studied() -> list[Run]:
 
 def pick(label: str, field: str, titles: Mapping[str, str], widget: Callable[..., Any] = st.segmented_control) -> str:
     """Let a visitor pick one of a few things by its title, and return its name; the first if the link names none of them."""
-    visit.choose(widget, label, field, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed")
+    visit.choose(widget, label, field, titles, required=True)
     chosen = str(getattr(visit.focus(), field))
     return chosen if chosen in titles else next(iter(titles))
 

@@ -26,12 +26,7 @@ for problem in problems():
 runs = studied()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     paper = visit.setting(
-        st.segmented_control,
-        "Paper",
-        "paper",
-        ["all", *PAPERS],
-        format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers"),
-        label_visibility="collapsed",
+        st.segmented_control, "Paper", "paper", ["all", *PAPERS], format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers")
     )
     of_paper = board_part.judged(runs, [paper] if paper in PAPERS else ())
     counts = of_paper["verdict"].value_counts()
@@ -42,7 +37,6 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         ["any", *WORDS],
         format_func=lambda name: f"{WORDS.get(name, 'any')} ({counts.get(name, 0) if name in WORDS else len(of_paper)})",
         help=tip("verdict"),
-        label_visibility="collapsed",
     )
 listed = of_paper[of_paper["verdict"] == verdict] if verdict in WORDS else of_paper
 if listed.empty:

@@ -57,9 +57,7 @@ def _list(paper: Paper) -> None:
     frame = listed(paper).frame
     counts = frame["kind"].value_counts(sort=False)
     words = {"": f"All {len(frame)}"} | {kind: _counted(kind, counts[kind]) for kind in counts.index}
-    kind = visit.setting(
-        st.segmented_control, "Kind", "kind", list(words), required=True, format_func=words.get, label_visibility="collapsed"
-    )
+    kind = visit.setting(st.segmented_control, "Kind", "kind", words, required=True)
     rows = frame[frame["kind"] == kind] if kind else frame
     head = ("item", "content", "state", "shown on", "difference from the paper")
     cells = [

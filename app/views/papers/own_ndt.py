@@ -40,15 +40,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
         metric = control("accuracy-beside-print", "metric", "Metric", widget=st.selectbox, width=220)
         if any("official_test" in run.metrics() for seeds in configurations(runs, dataset).values() for run in seeds):
             split = visit.focus().over if visit.focus().over in SPLITS else "test"
-            visit.choose(
-                st.segmented_control,
-                "Rows",
-                "over",
-                list(SPLITS),
-                required=True,
-                format_func=SPLITS.get,
-                label_visibility="collapsed",
-            )
+            visit.choose(st.segmented_control, "Rows", "over", SPLITS, required=True)
     measured = measured_runs(runs, dataset, split)
     left, right = halves("ndt-results")
     with left:
@@ -81,13 +73,7 @@ def compare(runs: Sequence[Run], dataset: str) -> None:
         missing_note([f"No baseline on {DATASETS[dataset]} is installed: `sentviz study ndt --dataset {dataset}` trains them."])
         return
     base = visit.setting(
-        st.segmented_control,
-        "Against",
-        "base",
-        list(bases),
-        required=True,
-        format_func=lambda name: f"against {bases[name]}",
-        label_visibility="collapsed",
+        st.segmented_control, "Against", "base", list(bases), required=True, format_func=lambda name: f"against {bases[name]}"
     )
     table = compared(runs, dataset, base)
     if table.frame.empty:
@@ -125,7 +111,7 @@ def _compare_two(by_model: dict[str, list[Run]], dataset: str) -> None:
 
 def lambda_grid(runs: Sequence[Run], dataset: str) -> None:
     """Draw the lambdas of all configurations over training, on the chosen scale."""
-    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
+    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get)
     missing_note([show_study_figure(PAPER, "lambda-grid", dataset, runs, change=visit.focus().scale == "change")])
 
 

@@ -177,7 +177,7 @@ def clouds(runs: Sequence[Run], _: str) -> None:
     if run is None:
         return
     titles = {"count": "frequent words, as in the paper", "keyness": "words that set a cell apart"}
-    by = visit.setting(st.segmented_control, "Large are", "drawn", list(titles), required=True, format_func=titles.get)
+    by = visit.setting(st.segmented_control, "Large are", "drawn", titles, required=True, label_visibility="visible")
     show_figure("word-cloud", Answers(run), "sevenessxin-clouds", by=by, stops="wordcloud" if by == "count" else "drop")
     st.caption(
         "The paper draws frequent words without the stop words of the package WordCloud, which drops “not”, “but” and “no” too. A word that"

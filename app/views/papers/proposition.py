@@ -78,7 +78,9 @@ def _setting() -> Any:
         help = "The proof uses learned positions. SentiFormer's positions contain the distance to the end."
         more: dict[str, Any] = {"label_visibility": "visible", "required": True, "help": help}
         positions = control("separation", "positions", "Positions of the transformer", **more)
-        longest = visit.setting(st.segmented_control, "Longest training sequence", "longest", LENGTHS, default="24", required=True)
+        longest = visit.setting(
+            st.segmented_control, "Longest training sequence", "longest", LENGTHS, default="24", required=True, label_visibility="visible"
+        )
         seed = visit.page_value("seed", 0, whole_number)
         st.number_input("Seed", 0, LARGEST, width=110, **visit.bound("seed", seed))
         clicked = st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train")

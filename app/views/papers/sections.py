@@ -91,9 +91,7 @@ def _show_figures(paper: Paper, block: FigureBlock, runs: Sequence[Run], dataset
     options = dict(block.options)
     if block.switch:
         words = {name: text for name, (text, _) in block.switch.items()}
-        chosen = visit.setting(
-            st.segmented_control, "Drawn", "drawn", list(words), required=True, format_func=words.get, label_visibility="collapsed"
-        )
+        chosen = visit.setting(st.segmented_control, "Drawn", "drawn", words, required=True)
         options |= block.switch[chosen][1]
     reasons: list[str] = []
     for first in range(0, len(names), block.per_row):

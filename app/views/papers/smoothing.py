@@ -83,8 +83,8 @@ def _row(trace: Trace) -> tuple[int, int, int]:
     """Layer, head and query, counted from 0."""
     layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
-        visit.choose(st.selectbox, "Head", "head", [str(i + 1) for i in range(heads)], width=90)
+        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90, label_visibility="visible")
+        visit.choose(st.selectbox, "Head", "head", [str(i + 1) for i in range(heads)], width=90, label_visibility="visible")
         query = st.selectbox(
             "Token",
             range(len(trace.tokens)),

@@ -184,7 +184,7 @@ def show_maps(trace: Trace, run: Run) -> None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             if trace.specials.any():
                 titles = {"show": "With specials", "hide": "Words only"}
-                specials = visit.setting(st.segmented_control, "Specials", "specials", list(titles), format_func=titles.get)
+                specials = visit.setting(st.segmented_control, "Specials", "specials", titles, label_visibility="visible")
             if n > 24:
                 top = min(n, visit.page_value("top", 0, whole_number) or (n if n <= 60 else 48))
                 help = "The tokens that receive the most attention; the caption states the attention on the hidden ones."
@@ -246,7 +246,7 @@ LOOKS = {
 has = run.capabilities
 offered = {"lexicon": has.lexicon, "gates": has.gate or has.aware}
 looks = [look for look in LOOKS if offered.get(look, True) or focus.look == look]
-visit.choose(st.segmented_control, "Look", "look", looks, format_func=LOOKS.get, label_visibility="collapsed")
+visit.choose(st.segmented_control, "Look", "look", looks, format_func=LOOKS.get)
 match focus.look:
     case "long":
         map_part.show(trace, run)

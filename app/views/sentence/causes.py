@@ -157,10 +157,8 @@ def show_pairs(of: Sentence) -> None:
     kinds = {"": "off", "adjective": "adjective", "negation": "negation", "intensifier": "degree", "name": "name (control)"}
     offered = {"maps": "averages", "circuit": "circuit"} | ({"epochs": "by epoch"} if of.run.epochs else {})
     with st.container(horizontal=True, gap="small"):
-        pairs = visit.setting(
-            st.segmented_control, "Exchanged word", "pairs", list(kinds), format_func=kinds.get, label_visibility="collapsed"
-        )
-        show = visit.setting(st.segmented_control, "Show", "beyond", list(offered), format_func=offered.get, label_visibility="collapsed")
+        pairs = visit.setting(st.segmented_control, "Exchanged word", "pairs", kinds)
+        show = visit.setting(st.segmented_control, "Show", "beyond", offered)
     if not pairs:
         st.caption("Choose which word is exchanged: 40 pairs of sentences from templates are measured, which takes seconds to minutes.")
         return
@@ -219,7 +217,7 @@ if not focus.second.strip():
     show_sums(of)
     show_pairs(of)
     st.stop()
-direction = visit.chosen("direction", list(DIRECTIONS))
+direction = visit.chosen("direction", DIRECTIONS)
 align = visit.page_value("align", "", str, resets=RESETS)
 options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": direction == "break"}
 bar = st.empty()
@@ -249,9 +247,7 @@ st.caption(
 if notes := {NAMES[each.what]: each.note for each in maps if each.note}:
     st.caption(f":material/speed: Large maps ({', '.join(notes)}): {md(next(iter(notes.values())))}")
 with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-    visit.setting(
-        st.segmented_control, "Direction", "direction", list(DIRECTIONS), format_func=DIRECTIONS.get, label_visibility="collapsed"
-    )
+    visit.setting(st.segmented_control, "Direction", "direction", DIRECTIONS)
     with st.popover("Alignment", icon=":material/link:", type="tertiary"):
         st.caption("Tokens are aligned by edit. Each token of the first sentence takes the states of its partner in the second.")
         st.markdown(
@@ -267,12 +263,12 @@ path = cells()
 left, right = halves("patch", 1.15, 1.0)
 with left:
     offered = [what for what in BY_TOKEN if what in run.capabilities.replaces]
-    visit.setting(st.segmented_control, "States", "by", offered, format_func=NAMES.get, label_visibility="collapsed")
+    visit.setting(st.segmented_control, "States", "by", offered, format_func=NAMES.get)
     chosen = [(edit.at[0], edit.at[1]) for edit in path if edit.what == states]
     show_figure("patch", of, "patch-tokens", selected=chosen, on_pick=add_cell(states), what=states, **options)
 with right:
     offered = [what for what in BY_PART if what in run.capabilities.replaces]
-    visit.setting(st.segmented_control, "Parts", "of", offered, format_func=NAMES.get, label_visibility="collapsed")
+    visit.setting(st.segmented_control, "Parts", "of", offered, format_func=NAMES.get)
     wanted = (int(focus.layer) - 1, int(focus.head) - 1) if focus.head.isdecimal() else (strongest.at[0], strongest.at[1])
     marked = [wanted] if parts != "component" else []
     show_figure("patch", of, "patch-heads", selected=marked, on_pick=open_head if parts != "component" else None, what=parts, **options)

@@ -36,15 +36,7 @@ def absent_words(run: Run) -> Absent:
 def switch(run: Run) -> None:
     """Draw the choice of what happens to absent words."""
     options = ABSENT if run.capabilities.layers else ABSENT[:1]
-    visit.setting(
-        st.segmented_control,
-        "Absent words",
-        "absent",
-        options,
-        format_func=TITLES.get,
-        label_visibility="collapsed",
-        help=tip("shapley"),
-    )
+    visit.setting(st.segmented_control, "Absent words", "absent", options, format_func=TITLES.get, help=tip("shapley"))
 
 
 def result(trace: Trace, run: Run) -> Exact | None:

@@ -122,7 +122,6 @@ with left:
             "score",
             names,
             format_func=lambda name: SCORES[name].title + (f" · {trust[name].short}" if name in trust else ""),
-            label_visibility="collapsed",
             width=280,
         )
         class_choice(run, trace)

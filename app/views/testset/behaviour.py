@@ -114,7 +114,7 @@ def take(point: Picked) -> None:
         visit.go(capability=point.data[0])
 
 
-visit.setting(st.pills, "Capability", "capability", names, default=weakest[0], label_visibility="collapsed")
+visit.setting(st.pills, "Capability", "capability", names, default=weakest[0])
 left, right = halves("behaviour", 1.15, 1.0)
 with left:
     subject = Runs.of(*drawn)

@@ -47,7 +47,6 @@ def list_differing(of: Comparison) -> None:
             "who",
             list(parts),
             format_func=lambda name: f"{of.part_in_words(name)}: {int(parts[name].sum()):,} rows ({percent(parts[name].mean())})",
-            label_visibility="collapsed",
         )
     order = np.argsort(-of.spread(), kind="stable")
     chosen = [place for place in order.tolist() if parts[part][place]]
@@ -193,7 +192,7 @@ def sources() -> tuple[list[Rows], bool]:
     together = True
     if len(every) > len(runs):
         words = {"together": "all stored seeds of each model", "single": "these trainings alone"}
-        together = visit.setting(st.segmented_control, "Trainings", "trainings", list(words), format_func=words.get) == "together"
+        together = visit.setting(st.segmented_control, "Trainings", "trainings", words, label_visibility="visible") == "together"
     if not together or len(every) == len(runs):
         every, together = runs, False
     return [cache.table_of(run, replace(focus, over=over)) for run in every], together

@@ -235,7 +235,7 @@ if beside is not None:
 runs = [rows] if beside is None else [rows, beside]
 
 views = {"probabilities": list(VIEWS), "scores": ["matrix", "curves", "slices"], "classes": ["matrix", "slices"]}[rows.source.gives]
-view = visit.setting(st.segmented_control, "View", "view", views, format_func=VIEWS.get, label_visibility="collapsed")
+view = visit.setting(st.segmented_control, "View", "view", views, format_func=VIEWS.get)
 own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
 left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""

@@ -1,4 +1,4 @@
-"""Where is the answer written? One direction per layer: class_directions in five ways, taken away, added, and read by probes."""
+"""Where is the answer written? One direction per layer: found in five ways, taken away, added, and read by probes."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
-QUICK = 4  # layers up to which the direction is class_directions without a click
+QUICK = 4  # layers up to which the direction is computed without a click
 
 
 def depth_choice(run: Run) -> int:
     """Draw the choice of a depth, and return it."""
     layers = run.capabilities.layers
-    names = [str(depth) for depth in range(layers, -1, -1)]
-    widget: dict[str, Any] = {"format_func": lambda name: depth_name(int(name)).capitalize(), "label_visibility": "collapsed", "width": 180}
-    return int(visit.setting(st.selectbox, "Layer", "depth", names, resets=("run",), **widget))
+    titles = {str(depth): depth_name(depth).capitalize() for depth in range(layers, -1, -1)}
+    return int(visit.setting(st.selectbox, "Layer", "depth", titles, resets=("run",), width=180))
 
 
 def removed(run: Run) -> tuple[int, Any, Any]:

@@ -165,9 +165,18 @@ def take_outline() -> None:
 controls = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls")
 left, right = st.container(), st.container()
 with controls:
-    method = visit.setting(st.segmented_control, "Picture", "method", list(METHODS), format_func=METHODS.get)
+    method = visit.setting(st.segmented_control, "Picture", "method", METHODS, label_visibility="visible")
     if (name := SETTINGS.get(method, "")) in OFFERED:
-        value = visit.setting(st.select_slider, name.capitalize(), name, OFFERED[name], default=USUAL[name], width=220, help=tip(name))
+        value = visit.setting(
+            st.select_slider,
+            name.capitalize(),
+            name,
+            OFFERED[name],
+            default=USUAL[name],
+            width=220,
+            help=tip(name),
+            label_visibility="visible",
+        )
         method = method if value == USUAL[name] else f"{method}-{value}"
     dims = control("embeddings", "dims", "Dimensions", label_visibility="visible")
     colour = control("embeddings", "colour", "Colour", widget=st.selectbox, label_visibility="visible", width=150)

@@ -42,7 +42,7 @@ def beside_exact(run: Run) -> None:
     with left:
         known = set(methods_of(run)["metric"])
         offered = [name for name in SHORT if name in known]
-        metric = visit.setting(st.segmented_control, "Measure", "metric", offered, format_func=SHORT.get, label_visibility="collapsed")
+        metric = visit.setting(st.segmented_control, "Measure", "metric", offered, format_func=SHORT.get)
         show_figure("referee", Runs(run), metric=metric)
         if metric.startswith("patched"):
             st.caption(

@@ -29,7 +29,7 @@ intro(
 SUSPICIOUS = "most suspicious first"
 VIEWS = {"labels": "Label errors", "repeats": "Repeats", "train": "Leakage from training"}
 rows = choose_rows(second=False, sliced=True)
-view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
+view = visit.setting(st.segmented_control, "View", "view", VIEWS)
 
 
 compared = once(8, "Comparing the rows", own=2)

@@ -166,7 +166,7 @@ except SentvizError as error:
     counts = counts_of(rows)
 STOPS = {"drop": "left out", "keep": "kept"}
 pair = pair_in_view(counts)
-show(counts, [(a, b) for a in pair for b in pair] if pair else list(counts.cells), visit.chosen("stops", list(STOPS)))
+show(counts, [(a, b) for a in pair for b in pair] if pair else list(counts.cells), visit.chosen("stops", STOPS))
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="words-controls"):
     visit.choose(
         st.segmented_control,
@@ -174,14 +174,15 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key
         "words",
         ["keyness", "count"],
         format_func={"keyness": "typical words", "count": "frequent words"}.get,
+        label_visibility="visible",
     )
     visit.setting(
         st.segmented_control,
         "Words like “the”",
         "stops",
-        list(STOPS),
-        format_func=STOPS.get,
+        STOPS,
         help="Our own English and Korean lists. Negations and words such as “but” and “very” are always shown.",
+        label_visibility="visible",
     )
     if pair:
         choose_pair()

@@ -53,11 +53,11 @@ def epoch_by_epoch(run: Run) -> None:
 chosen = several(cache.runs_for(TRAINED), "history.parquet")
 epoch_by_epoch(cache.run(visit.focus().run))
 axes, titles = ["epoch", "step"], {"lines": "One line per run", "bands": "Seeds as bands"}
-bands = visit.chosen("seeds", list(titles)) == "bands"
+bands = visit.chosen("seeds", titles) == "bands"
 drawn_runs = readable(seeds_of(chosen), "history.parquet") if bands else chosen
 first_of = {setup(run): run for run in reversed(chosen)}
 series = series_of([first_of[setup(run)] for run in drawn_runs] if bands else chosen)
 show_figure("curves", Runs.of(*drawn_runs), x=visit.chosen("axis", axes), bands=bands, series=series)
 with st.container(horizontal=True, gap="medium", key="curves-controls"):
-    visit.setting(st.segmented_control, "Axis", "axis", axes, label_visibility="collapsed")
-    visit.setting(st.segmented_control, "Seeds", "seeds", list(titles), format_func=titles.get, label_visibility="collapsed")
+    visit.setting(st.segmented_control, "Axis", "axis", axes)
+    visit.setting(st.segmented_control, "Seeds", "seeds", titles)

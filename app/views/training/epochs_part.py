@@ -139,13 +139,13 @@ def show(run: Run) -> None:
         sentence_box(run, first.text, first.text_pair, "through-sentence")
     elif first is not None:
         st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs, so its example is shown.")
-    film = film_of(run, seen, traces, focus, visit.chosen("travel", list(TITLES)))
+    film = film_of(run, seen, traces, focus, visit.chosen("travel", TITLES))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="through-controls"):
         if (has := run.capabilities).maps:
             layer_and_head(has.layers, has.heads)
             if has.components > 1:
                 component_choice(has.components, st.selectbox, width=130, help=tip("component"))
-        visit.setting(st.selectbox, "Points", "travel", list(TITLES), format_func=TITLES.get, width=180, help=f"PCA: {AXES}.")
+        visit.setting(st.selectbox, "Points", "travel", TITLES, width=180, help=f"PCA: {AXES}.", label_visibility="visible")
     _draw(run, film)
     with st.expander("Figures with the epochs side by side", icon=":material/view_module:"):
         figures(run, film, focus)

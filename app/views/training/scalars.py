@@ -29,9 +29,8 @@ axis = visit.chosen("axis", axes, default=usual)
 options: dict[str, Any] = {"change": visit.focus().scale == "change", "x": axis, "series": series_of(chosen)}
 show_figure("scalars", Runs.of(*chosen), "lambda", **options)
 with st.container(horizontal=True, gap="medium", key="scalars-controls"):
-    named: dict[str, Any] = {"format_func": titles.get, "label_visibility": "collapsed"}
-    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), **named)
-    visit.setting(st.segmented_control, "Axis", "axis", axes, default=usual, **named)
+    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=titles.get)
+    visit.setting(st.segmented_control, "Axis", "axis", axes, default=usual, format_func=titles.get)
 dataset = cache.run(visit.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")

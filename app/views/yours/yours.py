@@ -26,16 +26,16 @@ wish = visit.setting(
     st.segmented_control,
     "What would you like to do?",
     "wish",
-    list(WISHES),
+    WISHES,
     default="open" if bring == BRING[2] else "judge",
     required=True,
-    format_func=WISHES.__getitem__,
+    label_visibility="visible",
 )
 if wish == "open":
     model_part.show()
 else:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        visit.setting(st.segmented_control, "Bring", "bring", BRING[:2], required=True, label_visibility="collapsed")
+        visit.setting(st.segmented_control, "Bring", "bring", BRING[:2], required=True)
         file_part.example()
     why = ""
     if bring == BRING[1]:
