@@ -131,7 +131,7 @@ def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -
     box = page.get_by_label("Sentence", exact=True)
     box.fill("Not bad at all.")
     box.press("Enter")
-    label = page.locator(f"{VIEW} canvas.map")
+    label = page.locator(f"{VIEW} canvas.map").last  # the picture before may still be there
     page.wait_for_function(
         "() => [...document.querySelectorAll('*')].map(node => node.shadowRoot ?? node)"
         ".some(root => root.querySelector('.through canvas.map')?.getAttribute('aria-label')?.includes('“bad”'))",
