@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
 
 TEXT = "a warm garden, and not a dull song"
-LAYERS = 2
-
-
-@pytest.fixture(scope="module")
-def server(gated_runs: Path) -> Iterator[str]:
-    """Start the app on small runs with gates."""
-    with serving(SENTVIZ_RUNS=str(gated_runs)) as address:
-        yield address
+RUN, LAYERS = "sst5_trees/sentiformer", 6
 
 
 def opened(page: Any, server: str, where: str, **query: str) -> None:
-    page.goto(f"{server}/{where}?{urlencode({'run': 'toy/sentiformer', 'text': TEXT, **query})}")
+    page.goto(f"{server}/{where}?{urlencode({'run': RUN, 'text': TEXT, **query})}")
     page.wait_for_selector(".main-svg, .st-key-canvas .word", timeout=120_000)
     settled(page)
 
@@ -66,7 +56,7 @@ def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server
     page.get_by_role("option", name="3 · warm").click()
     page.get_by_text("is shut in every layer").wait_for(timeout=30_000)
     settled(page)
-    assert len(before) == 2 and probabilities(page) != before
+    assert len(before) == 5 and probabilities(page) != before
     page.locator("[class*='st-key-chip-gate'] button").first.click()
     page.wait_for_function("!location.search.includes('change=')", timeout=30_000)
     settled(page)

@@ -69,7 +69,7 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
     page.wait_for_selector(".st-key-figure-lambda .main-svg")
     assert "λ" in page.locator(".st-key-figure-lambda").inner_text()
     visitor.open("Model", "Training")
-    visitor.click(page.locator(".st-key-to-epochs button"))
+    visitor.click(page.get_by_role("button", name=re.compile("^Watch a training")))
     lines = page.locator(".st-key-figure-through .of-heads")
     lines.get_by_role("combobox", name="Measure of the heads").select_option(label="CLS attention std, from [CLS] to others")
     visitor.clicks += 2

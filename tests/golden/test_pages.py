@@ -152,7 +152,7 @@ def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
     yield from parts("explore", strength=("gate.0.5",), gates=("2.shut",), score=("exact",))
     yield from parts("causes", second=("a clever, tender garden",))
     yield "causes", {"second": "a clever, tender garden", "path": "head:1.1.2~state:1.2", "direction": "break"}
-    yield from parts("embeddings", method=("pca", "tsne"))
+    yield from parts("embeddings", method=("pca",))
     yield from parts("labels", view=("repeats", "train"))
     yield from parts("yours", wish=("open", "train"))
     yield "cls", {"run": FUSED}
