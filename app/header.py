@@ -63,10 +63,10 @@ def begin(view: View, pages: Mapping[str, Any]) -> None:
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
     st.html(f"<style>{STYLE}</style>")
-    _bars(view, instead)
+    _bars(view)
     state["shown_notes"] = state.pop("notes", [])
-    for note in state["shown_notes"]:
-        st.info(md(note), icon=":material/info:")
+    with st.container(gap="small", key="remarks"):  # It is always there: elements below another number of elements are drawn anew.
+        _remarks(view, instead)
 
 
 def _focus_of(query: Mapping[str, str]) -> tuple[Focus, list[str]]:
@@ -95,12 +95,8 @@ def end() -> None:
     queue.preload()
 
 
-def _bars(view: View, instead: str) -> None:
-    """Draw the places with the finder, and below them the views of the place, the model in focus, and the chips.
-
-    Args:
-        instead: why the view shows another run than the one in focus; "" if it shows that run.
-    """
+def _bars(view: View) -> None:
+    """Draw the places with the finder, and below them the views of the place and the model in focus."""
     place_in_view = place_of(view)
     st.session_state.setdefault("last", {})[place_in_view.title] = view
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="places"):
@@ -124,7 +120,17 @@ def _bars(view: View, instead: str) -> None:
             choose_model(view.fit)
             if view.of_rows:
                 choose_over(run)
-    if chips := {name: words for name, words in _chips(run).items() if name != "text" or place_in_view is not SENTENCE}:  # its box shows it
+    name_runs(*([visit.focus().run] if place_in_view.of_run else []))
+
+
+def _remarks(view: View, instead: str) -> None:
+    """Draw the chips of what differs from the default view, and the notes on the link.
+
+    Args:
+        instead: why the view shows another run than the one in focus; "" if it shows that run.
+    """
+    is_sentence, run = view in SENTENCE.views, cache.runs().get(visit.focus().run)
+    if chips := {name: words for name, words in _chips(run).items() if name != "text" or not is_sentence}:  # its box shows it
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
             for name, words in chips.items():
                 _chip(name, words)
@@ -133,7 +139,8 @@ def _bars(view: View, instead: str) -> None:
             st.caption(md(instead), width="content")
             stay = {"run": visit.focus().run}
             st.button("Stay with it", icon=":material/keep:", type="tertiary", key="stay", on_click=visit.go, kwargs=stay)
-    name_runs(*([visit.focus().run] if place_in_view.of_run else []))
+    for note in st.session_state["shown_notes"]:
+        st.info(md(note), icon=":material/info:")
 
 
 def _offer_best(run: Run) -> None:

@@ -121,6 +121,8 @@ def outline(block: Any, depth: int = 0, *, menus: bool = False, bars: bool = Tru
             if not bars and key_of(str(getattr(child.proto, "id", ""))) in ("places", "views"):
                 continue
             named = getattr(child, "label", "")
+            if not child.children and key_of(str(getattr(child.proto, "id", ""))) == "remarks":
+                continue
             inside = list(outline(child, depth + 1, menus=menus, bars=bars))
             settings = [f"{field.name} {part}" for field, part in child.proto.ListFields() if field.name != "id"] if child.proto else None
             yield " " * depth + f"{child.type}{f': {named}' if named else ''} #{'' if settings is None else digest(*settings)}"
