@@ -50,6 +50,12 @@ def page_yours(page: Any, address: str, bring: str) -> None:
     settled(page)
 
 
+def wait_for_model(page: Any, name: str) -> None:
+    """Wait until the bar names a model as the one in focus."""
+    named = "name => [...document.querySelectorAll('.st-key-views input')].some(box => box.value.endsWith(name))"
+    page.wait_for_function(named, arg=name, timeout=400_000)
+
+
 def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, tmp_path: Path) -> None:
     """A folder with unnamed classes asks for their names; a wrong path is one sentence; the model answers on each page, without data."""
     pytest.importorskip("transformers")
@@ -72,11 +78,11 @@ def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, 
         field.press("Enter")
         settled(page)
     page.get_by_role("button", name="Open the model").click()
-    page.get_by_text("adopted/my-model").first.wait_for(timeout=400_000)
+    wait_for_model(page, "adopted/my-model")
     settled(page)
     for name in ("Attention", "Inside", "Beside another model", "Reason"):
         go(page, "Sentence", name)
-        page.get_by_text("adopted/my-model").first.wait_for(timeout=120_000)
+        wait_for_model(page, "adopted/my-model")
         settled(page)
         assert not page.locator("[data-testid=stException]").count()
         assert not page.get_by_text("This part failed").count()
