@@ -15,13 +15,12 @@ from tests.test_app import opened
         ("confusion", "focus-threshold"),
         ("curves", "focus-axis"),
         ("scalars", "focus-scale"),
-        ("through", "focus-travel"),
     ],
 )
 def test_the_picture_is_above_its_controls(page: str, control: str) -> None:
     """The first picture of the page is drawn above the control."""
     nodes = [(node.type, node.key) for node in opened(page).main]
-    picture = next(place for place, (kind, key) in enumerate(nodes) if kind == "plotly_chart" or key == "through")
+    picture = next(place for place, (kind, key) in enumerate(nodes) if kind == "plotly_chart")
     assert picture < next(place for place, (_, key) in enumerate(nodes) if key == control)
 
 
