@@ -70,12 +70,19 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
     assert "λ" in page.locator(".st-key-figure-lambda").inner_text()
     visitor.open("Model", "Training")
     visitor.click(page.get_by_role("button", name=re.compile("^Watch a training")))
+    page.locator(".st-key-figure-through .of-heads").wait_for()
+    settled(page)
+    visitor.click(page.locator(".st-key-views").get_by_role("combobox", name="Model"))
+    page.keyboard.type("sst2/minilm-epochs")  # it has [CLS]
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("minilm-epochs"))
+    settled(page)
     lines = page.locator(".st-key-figure-through .of-heads")
     lines.get_by_role("combobox", name="Measure of the heads").select_option(label="CLS attention std, from [CLS] to others")
     visitor.clicks += 2
     lines.get_by_text("layer 2").first.wait_for()
     assert re.search(r"layer 1\s*0\.\d+", lines.inner_text())
-    assert visitor.clicks == 7
+    assert visitor.clicks == 8
 
 
 def test_hardmax_leaders(visitor: Visitor) -> None:
