@@ -52,7 +52,7 @@ def page_yours(page: Any, address: str, bring: str) -> None:
 
 def wait_for_model(page: Any, name: str) -> None:
     """Wait until the bar names a model as the one in focus."""
-    named = "name => [...document.querySelectorAll('.st-key-views input')].some(box => box.value.endsWith(name))"
+    named = "name => [...document.querySelectorAll('.st-key-views input')].some(box => box.value.includes(name))"
     page.wait_for_function(named, arg=name, timeout=400_000)
 
 
