@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypat
     assert run.folder == (home / "runs" / "soups" / "tiny").resolve() and run.config["data"]["name"] == "mine/soups"
     assert run.shape.max_length == 20 and run.config["recipe"]["max_length"] == 20 and run.epochs == tuple(range(1, 7))
     _, _, after = done.output.partition("Accuracy on 60 validation rows, with its 95 % interval:\n")
-    beside = [" ".join(line.split()[:-3]) for line in after.splitlines()[: 3 + len(VADER)]]
+    beside = [re.split(r"\s+\d", line.strip())[0] for line in after.splitlines()[: 3 + len(VADER)]]
     assert beside == ["this run, soups/tiny", "TF-IDF, logistic regression", *VADER, "commonest class, positive"]
     frame = compared(run)
     assert frame["accuracy"][0] == run.metrics()["validation"]["stored_accuracy"] and (frame["n"] == 60).all()

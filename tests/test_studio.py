@@ -61,6 +61,7 @@ def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:
 def test_the_numbers_of_a_figure_are_a_table_of_the_page() -> None:
     """The table holds the numbers of the figure's CSV, with places counted from 1; a typed sentence stays text."""
     app = opened("explore", run="sst2/ndt-unit-2", text="a <b>dull</b> $x$ evening")
+    app.button_group(key="export-what").set_value("strip").run()
     app.button(key="numbers-strip").click().run()
     assert not app.exception
     (table,) = [element.value for element in app.table]
