@@ -11,8 +11,8 @@ from app import header
 from app.places import SENTENCE, View, places, view_at
 from sentviz.runs.registry import paper_at
 
-ICON = str(Path(__file__).with_name("icon.svg"))
-ANY_PAPER = Path(__file__).with_name("views") / "papers" / "generic.py"
+HERE = Path(__file__).resolve().parent
+ICON, ANY_PAPER = str(HERE / "icon.svg"), HERE / "views" / "papers" / "generic.py"
 st.set_page_config(page_title="sentviz", page_icon=ICON, layout="wide")
 
 

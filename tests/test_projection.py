@@ -7,7 +7,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -441,11 +440,10 @@ def rows(n: int = 12, dims: int = 2, unlabelled: bool = False) -> pd.DataFrame:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("colour", COLOURS)
 @pytest.mark.parametrize("dims", [2, 3])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_colour_in_every_dimension(colour: str, dims: int, theme: Any) -> None:
+def test_every_colour_in_every_dimension(colour: str, dims: int) -> None:
     """Every row is drawn once, wrong ones with a ring; categories have symbols, and no text of a row is markup."""
     frame = rows(dims=dims)
-    figure = scatter(frame, classes=("<no>", "yes"), colour=colour, chosen=frame["label"] == 1, theme=theme)
+    figure = scatter(frame, classes=("<no>", "yes"), colour=colour, chosen=frame["label"] == 1)
     traces = [trace for trace in figure.plot.data if trace.marker.symbol != "circle-open"]
     assert sum(len(trace.x) for trace in traces) == 12
     rings = [trace for trace in figure.plot.data if trace.marker.symbol == "circle-open"]
