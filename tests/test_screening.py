@@ -71,9 +71,18 @@ def test_a_word_of_the_strongest_clause_can_be_the_reason_where_the_clause_is_no
     assert sentence.startswith("No single clause decides") or "“dull”" in sentence
 
 
-def test_the_reason_is_about_a_chosen_class_and_a_small_fall_names_none() -> None:
-    model = small_model(max_length=64)
-    trace = model.trace(TEXT).for_target(Target(model.labels[0]))
+def test_a_text_of_one_clause_has_the_usual_reason() -> None:
+    """There is nothing beside the clause; without it, no word would be left."""
+    model = planted_model(lambda there: 3 * there("tender") - 1)
+    trace = quickly_supported(model, model.trace("what a tender film"), {1: 0.5})
+    assert reason(trace) == "Without “tender” it would be negative (88\u00a0%)." and "alone" not in trace.token_scores
+
+
+@pytest.mark.parametrize("labels", [("negative", "positive"), ("negative", "neutral", "positive")])
+def test_the_reason_is_about_a_chosen_class_and_a_small_fall_names_none(labels: tuple[str, ...]) -> None:
+    model = small_model(max_length=64, labels=labels)
+    trace = model.trace(TEXT)
+    trace = trace if len(labels) == 2 else trace.for_target(Target(labels[1]))
     supported = quickly_supported(model, trace, {1: 0.0})
     assert supported.evidence is not None and supported.evidence.screened is not None
     changes = [abs(float(trace.share_of(trace.logits)) - trace.without(fall.fall)) for fall in supported.evidence.screened.clauses]

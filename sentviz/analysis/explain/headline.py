@@ -29,6 +29,7 @@ from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import explained, with_scores
 from sentviz.analysis.explain.screening import opposing, screened
 from sentviz.analysis.explain.stored import rows_of
+from sentviz.analysis.explain.value_function import cut_at_marks
 from sentviz.analysis.explain.word_groups import find_units, spaced_words
 from sentviz.data.examples import examples_for
 from sentviz.data.texts import Word
@@ -107,11 +108,13 @@ def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trac
 def quickly_supported(model: Model, trace: Trace, against: Chance | None = None) -> Trace:
     """Return the trace with the score "alone" and the evidence for a reason of a long text, from about eight passes of the model.
 
-    Of two classes, the evidence is that of the predicted one.
+    Of two classes, the evidence is that of the predicted one. A text of one clause gets that of `supported`.
 
     Args:
         against: result of `chance_of` for the same model; by default that of `chance_in`, over English sentences.
     """
+    if len(cut_at_marks(trace, "clauses")) < 2:
+        return supported(model, trace, against)
     against = chance_in(model) if against is None else against
     trace = trace.for_target(PREDICTED) if len(trace.labels) == 2 else trace
     result, evidence = screened(model, trace)
