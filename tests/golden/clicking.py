@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,10 +33,15 @@ from tests.test_app import opened, page_text
 
 ROWS = (("text", "label"), ("a tender song", "positive"), ("what a dull garden", "negative"), ("a clever soup", "negative"))
 ANSWERS = (("ours_predicted", "theirs_predicted"), ("positive", "positive"), ("negative", "positive"), ("positive", "negative"))
-FILES = {  # A visitor uploads rows, rows with the answers of two models, and a workbook of two sheets.
+TONES = (("tender", "positive"), ("dull", "negative"))
+THINGS = ("song", "garden", "soup", "joke", "film", "road", "lake", "book", "play", "room", "meal", "tune")
+FILES = {  # rows, rows with the answers of two models, a workbook of two sheets, rows enough for a training, stars, and texts without labels
     "mine.csv": "\n".join(map(",".join, ROWS)).encode(),
     "models.csv": "\n".join(",".join((*row, *answers)) for row, answers in zip(ROWS, ANSWERS, strict=True)).encode(),
     "sheets.xlsx": workbook(ROWS, ROWS[:3]),
+    "many.csv": "\n".join(["text,label", *(f"a {tone} {thing},{label}" for thing in THINGS for tone, label in TONES)]).encode(),
+    "stars.csv": b"text,stars\na tender song,5\nwhat a dull garden,1\na clever soup,3\nno warm joke,2\n",
+    "texts.txt": b"a tender song\nwhat a dull garden\n",
 }
 TWINS = (Settings, WStates, QueryParams, KeyIdMapper, PersistedWidgetTracker)  # parts of a visit's state that are changed in place
 PATIENCE = 120.0  # seconds in which work in the background must end
@@ -74,11 +80,13 @@ class Page:
         app, state, resent = self.app, self.app._session_state._state, dict(self.resent)
         tree, query, page = app._tree, dict(app.query_params), app._finished_page_script_hash
         fields = {each.name: twin(getattr(state, each.name)) for each in dataclasses.fields(state)}
+        bring_back = kept_work()
 
         def back() -> None:
             app._tree, app.query_params, app._finished_page_script_hash, self.resent = tree, dict(query), page, dict(resent)
             for name, value in fields.items():
                 setattr(state, name, twin(value))
+            bring_back()
 
         self.stays = back
 
@@ -88,7 +96,6 @@ class Page:
         for node in self.app._tree:
             if isinstance(node, FileUploader):
                 node._files = InitialValue()
-        forget_work()
 
     def send(self, control: Control, fill: Send, *, file: str = "mine.csv", hold: bool = False) -> Page:
         """Send the state of one control, and run the page.
@@ -219,15 +226,37 @@ def fresh(page: str, query: Mapping[str, str]) -> Page:
     return opened_page
 
 
-def forget_work() -> None:
-    """Forget the results of background work, in memory and on disk, that an earlier visitor has left."""
+def works() -> Iterator[Jobs]:
+    """Yield the registries of background work that the app has made so far."""
     for of_session in _resource_caches._function_caches.copy().values():
         for each in of_session.copy().values():
             with each._mem_cache_lock:
                 results = [entry.value for entry in each._mem_cache.values()]
-            for jobs in (result for result in results if isinstance(result, Jobs)):
-                jobs._jobs.clear()
+            yield from (result for result in results if isinstance(result, Jobs))
+
+
+def forget_work() -> None:
+    """Forget the results of background work, in memory and on disk, that an earlier visitor has left."""
+    for each in works():
+        each._jobs.clear()
     os.environ["SENTVIZ_HOME"] = str(Path(os.environ["SENTVIZ_HOME"]).parent / f"home-{next(HOMES)}")
+
+
+def kept_work() -> Callable[[], None]:
+    """Return a function that brings back the results of background work, in memory and on disk, as they are now."""
+    results = [(each, dict(each._jobs)) for each in works()]
+    home, copy_of_home = Path(os.environ["SENTVIZ_HOME"]), Path(os.environ["SENTVIZ_HOME"]).parent / f"kept-{next(HOMES)}"
+    if home.is_dir():
+        shutil.copytree(home, copy_of_home)
+
+    def bring_back() -> None:
+        forget_work()
+        for each, done in results:
+            each._jobs.update(done)
+        if copy_of_home.is_dir():
+            shutil.copytree(copy_of_home, os.environ["SENTVIZ_HOME"])
+
+    return bring_back
 
 
 def follow(page: str, query: Mapping[str, str], steps: Sequence[Step], *, on: bool = False) -> Iterator[str]:

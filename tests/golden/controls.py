@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def controls(app: AppTest) -> Iterator[Control]:
             continue
         if not takes and not (node.type == "bidi_component" or list(getattr(proto, "selection_mode", ())) or editable(node)):
             continue
-        name = f"{node.type} {NUMBERED.sub('…', key_of(own)) or getattr(node, 'label', '')}"
+        name = f"{node.type} {NUMBERED.sub('…', key_of(own)).replace(str(Path.cwd()), '') or getattr(node, 'label', '')}"
         seen[name] += 1
         yield Control(name if seen[name] == 1 else f"{name} ({seen[name]})", node, own, proto)
 

@@ -7,17 +7,23 @@ does not show what the click showed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from app.views.yours import library_part, model_part
+from sentviz.cli.terminal import Report
+from sentviz.papers.sentiformer.solvers import Separation, Setting, separate
+from sentviz.papers.sentiformer.solvers import Tick
 from tests.golden.clicking import Step, follow, forget_work, walk
 from tests.golden.test_golden import STORED
-from tests.golden.test_pages import BOARDS, FIRST_PARTS, FUSED, NDT, PAPER_VIEWS, VIEWS, compare_outline, named
+from tests.golden.test_pages import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, compare_outline, named
 from tests.shipped import often
 from tests.test_app import SHIPPED
+from tests.test_yours_page import model_folder
 
 pytestmark = [SHIPPED, pytest.mark.slow]
 CLICKS = STORED.with_name("clicks")
@@ -37,14 +43,22 @@ SAME = (  # parts of the names of views that have the controls of another one
     "-stops-",
 )
 WALKED = {name: view for name, view in VIEWS.items() if not any(part in name for part in SAME)}
-OWN = ("sentiformer-run--part-theory", "sentiformer-run--part-gates", "ndt-run--part-lambda")  # parts with controls of their own
-WHATIF: tuple[tuple[str, dict[str, str]], ...] = (("explore", {"whatif": "open"}), ("explore", {"run": FUSED, "whatif": "open"}))
-WALKED |= {named(page, query): (page, query) for page, query in WHATIF}
-WALKED_PAPERS = {name: view for name, view in PAPER_VIEWS.items() if "part-" not in name or name in (*BOARDS, *FIRST_PARTS, *OWN)}
+OPEN: tuple[tuple[str, dict[str, str]], ...] = (  # views that have more to operate than the pages as they open
+    ("explore", {"whatif": "open"}),
+    ("explore", {"run": FUSED, "whatif": "open"}),
+    ("confusion", {"row": "test-3"}),
+    ("comparison", {"versus": FUSED, "over": "demo", "row": "demo-3"}),
+    ("attention", {"run": HARDMAX}),
+    ("causes", {"run": FUSED, "second": "a clever, tender garden"}),
+)
+WALKED |= {named(page, query): (page, query) for page, query in OPEN}
 MORE = ("explore", "compare", "embeddings", "cls")
 """Pages of which a link says less than the page after a click: what was tried, the app's own first run, computed layers, a measure."""
 QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "comparison")
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
+MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # more words than exact values of a small model take at once
+SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
+SECOND = {"second": "a clever, tender garden"}
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),
     "hostile": ("explore", {}, ((SENTENCE, HOSTILE), ("expander swap-section", ""), ("button pin", "")), False),
@@ -60,9 +74,56 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "sheets": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "sheets.xlsx")), True),
     "yours": ("yours", {}, (("file_uploader yours-uploader", ""),), True),
     "follow": ("compare", {}, (("text_input compare-sentence", HOSTILE), ("button compare-swap", "")), False),
+    "behaviour": ("behaviour", {}, (("button again-behaviour toy/ndt-unit-2-epochs …", ""),), True),
+    "exact": ("explore", {"score": "exact", "text": MANY}, (("button again…", ""),), False),
+    "layers": ("embeddings", {}, (("button every-layer", ""), ("bidi_component embedding-points", "")), True),
+    "circuit": ("causes", SECOND, (("button add-strongest", ""), ("plotly_chart plot-patch-head-tokens", "")), True),
+    "pairs": ("causes", SECOND, (("button_group focus-pairs", "adjective"),), True),
+    "pair-circuit": ("causes", SECOND, (("button_group focus-pairs", "adjective"), ("button_group focus-beyond", "circuit")), True),
+    "measure": ("cls", {}, (("selectbox cls-measure", ""),), True),
+    "word": ("words", {}, (("plotly_chart plot-cloud", ""), ("selectbox words-cell", "")), True),
+    "matrix": ("hardmax", {"run": HARDMAX, "lab": "playground"}, (("button_group play-way", ""), ("button_group play-way", "")), True),
+    "token": ("hardmax", {"run": HARDMAX, "lab": "playground"}, (("bidi_component play-canvas", ""),), True),
+    "row": ("hardmax", {"run": HARDMAX, "lab": "review"}, (("button hardmax-take", ""), ("select_slider focus-heat", "")), True),
+    "speed": ("comparison", {"versus": FUSED, "over": "demo"}, (("button comparison-speed", ""),), True),
+    "proposition": ("sentiformer", {"run": "", "part": "theory"}, (("button prop2-train", ""), ("text_input prop2-text", "not fine good")), True),
+    "lines": ("yours", {"bring": "Lines"}, (("text_area yours-lines", "a tender song"), ("button yours-look", "")), True),
+    "train": ("yours", {"wish": "train"}, SAVED, True),
+    "trained": ("yours", {"wish": "train"}, (*SAVED, ("selectbox train-base-mine/many", ""), ("button again-mine/many", "")), True),
+    "open": ("yours", {"wish": "open"}, (("selectbox yours-offered", ""),), True),
+    "opened": ("yours", {"wish": "open"}, (("selectbox yours-offered", ""), ("button again-adopt /models/critic ()", "")), False),
+    "folder": ("yours", {"wish": "open"}, (("text_input yours-folder", "nowhere"), ("text_input yours-folder", "models/nameless")), True),
+    "stars": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "stars.csv")), True),
+    "plain": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "texts.txt")), True),
 }
 """Ways of several clicks: page, its link, the clicks, and whether what is new on the page after them is operated, too."""
+OWN_MACHINE = {f"app.views.yours.{part}.own_machine": lambda *_: True for part in ("file_part", "library_part", "model_part")}
+OTHERWISE: dict[str, dict[str, object]] = {
+    "exact": {"sentviz.analysis.explain.exact.QUICK": 0},
+    "train": OWN_MACHINE,
+    "trained": OWN_MACHINE,
+    "folder": OWN_MACHINE,
+}
+"""What is different on a way: a limit that the small models reach, a visitor on the machine that serves."""
 OFTEN = ("hostile", "mine")
+COMPARED = [
+    {"name": name, "accuracy": accuracy, "low": accuracy - 0.25, "high": accuracy + 0.25, "n": 8}
+    for name, accuracy in (("this run", 0.5), ("bag of words", 0.75))
+]
+"""What a training reports of its run and of a simple classifier."""
+
+
+def separate_soon(setting: Setting, tick: Tick) -> Separation:
+    """Train the models of proposition 2 on few sequences, and say that each took a second."""
+    return replace(separate(replace(setting, rows=60, epochs=1, tested=20), tick), setting=setting, seconds={"all": 1.0})
+
+
+def run_soon(arguments: Sequence[str], hear: Callable[[Report], object], check: Callable[[], object]) -> None:
+    """Report as a command in a process of its own does: three steps, then the result."""
+    for done in range(1, 4):
+        hear({"done": done, "total": 3})
+        check()
+    hear({"run": HARDMAX} if arguments[0] == "adopt" else {"compared": COMPARED})
 
 
 @pytest.fixture
@@ -70,6 +131,13 @@ def own_home(plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Keep what pages store in a folder of this test alone, and load now what the app would load beside the first clicks."""
     import_module("sklearn.metrics")
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    model_folder(Path("models/critic"), id2label={"0": "bad", "1": "good"})
+    model_folder(Path("models/nameless"))
+    monkeypatch.setenv("SENTVIZ_MODELS", "models")
+    monkeypatch.setattr("sentviz.papers.sentiformer.solvers.separate", separate_soon)
+    for part in (model_part, library_part):
+        monkeypatch.setattr(part, "run_apart", run_soon)
     yield
     forget_work()
 
@@ -81,13 +149,17 @@ def test_a_click_changes_what_is_stored(name: str, small_world: None, own_home: 
     compare_outline(name, changes, request.config.getoption("--bless"), CLICKS)
 
 
-@pytest.mark.parametrize("name", often(WALKED_PAPERS, "sevenessxin-run--part-results"))
+@pytest.mark.parametrize("name", often(PAPER_VIEWS, "sevenessxin-run--part-results"))
 def test_a_click_on_a_page_of_a_paper_changes_what_is_stored(name: str, own_home: None, request: pytest.FixtureRequest) -> None:
-    page, query = WALKED_PAPERS[name]
+    page, query = PAPER_VIEWS[name]
     compare_outline(name, list(walk(page, query)), request.config.getoption("--bless"), CLICKS)
 
 
 @pytest.mark.parametrize("name", often(WAYS, *OFTEN))
-def test_several_clicks_change_what_is_stored(name: str, small_world: None, own_home: None, request: pytest.FixtureRequest) -> None:
+def test_several_clicks_change_what_is_stored(
+    name: str, small_world: None, own_home: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     page, query, steps, on = WAYS[name]
+    for place, value in OTHERWISE.get(name, {}).items():
+        monkeypatch.setattr(place, value)
     compare_outline(f"way-{name}", list(follow(page, {"run": NDT} | query, steps, on=on)), request.config.getoption("--bless"), CLICKS)

@@ -75,16 +75,16 @@ def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
     return {"name": figure.name, "caption": figure.caption, "source": figure.source, "rows": len(frame), "columns": columns, "first": first}
 
 
-def differences(stored: Any, now: Any, where: str = "") -> Iterator[str]:
+def differences(stored: Any, now: Any, where: str = "", *, tolerance: float = TOLERANCE) -> Iterator[str]:
     """Yield each place in which two summaries differ, numbers by more than the tolerance."""
     if isinstance(stored, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*stored, *now)):
-            yield from differences(stored.get(key), now.get(key), f"{where}/{key}")
+            yield from differences(stored.get(key), now.get(key), f"{where}/{key}", tolerance=tolerance)
     elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):
         for i, (a, b) in enumerate(zip(stored, now, strict=True)):
-            yield from differences(a, b, f"{where}/{i}")
+            yield from differences(a, b, f"{where}/{i}", tolerance=tolerance)
     elif isinstance(stored, float) and isinstance(now, int | float):
-        if abs(stored - now) > TOLERANCE * max(1.0, abs(stored)):
+        if abs(stored - now) > tolerance * max(1.0, abs(stored)):
             yield f"{where}: {stored!r} is now {now!r}"
     elif stored != now:
         yield f"{where}: {stored!r} is now {now!r}"

@@ -1,4 +1,4 @@
-"""Pages where the small runs lack something: they show another run or say what is missing, as is stored.
+"""Pages where the small runs lack something, and of the two that have less: they show another run or say what is missing, as is stored.
 
 `pytest tests/golden --bless` writes the outlines, as for the pages of the three runs.
 """
@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from sentviz.runs import store
-from tests.golden.make import RUNS
+from tests.golden.make import MEASUREMENTS, RUNS
 from tests.golden.test_golden import STORED
-from tests.golden.test_pages import BARS, LIBRARY, NDT, PAPERS, compare_outline, named, outline
+from tests.golden.test_pages import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, compare_outline, named, outline
 from tests.shipped import often
 from tests.test_app import PAGES, SHIPPED, opened
 from tests.test_fresh import sane
@@ -76,7 +76,26 @@ def lacks_fit(root: Path) -> None:
     copied(root, TWIN, lambda config: (of_films(config), without(*WEIGHTS)(config)))
 
 
-WORLDS: dict[str, Callable[[Path], None]] = {"weights": lacks_weights, "measurements": lacks_measurements, "fit": lacks_fit}
+def lacks_data(root: Path) -> None:
+    """The run has all that the first one has, and its data set is not on this machine."""
+    copied(root, TWIN, of_films)
+
+
+def lacks_nothing(root: Path) -> None:
+    """All three runs are there; a page opens with the second or the third."""
+    for name in MEASUREMENTS:
+        shutil.copytree(RUNS / name, root / name)
+
+
+WORLDS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "weights": (lacks_weights, NDT),
+    "measurements": (lacks_measurements, NDT),
+    "fit": (lacks_fit, TWIN),
+    "data": (lacks_data, TWIN),
+    "fused": (lacks_nothing, FUSED),
+    "hardmax": (lacks_nothing, HARDMAX),
+}
+"""World -> what makes its runs, and the run with which its pages open."""
 OF_RUNS = [page for page in PAGES if page not in PAPERS and page not in LIBRARY]
 VIEWS = {
     f"{world}-{named(page, query)}": (world, page, query)
@@ -92,9 +111,10 @@ def test_a_page_says_what_its_runs_lack(
 ) -> None:
     world, page, query = VIEWS[name]
     root = tmp_path / "runs"
-    WORLDS[world](root)
+    make, run = WORLDS[world]
+    make(root)
     monkeypatch.setattr(store, "roots", lambda folders=(): [root])
-    app = opened(page, **{"run": TWIN if world == "fit" else NDT} | query)
+    app = opened(page, **{"run": run} | query)
     sane(app)
     link = [f"link {key}={value}" for key, value in sorted(app.query_params.items())]
     compare_outline(name, [*link, *outline(app.main, bars=name in BARS)], request.config.getoption("--bless"), OUTLINES)
