@@ -47,6 +47,11 @@ OPEN: tuple[tuple[str, dict[str, str]], ...] = (  # views that have more to oper
     ("explore", {"whatif": "open"}),
     ("explore", {"run": FUSED, "whatif": "open"}),
     ("confusion", {"row": "test-3"}),
+    ("confusion", {"run": FUSED}),
+    ("confusion", {"run": FUSED, "over": "demo"}),
+    ("confusion", {"run": FUSED, "view": "slices"}),
+    ("confusion", {"run": FUSED, "view": "curves", "over": "demo"}),
+    ("embeddings", {"run": FUSED}),
     ("comparison", {"versus": FUSED, "over": "demo", "row": "demo-3"}),
     ("attention", {"run": HARDMAX}),
     ("causes", {"run": FUSED, "second": "a clever, tender garden"}),
@@ -59,6 +64,14 @@ SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
 MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # more words than exact values of a small model take at once
 SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
 SECOND = {"second": "a clever, tender garden"}
+ANSWERS = "radio mine-answers…-text-label", ""
+
+
+def upload(file: str) -> tuple[Step, Step]:
+    """Return the two clicks that make a file's rows those of the page."""
+    return (OVER, "your file"), ("file_uploader mine-file", file)
+
+
 WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "type": ("explore", {}, ((SENTENCE, "a clever, tender garden"), ("button pin", ""), (SENTENCE, "a dull garden")), True),
     "hostile": ("explore", {}, ((SENTENCE, HOSTILE), ("expander swap-section", ""), ("button pin", "")), False),
@@ -69,9 +82,9 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "export": ("curves", {}, (("button_group size-curves", "one column"),), True),
     "second": ("confusion", {}, (("selectbox beside", ""),), True),
     "cell": ("confusion", {}, (("plotly_chart plot-matrix", ""),), True),
-    "mine": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "")), True),
-    "models": ("comparison", {}, ((OVER, "your file"), ("file_uploader mine-file", "models.csv")), True),
-    "sheets": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "sheets.xlsx")), True),
+    "mine": ("confusion", {}, upload("mine.csv"), True),
+    "models": ("comparison", {}, upload("models.csv"), True),
+    "sheets": ("confusion", {}, upload("sheets.xlsx"), True),
     "yours": ("yours", {}, (("file_uploader yours-uploader", ""),), True),
     "follow": ("compare", {}, (("text_input compare-sentence", HOSTILE), ("button compare-swap", "")), False),
     "behaviour": ("behaviour", {}, (("button again-behaviour toy/ndt-unit-2-epochs …", ""),), True),
@@ -93,13 +106,25 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "open": ("yours", {"wish": "open"}, (("selectbox yours-offered", ""),), True),
     "opened": ("yours", {"wish": "open"}, (("selectbox yours-offered", ""), ("button again-adopt /models/critic ()", "")), False),
     "folder": ("yours", {"wish": "open"}, (("text_input yours-folder", "nowhere"), ("text_input yours-folder", "models/nameless")), True),
-    "stars": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "stars.csv")), True),
-    "plain": ("confusion", {}, ((OVER, "your file"), ("file_uploader mine-file", "texts.txt")), True),
+    "answers": ("confusion", {}, (*upload("three.csv"), ANSWERS), True),
+    "three": ("words", {}, (*upload("three.csv"), ANSWERS), True),
+    "beside": ("confusion", {}, (*upload("models.csv"), ANSWERS, ("selectbox mine-beside…-text-label-0", "theirs")), True),
+    "names": ("confusion", {}, (*upload("numbers.csv"), ANSWERS, ("text_input mine-names…-text-label", "negative, positive")), True),
+    "scores": ("confusion", {}, (*upload("scores.csv"), ANSWERS), True),
+    "partial": ("confusion", {}, (*upload("partial.csv"), ("checkbox mine-partial…", "")), True),
+    "broken": ("confusion", {}, upload("broken.csv"), False),
+    "empty": ("yours", {}, (("file_uploader yours-uploader", "empty.csv"),), False),
+    "clauses": ("explore", {}, ((SENTENCE, MANY), ("button each-word", "")), True),
+    "later": ("explore", {}, ((SENTENCE, MANY),), True),
+    "stars": ("confusion", {}, upload("stars.csv"), True),
+    "plain": ("confusion", {}, upload("texts.txt"), True),
 }
 """Ways of several clicks: page, its link, the clicks, and whether what is new on the page after them is operated, too."""
 OWN_MACHINE = {f"app.views.yours.{part}.own_machine": lambda *_: True for part in ("file_part", "library_part", "model_part")}
 OTHERWISE: dict[str, dict[str, object]] = {
     "exact": {"sentviz.analysis.explain.exact.QUICK": 0},
+    "clauses": {"app.answers.SCREENED_WORK": 0},
+    "later": {"app.answers.takes_long.__defaults__": (0,)},
     "train": OWN_MACHINE,
     "trained": OWN_MACHINE,
     "folder": OWN_MACHINE,

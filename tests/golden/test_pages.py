@@ -141,7 +141,7 @@ def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
     for page, look in (("explore", {}), ("attention", {"look": "scores"}), ("causes", {}), ("compare", {})):
         yield page, look | {"text": LONG}
     yield from parts("attention", look=("long", "bertviz", "layers", "scores"), specials=("hide",), token=("2",), component=("2",))
-    yield from parts("confusion", view=("curves", "calibration"), versus=(FUSED,), over=("demo",), row=("test-3",))
+    yield from parts("confusion", view=("curves", "calibration", "slices"), versus=(FUSED,), over=("demo",), row=("test-3",))
     yield from parts("confusion", slice=("cell=1,0", "cell=1,1", "words=3-5", "lasso=nonsense"))
     yield from parts("words", words=("count",), stops=("keep",), slice=("cell=1,1",))
     yield from parts("embeddings", dims=("3",), slice=("cell=1,1",))

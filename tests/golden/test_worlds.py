@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sentviz.data import datasets
 from sentviz.runs import store
 from tests.golden.make import MEASUREMENTS, RUNS
 from tests.golden.test_golden import STORED
@@ -26,6 +27,7 @@ OUTLINES = STORED.with_name("worlds")
 TWIN = "films/ndt-unit-2"  # the first run once more, by another name, of another data set
 WEIGHTS = ("model.safetensors", "epochs/2.safetensors", "epochs/3.safetensors", "epochs/4.safetensors")
 PLAIN = ("model.safetensors", "tokenizer.json", "example.safetensors", "metrics.json", "history.parquet", "test.parquet")
+LOAD_SPLIT = datasets.load_split  # which the small world replaces
 Config = dict[str, Any]
 
 
@@ -81,6 +83,11 @@ def lacks_data(root: Path) -> None:
     copied(root, TWIN, of_films)
 
 
+def lacks_all(root: Path) -> None:
+    """The run has only its predictions, and its data set is not on this machine."""
+    copied(root, TWIN, lambda config: (of_films(config), only("metrics.json", "test.parquet")(config)))
+
+
 def lacks_nothing(root: Path) -> None:
     """All three runs are there; a page opens with the second or the third."""
     for name in MEASUREMENTS:
@@ -92,15 +99,30 @@ WORLDS: dict[str, tuple[Callable[[Path], None], str]] = {
     "measurements": (lacks_measurements, NDT),
     "fit": (lacks_fit, TWIN),
     "data": (lacks_data, TWIN),
+    "all": (lacks_all, TWIN),
     "fused": (lacks_nothing, FUSED),
     "hardmax": (lacks_nothing, HARDMAX),
 }
 """World -> what makes its runs, and the run with which its pages open."""
+LINKS: list[tuple[str, dict[str, str]]] = [
+    ("explore", {"row": "test-3"}),
+    ("explore", {"row": "demo-1"}),
+    ("compare", {"versus": "toy/hardmax-d2"}),
+    ("confusion", {"slice": "cell=1,0"}),
+    ("confusion", {"row": "test-3"}),
+    ("confusion", {"view": "slices", "threshold": "0.7"}),
+    ("words", {"slice": "cell=1,1"}),
+    ("words", {"slice": "words=3-5"}),
+    ("words", {"among": "has=negation", "threshold": "0.7"}),
+    ("embeddings", {"slice": "cell=1,0"}),
+    ("attention", {"row": "test-3"}),
+    ("causes", {"second": "a clever, tender garden"}),
+]
 OF_RUNS = [page for page in PAGES if page not in PAPERS and page not in LIBRARY]
 VIEWS = {
     f"{world}-{named(page, query)}": (world, page, query)
     for world in WORLDS
-    for page, query in [*((page, {}) for page in OF_RUNS), ("explore", {"row": "test-3"}), ("compare", {"versus": "toy/hardmax-d2"})]
+    for page, query in [*((page, {}) for page in OF_RUNS), *LINKS]
 }
 
 
@@ -114,6 +136,8 @@ def test_a_page_says_what_its_runs_lack(
     make, run = WORLDS[world]
     make(root)
     monkeypatch.setattr(store, "roots", lambda folders=(): [root])
+    if make in (lacks_data, lacks_all):
+        monkeypatch.setattr(datasets, "load_split", LOAD_SPLIT)
     app = opened(page, **{"run": run} | query)
     sane(app)
     link = [f"link {key}={value}" for key, value in sorted(app.query_params.items())]

@@ -295,10 +295,10 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
         where = "these rows" if not n else "any other rows"
         raise InputError(f"No word occurs in {where}, so there is nothing to compare.")
     known = prior * total / total.sum()
-    with np.errstate(divide="ignore"):  # The odds of a vocabulary of one word are infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):  # The odds of a vocabulary of one word are infinite.
         odds_inside = np.log(inside + known) - np.log(n + prior - inside - known)
         odds_outside = np.log(outside + known) - np.log(n_outside + prior - outside - known)
-    value = np.nan_to_num(odds_inside - odds_outside, nan=0.0)
+        value = np.nan_to_num(odds_inside - odds_outside, nan=0.0)
     spread = np.sqrt(1 / (inside + known) + 1 / (outside + known))
     times, every = counts.counts[place].astype(np.float64), counts.counts.sum(axis=0)
     words = times.sum()
