@@ -62,4 +62,4 @@ def test_the_page_runs_as_printed(home: Path) -> None:
             commands += 1
             if line.startswith("sentviz train"):
                 assert "commonest class" in done.output and "TF-IDF, logistic regression" in done.output
-    assert commands == 5 and find("reviews/minilm").metrics()["test"]["accuracy"]["value"] > 0.8
+    assert commands == 8 and find("reviews/minilm").metrics()["test"]["accuracy"]["value"] > 0.8

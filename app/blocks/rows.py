@@ -214,7 +214,7 @@ def beside(place: int) -> Any:
 def _list(rows: Rows, listing: Listing) -> None:
     part, sliced = rows_in_slice(rows)
     words = " · ".join(filter(None, (listing.words, sliced)))
-    if not rows.has_text and rows.source.data:
+    if len(rows) and not rows.has_text and rows.source.data:
         offer(rows.source.data, rows.over, line=f"The texts of these {len(rows):,} rows are not on this machine.")
         if not words and not listing.predictions and rows.source.run is not None and cache.fits_demo(rows.source.run):
             rows, words = cache.demo_rows(rows.source.run), "demo set, whose texts are installed"

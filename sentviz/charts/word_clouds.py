@@ -200,16 +200,13 @@ def word_bars(words: pd.DataFrame, *, title: str, by: By = "keyness", right: boo
 
 
 def _list_caption(words: pd.DataFrame, by: By) -> str:
+    n, s = f"{len(words):,}", "s" * (len(words) != 1)
     if by == "count":
-        return f"The {len(words)} most frequent words, with 95 % intervals; a grey stroke is the rate in all other rows."
+        return f"The {n} most frequent word{s}, with 95 % intervals; a grey stroke is the rate in all other rows."
     unsure = int((~words["sure"]).sum())
     hollow = "Hollow: not significant for this number of words (Bonferroni)." if unsure else ""
-    return sentence(
-        [
-            f"{len(words)} words by z ({number(words['z'].iloc[-1], 1)} to {number(words['z'].iloc[0], 1)}) with 95 % intervals.",
-            hollow,
-        ]
-    )
+    least, most = (number(words["z"].iloc[place], 1) for place in (-1, 0))
+    return sentence([f"{n} word{s} by z ({least} to {most}) with 95 % intervals.", hollow])
 
 
 def name_of(cell: Cell, classes: tuple[str, ...]) -> str:

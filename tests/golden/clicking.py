@@ -43,16 +43,22 @@ def table_of(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
     return "\n".join(",".join(map(str, row)) for row in (columns, *rows)).encode()
 
 
-FILES = {  # rows, rows with the answers of two models, a workbook of two sheets, rows enough for a training, stars, and texts without labels
-    "mine.csv": "\n".join(map(",".join, ROWS)).encode(),
-    "models.csv": "\n".join(",".join((*row, *answers)) for row, answers in zip(ROWS, ANSWERS, strict=True)).encode(),
+FILES = {  # what a visitor uploads
+    "mine.csv": table_of(*ROWS[:1], ROWS[1:]),
+    "models.csv": table_of((*ROWS[0], *ANSWERS[0]), [(*row, *answers) for row, answers in zip(ROWS[1:], ANSWERS[1:], strict=True)]),
     "sheets.xlsx": workbook(ROWS, ROWS[:3]),
-    "many.csv": "\n".join(["text,label", *(f"a {tone} {thing},{label}" for thing in THINGS for tone, label in TONES)]).encode(),
-    "stars.csv": b"text,stars\na tender song,5\nwhat a dull garden,1\na clever soup,3\nno warm joke,2\n",
-    "three.csv": table_of(("text", "label", "predicted"), [(f"a {tone} {thing}", CLASSES[i % 3], CLASSES[i % 4 % 3]) for i, thing in enumerate(THINGS) for tone in ("warm", "dull")]),
-    "numbers.csv": table_of(("text", "label", "predicted"), [(f"a {tone} {thing}", i, j) for j, thing in enumerate("ab") for i, (tone, _) in enumerate(TONES)]),
+    "many.csv": table_of(("text", "label"), [(f"a {tone} {thing}", label) for thing in THINGS for tone, label in TONES]),
+    "three.csv": table_of(
+        ("text", "label", "predicted"),
+        [(f"a {tone} {thing}", CLASSES[i % 3], CLASSES[i % 4 % 3]) for i, thing in enumerate(THINGS) for tone, _ in TONES],
+    ),
+    "numbers.csv": table_of(
+        ("text", "label", "predicted"),
+        [(f"a {tone} {thing}", i, j) for j, thing in enumerate("ab") for i, (tone, _) in enumerate(TONES)],
+    ),
     "scores.csv": table_of(("text", "label", "score"), [(text, label, 0.2 * i) for i, (text, label) in enumerate(ROWS[1:])]),
     "partial.csv": table_of(("text", "label"), [*ROWS[1:], ("a calm lake", "odd"), ("a loud road", "")]),
+    "stars.csv": table_of(("text", "stars"), [(text, stars) for (text, _), stars in zip(ROWS[1:], (5, 1, 3), strict=True)]),
     "broken.csv": b'text,label\n"a tender song,positive\n',
     "empty.csv": b"",
     "texts.txt": b"a tender song\nwhat a dull garden\n",

@@ -16,8 +16,7 @@ import pytest
 
 from app.views.yours import library_part, model_part
 from sentviz.cli.terminal import Report
-from sentviz.papers.sentiformer.solvers import Separation, Setting, separate
-from sentviz.papers.sentiformer.solvers import Tick
+from sentviz.papers.sentiformer.solvers import Separation, Setting, Tick, separate
 from tests.golden.clicking import Step, follow, forget_work, walk
 from tests.golden.test_golden import STORED
 from tests.golden.test_pages import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, compare_outline, named
@@ -63,6 +62,7 @@ QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalar
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
 MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # more words than exact values of a small model take at once
 SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
+THEORY = {"run": "", "part": "theory"}
 SECOND = {"second": "a clever, tender garden"}
 ANSWERS = "radio mine-answers…-text-label", ""
 
@@ -99,7 +99,12 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "token": ("hardmax", {"run": HARDMAX, "lab": "playground"}, (("bidi_component play-canvas", ""),), True),
     "row": ("hardmax", {"run": HARDMAX, "lab": "review"}, (("button hardmax-take", ""), ("select_slider focus-heat", "")), True),
     "speed": ("comparison", {"versus": FUSED, "over": "demo"}, (("button comparison-speed", ""),), True),
-    "proposition": ("sentiformer", {"run": "", "part": "theory"}, (("button prop2-train", ""), ("text_input prop2-text", "not fine good")), True),
+    "proposition": (
+        "sentiformer",
+        {"run": "", "part": "theory"},
+        (("button prop2-train", ""), ("text_input prop2-text", "not fine good")),
+        True,
+    ),
     "lines": ("yours", {"bring": "Lines"}, (("text_area yours-lines", "a tender song"), ("button yours-look", "")), True),
     "train": ("yours", {"wish": "train"}, SAVED, True),
     "trained": ("yours", {"wish": "train"}, (*SAVED, ("selectbox train-base-mine/many", ""), ("button again-mine/many", "")), True),
@@ -116,6 +121,8 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "empty": ("yours", {}, (("file_uploader yours-uploader", "empty.csv"),), False),
     "clauses": ("explore", {}, ((SENTENCE, MANY), ("button each-word", "")), True),
     "later": ("explore", {}, ((SENTENCE, MANY),), True),
+    "found": ("confusion", {}, (("selectbox finder", "Lambda"),), False),
+    "found-run": ("glossary", {}, (("selectbox finder", "Hardmax, d = 2"),), False),
     "stars": ("confusion", {}, upload("stars.csv"), True),
     "plain": ("confusion", {}, upload("texts.txt"), True),
 }

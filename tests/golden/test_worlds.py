@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from typing import Any
 import pytest
 
 from sentviz.data import datasets
+from sentviz.data.fetch import hub
+from sentviz.data.fetch.hub import FetchedPart
 from sentviz.runs import store
+from tests.golden.clicking import follow, forget_work
 from tests.golden.make import MEASUREMENTS, RUNS
 from tests.golden.test_golden import STORED
 from tests.golden.test_pages import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, compare_outline, named, outline
@@ -120,10 +124,38 @@ LINKS: list[tuple[str, dict[str, str]]] = [
 ]
 OF_RUNS = [page for page in PAGES if page not in PAPERS and page not in LIBRARY]
 VIEWS = {
-    f"{world}-{named(page, query)}": (world, page, query)
-    for world in WORLDS
-    for page, query in [*((page, {}) for page in OF_RUNS), *LINKS]
+    f"{world}-{named(page, query)}": (world, page, query) for world in WORLDS for page, query in [*((page, {}) for page in OF_RUNS), *LINKS]
 }
+
+
+def made(world: str, root: Path, patch: pytest.MonkeyPatch) -> str:
+    """Make a world in the folder `root`; return the run with which its pages open."""
+    make, run = WORLDS[world]
+    make(root)
+    patch.setattr(store, "roots", lambda folders=(): [root])
+    if make in (lacks_data, lacks_all):
+        patch.setattr(datasets, "load_split", LOAD_SPLIT)
+    return run
+
+
+def fetch(name: str, *, progress: Callable[[int, int], None], stop: threading.Event) -> list[FetchedPart]:
+    """Report as a download does: half of it, then all."""
+    for done in (1_000_000, 2_000_000):
+        progress(done, 2_000_000)
+    return [FetchedPart("test", Path("test.parquet"), 60, False, f"{name} has other rows than the known ones.")]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("page", ["words", "embeddings"])
+def test_what_is_not_on_this_machine_can_be_fetched(
+    page: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    run = made("data", tmp_path / "runs", monkeypatch)
+    monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
+    monkeypatch.setattr(hub, "get", fetch)
+    changes = list(follow(page, {"run": run}, (("button again-sst2", ""),)))
+    compare_outline(f"data-fetched-{page}", changes, request.config.getoption("--bless"), OUTLINES)
+    forget_work()
 
 
 @pytest.mark.slow
@@ -132,12 +164,7 @@ def test_a_page_says_what_its_runs_lack(
     name: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     world, page, query = VIEWS[name]
-    root = tmp_path / "runs"
-    make, run = WORLDS[world]
-    make(root)
-    monkeypatch.setattr(store, "roots", lambda folders=(): [root])
-    if make in (lacks_data, lacks_all):
-        monkeypatch.setattr(datasets, "load_split", LOAD_SPLIT)
+    run = made(world, tmp_path / "runs", monkeypatch)
     app = opened(page, **{"run": run} | query)
     sane(app)
     link = [f"link {key}={value}" for key, value in sorted(app.query_params.items())]
