@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -110,6 +111,16 @@ def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason()
     assert len(notes) == 1 and SCALED.lacks in notes[0] and "sst2/vanilla" in notes[0]
     next(button for button in app.button if button.key == "stay").click().run()
     assert app.session_state["focus"].run != "sst2/vanilla" and not app.exception
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_only_the_links_to_the_open_view_have_its_state() -> None:
+    """Without it, a click on one of them would look like the way Back to a page without a chosen model."""
+    app = opened("scalars", run="sst2/diff", text="a warm song")
+    with_state = {link.proto.label: dict(parse_qsl(link.proto.query_string)) for link in app.get("page_link") if link.proto.query_string}
+    state = {"run": "sst2/diff", "text": "a warm song"}
+    assert with_state == {"Model": state, "Lambda": state}
 
 
 @SHIPPED

@@ -154,6 +154,10 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
     go(page, "Model", "Lambda")
     page.wait_for_selector(".st-key-figure-lambda .main-svg", timeout=60_000)
     page.wait_for_url(re.compile("run=sst2"))
+    for clicks in (("Model",), ("Model", "Lambda")):  # the links of the open view
+        go(page, *clicks)
+        settled(page)
+        assert "run=sst2" in page.url and "sst2/diff" in page.locator(".st-key-views input").first.input_value()
     assert page.outside == []
 
 

@@ -38,6 +38,7 @@ LONGEST = 160  # characters of a text that are stored
 VARYING = (
     "id",
     "url",
+    "query_string",
     "form_id",
     "deferred_file_id",
     "js_content",
