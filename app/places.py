@@ -124,7 +124,7 @@ SENTENCE = Place(
             "grid_on",
             "Attention of every head, component and layer on your sentence.",
             finds=(
-                ("Attention heatmap", ""),
+                ("Attention heatmaps", ""),
                 ("Attention maps of every head", "look=maps"),
                 ("BertViz", "look=bertviz"),
                 ("Long texts", "look=long"),
@@ -145,13 +145,13 @@ SENTENCE = Place(
         ),
         View(
             "hardmax/hardmax",
-            "Clusters",
+            "Hardmax clusters",
             "bubble_chart",
             "Watch the words of a review cluster around their leaders.",
             finds=(
                 ("Hardmax", ""),
                 ("Hardmax animation", "lab=review"),
-                ("Clustering around leaders", "lab=review"),
+                ("Animated hardmax clustering around leaders", "lab=review"),
                 ("Hardmax playground", "lab=playground"),
                 ("Leaders in the data set", "lab=leaders"),
             ),
@@ -178,6 +178,7 @@ ROWS = Place(
             "The confusion matrix and the rows of each cell.",
             finds=(
                 ("Confusion matrix", "view=matrix"),
+                ("Confusion matrices", "view=matrix"),
                 ("Mistakes", "view=matrix"),
                 ("F1, precision and recall of each class", "view=matrix"),
                 ("ROC and precision-recall", "view=curves"),
@@ -189,7 +190,7 @@ ROWS = Place(
         ),
         View(
             "testset/embeddings",
-            "Map",
+            "Map: t-SNE, UMAP",
             "scatter_plot",
             "The test set as the model sees it, in two or three dimensions.",
             finds=(
@@ -198,15 +199,16 @@ ROWS = Place(
                 ("UMAP", "method=umap"),
                 ("PCA", "method=pca"),
                 ("Silhouette scores", ""),
+                ("t-SNE/UMAP embeddings with silhouette scores", ""),
             ),
             of_rows=True,
         ),
         View(
             "testset/words",
-            "Words",
+            "Word clouds",
             "cloud",
             "The words of right and wrong predictions.",
-            finds=(("Word clouds", ""),),
+            finds=(("Words", ""),),
             of_rows=True,
         ),
         View(
@@ -245,7 +247,7 @@ MODEL = Place(
             "timeline",
             "How lambda and the other learned scalars changed during training.",
             "lambdas",
-            finds=(("Lambda curves", ""), ("λ over training", ""), ("Learned scalars", "")),
+            finds=(("Lambda curves", ""), ("Lambda evolution curves", ""), ("λ over training", ""), ("Learned scalars", "")),
             fit=SCALED,
         ),
         View(
@@ -254,7 +256,7 @@ MODEL = Place(
             "hub",
             "What every head attends to over a split, [CLS] in particular; which words the gates shut.",
             "heads",
-            finds=(("CLS attention std by layer", ""), ("Heads: what they attend to", ""), ("Gates: the words that they shut", "")),
+            finds=(("CLS attention std per layer", ""), ("Heads: what they attend to", ""), ("Gates: the words that they shut", "")),
             fit=HEADED,
         ),
         View(

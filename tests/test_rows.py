@@ -145,7 +145,7 @@ def test_a_lasso_keeps_at_most_24_corners_and_picks_what_lies_inside(rows: Rows)
     assert Slice.parse(str(part)) == part
     points = pd.DataFrame({"id": [f"r{i}" for i in range(8)], "x": np.linspace(0, 3.5, 8), "y": 0.0})
     assert part.mask(rows, points=points).tolist() == [x < 1 for x in points["x"]]
-    with pytest.raises(InputError, match="Open Rows › Map"):
+    with pytest.raises(InputError, match="Open Rows › Map: t-SNE, UMAP"):
         part.mask(rows)
 
 

@@ -15,6 +15,7 @@ from tests.benchmarks import (
     sparse,
     tasks,
     typing,
+    ways,
 )
 
 ALL = {
@@ -35,6 +36,7 @@ ALL = {
     "select": app.select,
     "pages": pages.pages,
     "settled": pages.settled,
+    "ways": ways.ways,
     "bases": bases.loading,
     "base-answers": bases.answers,
     "hub-trace": hub.hub_trace,

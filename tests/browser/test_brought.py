@@ -149,7 +149,7 @@ def test_a_pipeline_shows_its_reason_and_its_words(page: Any, tmp_path: Path) ->
         page.get_by_role("option", name="demo set").click()
         page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=300_000)
         page.get_by_text("open/pipeline is right on").wait_for(timeout=60_000)
-        page.locator(".st-key-tabs").get_by_role("link", name="Words", exact=True).click()
+        page.locator(".st-key-tabs").get_by_role("link", name="Word clouds", exact=True).click()
         page.wait_for_selector(".st-key-figure-cloud", timeout=120_000)
         settled(page)
         assert not page.get_by_text("This part failed").count() and not page.locator("[data-testid=stException]").count()

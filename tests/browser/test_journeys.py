@@ -88,7 +88,7 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
 def test_hardmax_leaders(visitor: Visitor) -> None:
     """The menu leads to the words of a review that move to their leaders, and to the most frequent leaders of a data set."""
     page = visitor.page
-    visitor.open("Sentence", "Clusters")
+    visitor.open("Sentence", "Hardmax clusters")
     page.locator(".particles canvas").wait_for()
     visitor.click(page.get_by_role("button", name="Play").first)
     page.locator(".particles.playing").wait_for()
@@ -102,7 +102,7 @@ def test_hardmax_leaders(visitor: Visitor) -> None:
 def test_a_cluster_and_what_it_holds(visitor: Visitor) -> None:
     """A line around points of the plane says how many mistakes are inside, and by which words these rows differ from the others."""
     page = visitor.page
-    visitor.open("Rows", "Map")
+    visitor.open("Rows", "Map: t-SNE, UMAP")
     area = page.locator(".st-key-figure-embedding canvas")
     area.wait_for()
     surround(page, area, [(0.3, 0.3), (0.7, 0.3), (0.7, 0.7), (0.3, 0.7)])

@@ -97,8 +97,8 @@ def test_marks_in_a_file_stay_text(page: Any, server: str, tmp_path: Path) -> No
     assert "4 cells have more than 20,000 characters" in summary
     for name, there in (
         ("Confusion", ".st-key-plot-matrix"),
-        ("Words", ".st-key-figure-cloud"),
-        ("Map", ".st-key-figure-embedding"),
+        ("Word clouds", ".st-key-figure-cloud"),
+        ("Map: t-SNE, UMAP", ".st-key-figure-embedding"),
     ):
         go(page, "Rows", name)
         page.wait_for_selector(there, timeout=120_000)

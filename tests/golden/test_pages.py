@@ -38,7 +38,6 @@ LONGEST = 160  # characters of a text that are stored
 VARYING = (
     "id",
     "url",
-    "query_string",
     "form_id",
     "deferred_file_id",
     "js_content",
@@ -77,10 +76,10 @@ BARS = (
 """Views whose outlines contain the bars: one for each place, and for each state in which the bars differ."""
 
 
-def label(element: Any) -> str:
-    """Return what an element says, its label and value or the columns of a table, and a digest of all its settings and contents."""
+def label(element: Any, *varying: str) -> str:
+    """Return what an element says, its label and value or the columns of a table, and a digest of its settings, without `varying` ones."""
     value = getattr(element, "value", "")
-    settings = [f"{field.name} {part}" for field, part in element.proto.ListFields() if field.name not in VARYING]
+    settings = [f"{field.name} {part}" for field, part in element.proto.ListFields() if field.name not in (*VARYING, *varying)]
     if isinstance(value, pd.DataFrame):
         timeless = value.drop(columns=["milliseconds", "speed"], errors="ignore")
         return f"{', '.join(map(str, value.columns))} #{digest(timeless.to_csv(), *settings)}"
@@ -110,27 +109,28 @@ def digest(*texts: str) -> str:
     return hashlib.sha256(DECIMALS.sub("", CHANGING.sub("", "\0".join(texts))).encode()).hexdigest()[:6]
 
 
-def outline(block: Any, depth: int = 0, *, menus: bool = False, bars: bool = True) -> Iterator[str]:
+def outline(block: Any, depth: int = 0, *, menus: bool = False, bars: bool = True, in_bar: bool = False) -> Iterator[str]:
     """Yield a line for each element and block, in order.
 
     Args:
         menus: yield the files of a figure, not only a digest of them.
         bars: yield the bars, too.
+        in_bar: whether the block is in a bar, whose links have the state of the page.
     """
     for child in block.children.values():
         if isinstance(child, Block):
-            if not bars and key_of(str(getattr(child.proto, "id", ""))) in ("places", "views"):
+            key = key_of(str(getattr(child.proto, "id", "")))
+            is_bar = key in ("places", "views")
+            if (is_bar and not bars) or (key == "remarks" and not child.children):
                 continue
             named = getattr(child, "label", "")
-            if not child.children and key_of(str(getattr(child.proto, "id", ""))) == "remarks":
-                continue
-            inside = list(outline(child, depth + 1, menus=menus, bars=bars))
+            inside = list(outline(child, depth + 1, menus=menus, bars=bars, in_bar=in_bar or is_bar))
             settings = [f"{field.name} {part}" for field, part in child.proto.ListFields() if field.name != "id"] if child.proto else None
             yield " " * depth + f"{child.type}{f': {named}' if named else ''} #{'' if settings is None else digest(*settings)}"
             of_figure = not menus and child.type == "popover" and any("download_button: CSV" in line for line in inside)
             yield from [" " * (depth + 1) + f"files #{digest(*inside)}"] if of_figure else inside
         elif isinstance(child, Element):
-            yield " " * depth + f"{child.type}: {label(child)}"
+            yield " " * depth + f"{child.type}: {label(child, 'query_string') if in_bar else label(child)}"
 
 
 def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:

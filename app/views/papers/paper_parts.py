@@ -75,7 +75,7 @@ def hardmax_leaders(runs: Sequence[Run], _: str) -> None:
         reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max())
         st.caption(
             f"The leaders are at least {reach / 3:.2f} from the line, a third of the largest distance of a leader. Other thresholds can be"
-            " set in Sentence › Clusters."
+            " set in Sentence › Hardmax clusters."
         )
 
 

@@ -277,7 +277,9 @@ class Slice:
                 from sentviz.analysis.embeddings.projection import inside
 
                 if points is None:
-                    raise InputError("The outline belongs to a picture of the embeddings that is not computed yet. Open Rows › Map first.")
+                    raise InputError(
+                        "The outline belongs to a picture of the embeddings that is not computed yet. Open Rows › Map: t-SNE, UMAP first."
+                    )
                 is_inside = inside(points[["x", "y"]].to_numpy(float), self.outline)
                 if len(points) == len(frame) and (points["id"].to_numpy() == frame["id"].to_numpy()).all():
                     return is_inside
