@@ -315,7 +315,7 @@ assert not heavy, heavy
 
 @pytest.mark.exhaustive
 def test_a_page_says_its_place_and_the_run_that_it_shows() -> None:
-    """The bar has the view and the model. Hardmax clusters names its own if the one in focus is of another kind; papers and library have none."""
+    """The bar has the view and the model. Hardmax clusters has its own if another kind is in focus; papers and library have none."""
     for name, run, place, view, in_bar in (
         ("embeddings", RUN, "Rows", "Map: t-SNE, UMAP", RUN),
         ("hardmax", RUN, "Sentence", "Hardmax clusters", "imdb/hardmax-d2"),
