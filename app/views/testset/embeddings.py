@@ -166,26 +166,27 @@ controls = st.container(horizontal=True, gap="small", vertical_alignment="bottom
 left, right = st.container(), st.container()
 with controls:
     method = visit.setting(st.segmented_control, "Picture", "method", METHODS, label_visibility="visible")
-    if (name := SETTINGS.get(method, "")) in OFFERED:
-        value = visit.setting(
-            st.select_slider,
-            name.capitalize(),
-            name,
-            OFFERED[name],
-            default=USUAL[name],
-            width=220,
-            help=tip(name),
-            label_visibility="visible",
-        )
-        method = method if value == USUAL[name] else f"{method}-{value}"
-    dims = control("embeddings", "dims", "Dimensions", label_visibility="visible")
-    colour = control("embeddings", "colour", "Colour", widget=st.selectbox, label_visibility="visible", width=150)
-    if rows.over == "test":
-        st.session_state["focus-sample"] = pictures.sample()
-        titles = pictures.SAMPLES
-        st.segmented_control("Points", list(titles), format_func=lambda which: titles[which], key="focus-sample", on_change=take_sample)
+    colour = control("embeddings", "colour", "Colour", widget=st.selectbox, label_visibility="visible", width=130)
     st.session_state["placed-sentence"] = pictures.sentence_of(focus)[0]
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
+    with st.popover("Settings", icon=":material/tune:", type="tertiary"):
+        if (name := SETTINGS.get(method, "")) in OFFERED:
+            value = visit.setting(
+                st.select_slider,
+                name.capitalize(),
+                name,
+                OFFERED[name],
+                default=USUAL[name],
+                width=220,
+                help=tip(name),
+                label_visibility="visible",
+            )
+            method = method if value == USUAL[name] else f"{method}-{value}"
+        dims = control("embeddings", "dims", "Dimensions", label_visibility="visible")
+        if rows.over == "test":
+            st.session_state["focus-sample"] = pictures.sample()
+            titles = pictures.SAMPLES
+            st.segmented_control("Points", list(titles), format_func=lambda which: titles[which], key="focus-sample", on_change=take_sample)
 
 
 def part_of(of: pictures.VectorSource) -> tuple[Any, Slice | None]:
@@ -220,6 +221,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
     shipped = rows.over == "test" and pictures.sample() == "stored"
     options: dict[str, Any] = {"method": projection.method, "dims": dims, "layer": None if at == last else at}
     with left:
+        scores = st.empty()
         sentence, second = pictures.sentence_of(focus)
         stars = (star_of(of, projections, at, sentence, second) if sentence else None) or {}
         chosen, part = part_of(of)
@@ -285,6 +287,8 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
                 export_menu(still, file_safe("embeddings", projection.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = pictures.measured_of(of, projection, at)
+        if said := silhouette_line(numbers):
+            scores.markdown(said, help=tip("silhouette"))
         show_drawn(
             lambda: replace(sourced(pictures.silhouettes(of, projection, at), run, rows=rows), look=Look(width=SIDE)),
             "silhouette",
@@ -308,6 +312,17 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
     if chosen is not None:
         with beside(1):
             show_selection(of.rows, chosen, projection.vectors, of.key, LAYERS[at])
+
+
+def silhouette_line(numbers: pd.DataFrame) -> str:
+    """Return the silhouette of all rows in the picture and of their vectors, with intervals, as Markdown; "" if it is not known."""
+    of_all = numbers[(numbers["measure"] == "silhouette") & (numbers["class"] == "")].set_index("space")
+    if of_all.empty:
+        return ""
+    values = {space: number(row["value"], 2, ends=(row["low"], row["high"])) for space, row in of_all.to_dict("index").items()}
+    words = {"picture": "in the picture", "vectors": "of the vectors themselves"}
+    by = "labels" if rows.labelled else "predictions"
+    return f"Silhouette by {by}: " + ", ".join(f"**{values[space]}** {words[space]}" for space in words if space in values)
 
 
 def every(of: pictures.VectorSource) -> str:

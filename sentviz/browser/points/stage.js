@@ -5,7 +5,7 @@ import { html, labelled, layMarks, markLayer } from "../kit/dom.js"
 import { clamp } from "../kit/maths.js"
 import { Camera } from "../kit/camera.js"
 import { frame, legend, tip } from "./frame.js"
-import { fits, follow, spots } from "./places.js"
+import { fits, follow, spots, tall } from "./places.js"
 import { looks, passes, read } from "./scene.js"
 
 const BEAT = 1000 // milliseconds from one layer to the next
@@ -58,7 +58,7 @@ export function looked(view) {
 export function resize(view) {
   const width = view.parts.stage.clientWidth
   if (!width || !view.scene) return
-  const height = Math.round(clamp(Math.min(width * 0.74, innerHeight - 350), 340, 600)), other = sized(view.canvas, width, height)
+  const height = Math.round(clamp(Math.min(tall(view.scene, width), innerHeight - 390), 300, 600)), other = sized(view.canvas, width, height)
   if (other || view.width !== width) {
     Object.assign(view, { width, height })
     view.parts.stage.style.height = `${height}px`
