@@ -29,6 +29,8 @@ def small_multiples(
     trace: Trace,
     component: int | str = "effective",
     layers: Sequence[int] | None = None,
+    *,
+    selected: tuple[int, int | str] | None = None,
 ) -> Figure:
     """Draw the maps of all heads: layers downwards, heads across, one colour scale; the pointer shows head and tokens.
 
@@ -39,6 +41,8 @@ def small_multiples(
         trace: with attention maps.
         component: as in `Trace.map`, counted from 0.
         layers: layers to draw, counted from 0; by default all of the trace.
+        selected: layer and head, counted from 0, that are framed, or a layer with another word for all its heads; then each map takes
+            clicks as a whole, and the pointer shows no cells.
     Frame:
         layer, head, component, query, query_token, key, key_token, attention; the first token of a block.
     Raises:
@@ -61,6 +65,9 @@ def small_multiples(
         "layers": [f"L{layer + 1}" for layer in layers],
         "heads": [f"H{head + 1}" for head in trace.head_ids],
     }
+    if selected is not None:
+        data["places"] = [[layer, head] for layer in layers for head in trace.head_ids]
+        data["framed"] = [place for place, at in enumerate(data["places"]) if at == list(selected) or [*at[:1], "mean"] == [*selected]]
     layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(maps.shape))
     frame = pd.DataFrame(
         {
@@ -88,8 +95,22 @@ def small_multiples(
     return Figure(file_safe("attention", trace.run, "all-heads", component_slug(component)), Drawing(_draw_maps, data), frame, caption)
 
 
-def _draw_maps(look: Look, title: str, maps: Floats, rows: list[str], columns: list[str], layers: list[str], heads: list[str]) -> go.Figure:
-    """Draw maps (layers, heads, n, m) on one scale; `rows` and `columns` say what the pointer shows."""
+def _draw_maps(
+    look: Look,
+    title: str,
+    maps: Floats,
+    rows: list[str],
+    columns: list[str],
+    layers: list[str],
+    heads: list[str],
+    places: Sequence[Sequence[int]] = (),
+    framed: Sequence[int] = (),
+) -> go.Figure:
+    """Draw maps (layers, heads, n, m) on one scale; `rows` and `columns` say what the pointer shows.
+
+    Args:
+        places: layer and head of each map, if they take clicks. framed: places in `places` of maps with a frame.
+    """
     n_layers, n_heads, n, m = maps.shape
     row_gap, col_gap = (max(1, round(0.08 * side)) for side in (n, m))
     mosaic = np.full((n_layers * (n + row_gap) - row_gap, n_heads * (m + col_gap) - col_gap), np.nan)
@@ -118,6 +139,25 @@ def _draw_maps(look: Look, title: str, maps: Floats, rows: list[str], columns: l
     notes = [{"x": at * (m + col_gap) + (m - 1) / 2, "text": heads[at], **above} for at in range(0, n_heads, every[0])]
     notes += [{"y": at * (n + row_gap) + (n - 1) / 2, "text": layers[at], **left} for at in range(0, n_layers, every[1])]
     annotate(plot, (note | {"font": {"color": colours.muted}} for note in notes))
+    if places:
+        middles = [
+            (col * (m + col_gap) + (m - 1) / 2, row * (n + row_gap) + (n - 1) / 2) for row in range(n_layers) for col in range(n_heads)
+        ]
+        x, y = zip(*middles, strict=True)
+        plot.add_scatter(
+            x=x,
+            y=y,
+            customdata=places,
+            mode="markers",
+            marker={"symbol": "square", "size": 0.9 * panel * min(1.0, n / m), "opacity": 0},
+            text=[f"layer {layer + 1}, head {head + 1}: click to open it" for layer, head in places],
+            hovertemplate="%{text}<extra></extra>",
+            showlegend=False,
+        )
+        for place in framed:
+            x, y = middles[place]
+            ends = {"x0": x - m / 2, "x1": x + m / 2, "y0": y - n / 2, "y1": y + n / 2}
+            plot.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **ends)
     return plot
 
 
@@ -153,5 +193,5 @@ def _blocks(maps: Floats, block: int) -> Floats:
 
 
 @figure("overview", "The maps of all heads", Sentence, MAPS)
-def _overview(of: Sentence, *, component: Components = "effective") -> Figure:
-    return small_multiples(of.trace, component)
+def _overview(of: Sentence, *, component: Components = "effective", selected: tuple[int, int | str] | None = None) -> Figure:
+    return small_multiples(of.trace, component, selected=selected)

@@ -24,6 +24,7 @@ from app.blocks.sentence import (
 from app.fields import whole_number
 from app.text import halves, intro, md
 from app.views.sentence import bertviz_part, lexicon_part, map_part
+from app.views.sentence.canvas_part import first_map
 from sentviz.analysis.explain import SCORES, available
 from sentviz.analysis.explain.exact import is_quick
 from sentviz.analysis.explain.judge import Judgement, judged
@@ -177,9 +178,11 @@ def show_maps(trace: Trace, run: Run) -> None:
     overview, detail = halves("maps", 0.85, 1.0)
     with overview:
         st.markdown("##### All heads")
-        show_figure("overview", sentence_of(run, trace), component=place(focus.component))
+        shown = focus.layer - 1, place(focus.head)
+        show_figure("overview", sentence_of(run, trace), component=place(focus.component), selected=shown, on_pick=_open_head)
     with detail:
         map_controls(trace)
+        _offer_strongest(trace, run)
         n, top, specials = len(trace.tokens), None, "show"
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             if trace.specials.any():
@@ -190,6 +193,26 @@ def show_maps(trace: Trace, run: Run) -> None:
                 help = "The tokens that receive the most attention; the caption states the attention on the hidden ones."
                 st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **visit.bound("top", min(top, 120)))
         map_figure(trace, run, "detail", side=540, hide_specials=specials == "hide", top=top)
+
+
+def _open_head(point: Picked) -> None:
+    layer, head = point.data
+    visit.go(layer=layer + 1, head=str(head + 1))
+
+
+def _offer_strongest(trace: Trace, run: Run) -> None:
+    """Draw the button that opens the head that moved the answer most in Reason, if it was measured there and is not shown."""
+    focus, (layer, head, _) = visit.focus(), first_map(trace, run) or (0, "", "")
+    if not isinstance(head, int) or (focus.layer, focus.head) == (layer + 1, str(head + 1)):
+        return
+    st.button(
+        f"Layer {layer + 1}, head {head + 1} moves the answer most",
+        key="strongest-head",
+        icon=":material/bolt:",
+        type="tertiary",
+        on_click=visit.go,
+        kwargs={"layer": layer + 1, "head": str(head + 1)},
+    )
 
 
 @boundary("scores")

@@ -94,13 +94,23 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str,
     chosen = _chosen(trace)
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned)
     if falls is not None and scene.chosen is None:  # The map of the strongest head stays when the visitor changes the model.
-        scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
+        scene = replace(scene, chosen=visit.keep_result("first-map", _of_text(trace, run), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))
     data = canvas_data(scene, acts=True, stopped=stopped) | {"live": _live(trace, run) | {"subject": subject}}
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
     st.session_state.setdefault("pictured", "")
     return scene
+
+
+def _of_text(trace: Trace, run: Run) -> tuple[str, str, str | None]:
+    return run.digest, trace.text, trace.text_pair
+
+
+def first_map(trace: Trace, run: Run) -> Pick | None:
+    """Return the place of the head that moved the answer most when the picture of this text was drawn; None before."""
+    found: Pick | None = st.session_state.get("first-map", {}).get(_of_text(trace, run))
+    return found
 
 
 def _live(trace: Trace, run: Run) -> dict[str, Any]:
