@@ -186,6 +186,20 @@ def test_small_multiples_frame_is_the_maps(layers: int, heads: int, n: int) -> N
     assert {f"L{layers}", f"H{heads}"} <= {note.text for note in figure.plot.layout.annotations}
 
 
+@pytest.mark.parametrize(("selected", "framed"), [((1, 2), 1), ((0, "mean"), 4), ((1, "max"), 4)])
+def test_small_multiples_take_clicks_and_frame_what_is_open(selected: tuple[int, int | str], framed: int) -> None:
+    """Each map is one mark with its layer and head, in its middle; the frame is around the open map, or all maps of the layer."""
+    figure = small_multiples(fake_trace(n=5, layers=2, heads=4), selected=selected)
+    cells, marks = figure.plot.data
+    assert [list(place) for place in marks.customdata] == [[layer, head] for layer in range(2) for head in range(4)]
+    grid = np.asarray(cells.z)
+    for (layer, head), x, y in zip(marks.customdata, marks.x, marks.y, strict=True):
+        assert grid[int(y), int(x)] == pytest.approx(fake_trace(n=5, layers=2, heads=4).map(layer, head)[2, 2])
+    (frame,) = figure.plot.layout.shapes
+    inside = [frame.x0 < x < frame.x1 and frame.y0 < y < frame.y1 for x, y in zip(marks.x, marks.y, strict=True)]
+    assert sum(inside) == framed and inside[4 * selected[0] + 2] and len(small_multiples(fake_trace()).plot.data) == 1
+
+
 def test_small_multiples_of_chosen_layers_and_blocks() -> None:
     trace = fake_trace(n=100, layers=3, heads=2)
     figure = small_multiples(trace, 0, layers=[2])

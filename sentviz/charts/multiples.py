@@ -41,7 +41,7 @@ def small_multiples(
         trace: with attention maps.
         component: as in `Trace.map`, counted from 0.
         layers: layers to draw, counted from 0; by default all of the trace.
-        selected: layer and head, counted from 0, that are framed, or a layer with another word for all its heads; then each map takes
+        selected: layer and head, counted from 0, in the frame, or a layer and "mean" or "max" for all its heads; then each map takes
             clicks as a whole, and the pointer shows no cells.
     Frame:
         layer, head, component, query, query_token, key, key_token, attention; the first token of a block.
@@ -66,8 +66,9 @@ def small_multiples(
         "heads": [f"H{head + 1}" for head in trace.head_ids],
     }
     if selected is not None:
-        data["places"] = [[layer, head] for layer in layers for head in trace.head_ids]
-        data["framed"] = [place for place, at in enumerate(data["places"]) if at == list(selected) or [*at[:1], "mean"] == [*selected]]
+        places = [(layer, head) for layer in layers for head in trace.head_ids]
+        is_open = [layer == selected[0] and (head == selected[1] or isinstance(selected[1], str)) for layer, head in places]
+        data |= {"places": places, "framed": np.flatnonzero(is_open).tolist()}
     layer_of, head_of, query_of, key_of = (axis.ravel() for axis in np.indices(maps.shape))
     frame = pd.DataFrame(
         {
@@ -109,7 +110,7 @@ def _draw_maps(
     """Draw maps (layers, heads, n, m) on one scale; `rows` and `columns` say what the pointer shows.
 
     Args:
-        places: layer and head of each map, if they take clicks. framed: places in `places` of maps with a frame.
+        places: layer and head of each map, if they take clicks. framed: the maps in the frame, as places in `places`.
     """
     n_layers, n_heads, n, m = maps.shape
     row_gap, col_gap = (max(1, round(0.08 * side)) for side in (n, m))
@@ -154,9 +155,9 @@ def _draw_maps(
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,
         )
-        for place in framed:
-            x, y = middles[place]
-            ends = {"x0": x - m / 2, "x1": x + m / 2, "y0": y - n / 2, "y1": y + n / 2}
+        if framed:
+            (left, top), (right, bottom) = middles[framed[0]], middles[framed[-1]]
+            ends = {"x0": left - m / 2, "x1": right + m / 2, "y0": top - n / 2, "y1": bottom + n / 2}
             plot.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **ends)
     return plot
 
