@@ -29,6 +29,7 @@ ALL = {
     "training": models.training,
     "start": app.start,
     "enter": app.enter,
+    "reason": app.reason,
     "keys": typing.keys,
     "crowd": typing.crowd,
     "answer-cost": typing.answer_cost,

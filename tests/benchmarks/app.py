@@ -152,6 +152,49 @@ def _enter(name: str) -> None:
     say(f"a new sentence, {name}", {key: statistics.median(values[2:]) for key, values in seconds.items()}, "trace alone")
 
 
+CLAUSES = (
+    "The soup was warm and the bread was fresh",
+    "the waiter smiled, but he forgot our drinks",
+    "nobody at the table was disappointed by the fish",
+    "I would not call the dessert a success",
+    "the room is small, loud and a little dark",
+    "we paid less than we had expected",
+)
+
+
+def reason() -> None:
+    """Measure the time from Enter to the answer and to its reason for long texts on english/mpnet, beside the library's own shares."""
+    from sentviz import load
+    from sentviz.analysis.explain import quickly_supported
+    from sentviz.analysis.explain.headline import chance_of
+    from sentviz.runs.store import find
+
+    run = find("english/mpnet")
+    model, chance = load(run), chance_of(load(run), run)
+    with served(f"?run={run.name}") as page:
+        page.wait_for_selector(".st-key-canvas .word")
+        time.sleep(8)
+        for clauses in (10, 40):
+            seconds: dict[str, list[float]] = {"trace alone": [], "trace and reason": [], "Enter to answer": [], "Enter to reason": []}
+            for i in range(3):
+                text = f"Visit {i}: " + ", ".join(CLAUSES[(i + k) % len(CLAUSES)] for k in range(clauses)) + "."
+                begin = time.perf_counter()
+                trace = model.trace(text)
+                seconds["trace alone"].append(time.perf_counter() - begin)
+                quickly_supported(model, trace, chance)
+                seconds["trace and reason"].append(time.perf_counter() - begin)
+                begin = time.perf_counter()
+                box = page.locator(".st-key-sentence :is(input, textarea)").first
+                box.fill(text)
+                box.press("Control+Enter" if box.evaluate("box => box.tagName") == "TEXTAREA" else "Enter")
+                page.locator(".st-key-canvas .word").get_by_text(str(i), exact=True).first.wait_for()
+                seconds["Enter to answer"].append(time.perf_counter() - begin)
+                page.get_by_role("button", name="Measure each of").wait_for()
+                seconds["Enter to reason"].append(time.perf_counter() - begin)
+            medians = {key: statistics.median(values) for key, values in seconds.items()}
+            say(f"the reason for a text of {len(trace.tokens)} tokens, {run.name}", medians, "trace alone")
+
+
 HEADING = ".st-key-drawer-head h5"
 
 
