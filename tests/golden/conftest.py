@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import streamlit as st
 
 import app.answers
 import app.blocks.get_data
 from sentviz.runs import store
 from tests.golden.make import RUNS
 from tests.injected import use_injected_data, write_lexicon
+
+WORLDS = [""]  # the worlds of the tests so far
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +30,17 @@ def no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.answers, "QUIET", 1e9)
 
 
+def enter(world: str) -> None:
+    """Forget what the app has read in another world: runs, rows and lexicons of the same names may be others there."""
+    if WORLDS[-1] != world:
+        st.cache_resource.clear()
+        WORLDS.append(world)
+
+
 @pytest.fixture
-def plain_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """No browser for pictures, no data sets and no weights of others, which not every machine has."""
+    enter("small" if "small_world" in request.fixturenames else "plain")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "no-browser"))
     for name in ("SENTVIZ_DATA", "SENTVIZ_MODELS"):
         monkeypatch.delenv(name, raising=False)

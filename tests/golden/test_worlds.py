@@ -19,6 +19,7 @@ from sentviz.data.fetch import hub
 from sentviz.data.fetch.hub import FetchedPart
 from sentviz.runs import store
 from tests.golden.clicking import follow, forget_work
+from tests.golden.conftest import enter
 from tests.golden.make import MEASUREMENTS, RUNS
 from tests.golden.test_golden import STORED
 from tests.golden.test_pages import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, compare_outline, named, outline
@@ -130,6 +131,7 @@ VIEWS = {
 
 def made(world: str, root: Path, patch: pytest.MonkeyPatch) -> str:
     """Make a world in the folder `root`; return the run with which its pages open."""
+    enter(world)
     make, run = WORLDS[world]
     make(root)
     patch.setattr(store, "roots", lambda folders=(): [root])
