@@ -164,12 +164,12 @@ def _link_to(place: Place, place_in_view: Place) -> None:
     view = st.session_state["last"].get(place.title, place.views[0])
     marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
-        _to(view, place.title, help=place.question, here=place is place_in_view)
+        _to(view, place.title, help=place.question, is_open=place is place_in_view)
 
 
-def _to(view: View, label: str, *, help: str, here: bool) -> None:
+def _to(view: View, label: str, *, help: str, is_open: bool) -> None:
     """Draw a link to a view. That to the view that is open has its state: without it, a click would look like the way Back to no state."""
-    state = st.session_state["query"] if here else None
+    state = st.session_state["query"] if is_open else None
     st.page_link(st.session_state["pages"][view.url], label=label, icon=None, help=help, query_params=state)
 
 
@@ -183,7 +183,7 @@ def _views(place_in_view: Place, view: View, run: Run | None) -> None:
     for each, offered in zip(place_in_view.views, fits, strict=True):
         if offered:
             with st.container(key=f"view-{'here' if each is view else 'elsewhere'}-{each.url}", width="content"):
-                _to(each, each.title, help=each.help, here=each is view)
+                _to(each, each.title, help=each.help, is_open=each is view)
     if not all(fits):
         with st.popover("More", type="tertiary", key="more-views"):
             for each, offered in zip(place_in_view.views, fits, strict=True):

@@ -1,4 +1,4 @@
-"""How far each wanted thing is from the first screen, for a script that knows neither addresses nor the names of views.
+"""Measure how far each wanted thing is from the first screen, for a script that knows neither addresses nor the names of views.
 
 `python -m tests.benchmarks ways`. Two ways are tried, each in a fresh visit: the finder, with the words that people use, and the labels of
 the bars, from the one that resembles the words most to the least. A way ends when the thing is on the screen: its middle lies in a window
@@ -51,9 +51,9 @@ def ways() -> None:
         page = context.new_page()
         page.set_default_timeout(1000 * PATIENCE)
         for words, selectors in WANTED.items():
-            by_finder = found(page, address, words, selectors)
+            search = by_finder(page, address, words, selectors)
             clicks, opened, seconds, label = by_labels(page, address, words, selectors)
-            print(f"{words:<30}{by_finder:>10}{clicks:>8}{opened:>8}{seconds:>9.1f}  {label}", flush=True)  # noqa: T201
+            print(f"{words:<30}{search:>10}{clicks:>8}{opened:>8}{seconds:>9.1f}  {label}", flush=True)  # noqa: T201
         context.close()
 
 
@@ -64,7 +64,7 @@ def first_screen(page: Any, address: str) -> None:
     settled(page)
 
 
-def found(page: Any, address: str, words: str, selectors: str) -> str:
+def by_finder(page: Any, address: str, words: str, selectors: str) -> str:
     """Return the seconds from Ctrl K until the thing is on the screen, or why it is not."""
     first_screen(page, address)
     began = time.monotonic()

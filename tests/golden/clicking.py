@@ -43,7 +43,7 @@ def table_of(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
     return "\n".join(",".join(map(str, row)) for row in (columns, *rows)).encode()
 
 
-FILES = {  # what a visitor uploads
+FILES = {  # A visitor uploads one of these.
     "mine.csv": table_of(*ROWS[:1], ROWS[1:]),
     "models.csv": table_of((*ROWS[0], *ANSWERS[0]), [(*row, *answers) for row, answers in zip(ROWS[1:], ANSWERS[1:], strict=True)]),
     "sheets.xlsx": workbook(ROWS, ROWS[:3]),

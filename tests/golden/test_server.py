@@ -30,7 +30,7 @@ from tests.golden.test_pages import FUSED, HARDMAX, NDT
 
 pytestmark = pytest.mark.slow
 ANSWERS = STORED.with_name("server.json")
-TOLERANCE = 1e-4  # of sums of probabilities and effects
+TOLERANCE = 1e-4  # Sums of probabilities and effects may differ so much.
 TEXT = "a dull, warm song"
 QUESTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -137,8 +137,8 @@ def test_a_line_of_questions_is_answered_as_stored(route: Live, monkeypatch: pyt
         order.append([name for name in waiting if line[name].done()])
     route._work()
     results = {name: place for name, place in line.items() if not place.cancelled()}
-    said = {name: str(place.exception()) if place.exception() else short(place.result()) for name, place in results.items()}
-    compare("line", {"order": order, "answers": said}, request.config.getoption("--bless"))
+    answers = {name: str(place.exception()) if place.exception() else short(place.result()) for name, place in results.items()}
+    compare("line", {"order": order, "answers": answers}, request.config.getoption("--bless"))
 
 
 def test_requests_are_answered_as_stored(request: pytest.FixtureRequest) -> None:
@@ -149,10 +149,10 @@ def test_requests_are_answered_as_stored(request: pytest.FixtureRequest) -> None
     places += [Route("/_stcore/metrics", lambda request: PlainTextResponse("numbers")), Route("/full", fail), Route("/readonly", fail)]
     layers = [Middleware(layer) for layer in (SecurityHeaders, Private, Rooted, WriteErrors)]
     answers: dict[str, Any] = {}
-    for name, (path, headers, who) in REQUESTS.items():
-        answer = TestClient(Starlette(routes=places, middleware=layers), client=who).get(path, headers=headers)
-        kept = {key: value for key, value in sorted(answer.headers.items()) if key != "date"}
-        answers[name] = {"status": answer.status_code, "text": answer.text, "headers": kept}
+    for name, (path, sent, who) in REQUESTS.items():
+        answer = TestClient(Starlette(routes=places, middleware=layers), client=who).get(path, headers=sent)
+        headers = {key: value for key, value in sorted(answer.headers.items()) if key != "date"}
+        answers[name] = {"status": answer.status_code, "text": answer.text, "headers": headers}
     compare("requests", answers, request.config.getoption("--bless"))
 
 

@@ -32,7 +32,7 @@ OUTLINES = STORED.with_name("worlds")
 TWIN = "films/ndt-unit-2"  # the first run once more, by another name, of another data set
 WEIGHTS = ("model.safetensors", "epochs/2.safetensors", "epochs/3.safetensors", "epochs/4.safetensors")
 PLAIN = ("model.safetensors", "tokenizer.json", "example.safetensors", "metrics.json", "history.parquet", "test.parquet")
-LOAD_SPLIT = datasets.load_split  # which the small world replaces
+LOAD_SPLIT = datasets.load_split  # The small world replaces it.
 Config = dict[str, Any]
 
 
@@ -129,7 +129,7 @@ VIEWS = {
 }
 
 
-def made(world: str, root: Path, patch: pytest.MonkeyPatch) -> str:
+def enter_world(world: str, root: Path, patch: pytest.MonkeyPatch) -> str:
     """Make a world in the folder `root`; return the run with which its pages open."""
     enter(world)
     make, run = WORLDS[world]
@@ -152,7 +152,7 @@ def fetch(name: str, *, progress: Callable[[int, int], None], stop: threading.Ev
 def test_what_is_not_on_this_machine_can_be_fetched(
     page: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    run = made("data", tmp_path / "runs", monkeypatch)
+    run = enter_world("data", tmp_path / "runs", monkeypatch)
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
     monkeypatch.setattr(hub, "get", fetch)
     changes = list(follow(page, {"run": run}, (("button again-sst2", ""),)))
@@ -166,7 +166,7 @@ def test_a_page_says_what_its_runs_lack(
     name: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     world, page, query = VIEWS[name]
-    run = made(world, tmp_path / "runs", monkeypatch)
+    run = enter_world(world, tmp_path / "runs", monkeypatch)
     app = opened(page, **{"run": run} | query)
     sane(app)
     link = [f"link {key}={value}" for key, value in sorted(app.query_params.items())]

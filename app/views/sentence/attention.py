@@ -178,8 +178,8 @@ def show_maps(trace: Trace, run: Run) -> None:
     overview, detail = halves("maps", 0.85, 1.0)
     with overview:
         st.markdown("##### All heads")
-        shown = focus.layer - 1, place(focus.head)
-        show_figure("overview", sentence_of(run, trace), component=place(focus.component), selected=shown, on_pick=_open_head)
+        is_open = focus.layer - 1, place(focus.head)
+        show_figure("overview", sentence_of(run, trace), component=place(focus.component), selected=is_open, on_pick=_open_head)
     with detail:
         map_controls(trace)
         _offer_strongest(trace, run)

@@ -109,8 +109,8 @@ def _of_text(trace: Trace, run: Run) -> tuple[str, str, str | None]:
 
 def first_map(trace: Trace, run: Run) -> Pick | None:
     """Return the place of the head that moved the answer most when the picture of this text was drawn; None before."""
-    found: Pick | None = st.session_state.get("first-map", {}).get(_of_text(trace, run))
-    return found
+    pick: Pick | None = st.session_state.get("first-map", {}).get(_of_text(trace, run))
+    return pick
 
 
 def _live(trace: Trace, run: Run) -> dict[str, Any]:

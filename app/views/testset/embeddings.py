@@ -287,8 +287,8 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
                 export_menu(still, file_safe("embeddings", projection.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = pictures.measured_of(of, projection, at)
-        if said := silhouette_line(numbers):
-            scores.markdown(said, help=tip("silhouette"))
+        if line := silhouette_line(numbers):
+            scores.markdown(line, help=tip("silhouette"))
         show_drawn(
             lambda: replace(sourced(pictures.silhouettes(of, projection, at), run, rows=rows), look=Look(width=SIDE)),
             "silhouette",
