@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,6 +28,7 @@ from sentviz.runs.registry import paper_at
 from sentviz.runs.store import Run
 
 ICON = b64encode(Path(__file__).with_name("icon.svg").read_bytes()).decode()
+LATE = 2.0  # seconds in which a browser may still have the links from before a change
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
@@ -48,8 +50,7 @@ def begin(view: View, pages: Mapping[str, Any]) -> None:
     if "focus" not in state:
         state["focus"], state["notes"] = _focus_of(query)
         settings.follow(page, query)
-    elif (query or page == before) and query != state["query"] and not touched:
-        # The visitor went back or forward. A switch to another page drops the query, and fast clicks send an outdated one.
+    elif not touched and not _is_known(query, page == before):
         linked, state["notes"] = _focus_of(query)
         old, state["focus"] = visit.focus(), linked if linked.text or linked.row else linked.beside(visit.focus())
         settings.forget({name for name in FIELDS if getattr(old, name) != getattr(visit.focus(), name)})
@@ -59,14 +60,27 @@ def begin(view: View, pages: Mapping[str, Any]) -> None:
         fitted, notes = visit.focus().fit(has)
         state["focus"] = replace(fitted, **visit.replaced_fields())
         state["notes"] = [*state.get("notes", []), *notes]
-    state["query"] = visit.query(cache.default_run())
-    if query != state["query"]:
-        st.query_params.from_dict(state["query"])
+    now = visit.query(cache.default_run())
+    if now != state.get("query"):
+        state["query"], state["queries"] = now, (state.get("query", {}), time.monotonic())
+    if query != now:
+        st.query_params.from_dict(now)
     st.html(f"<style>{STYLE}</style>")
     _bars(view)
     state["shown_notes"] = state.pop("notes", [])
     with st.container(gap="small", key="remarks"):  # It is always there: elements below another number of elements are drawn anew.
         _remarks(view, instead)
+
+
+def _is_known(query: dict[str, str], same_page: bool) -> bool:
+    """Return whether a URL says what this visit knows already, so that the visitor followed a link of the bars, or none.
+
+    Otherwise the visitor went back or forward, or followed another link. A switch to another page may drop the query. For a moment after a
+    change, the browser has links that were drawn before it: a fast click sends the query before the change.
+    """
+    before, changed = st.session_state["queries"]
+    is_late = query == before and time.monotonic() - changed < LATE and not same_page
+    return is_late or query in (st.session_state["query"], visit.query(cache.default_run())) or not (query or same_page)
 
 
 def _focus_of(query: Mapping[str, str]) -> tuple[Focus, list[str]]:
@@ -164,13 +178,14 @@ def _link_to(place: Place, place_in_view: Place) -> None:
     view = st.session_state["last"].get(place.title, place.views[0])
     marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
-        _to(view, place.title, help=place.question, is_open=place is place_in_view)
+        _to(view, place.title, place.question)
 
 
-def _to(view: View, label: str, *, help: str, is_open: bool) -> None:
-    """Draw a link to a view. That to the view that is open has its state: without it, a click would look like the way Back to no state."""
-    state = st.session_state["query"] if is_open else None
-    st.page_link(st.session_state["pages"][view.url], label=label, icon=None, help=help, query_params=state)
+def _to(view: View, label: str, help: str) -> None:
+    """Draw a link to a view with the state that it will have. Without it, one step back would lead to the view without a state."""
+    page = "" if view is SENTENCE.views[0] else view.url
+    query = visit.query(cache.default_run(), page=page)
+    st.page_link(st.session_state["pages"][view.url], label=label, icon=None, help=help, query_params=query)
 
 
 def _views(place_in_view: Place, view: View, run: Run | None) -> None:
@@ -183,7 +198,7 @@ def _views(place_in_view: Place, view: View, run: Run | None) -> None:
     for each, offered in zip(place_in_view.views, fits, strict=True):
         if offered:
             with st.container(key=f"view-{'here' if each is view else 'elsewhere'}-{each.url}", width="content"):
-                _to(each, each.title, help=each.help, is_open=each is view)
+                _to(each, each.title, each.help)
     if not all(fits):
         with st.popover("More", type="tertiary", key="more-views"):
             for each, offered in zip(place_in_view.views, fits, strict=True):

@@ -94,9 +94,11 @@ def settings() -> Settings:
     return own
 
 
-def query(default: str, *, with_text: bool | None = None) -> dict[str, str]:
-    """Return focus and settings of this page as URL parameters: no run if it is the app's default, a private text as `Focus.query`."""
-    return chosen_focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", ""))
+def query(default: str, *, with_text: bool | None = None, page: str | None = None) -> dict[str, str]:
+    """Return focus and settings of a page, by default this one, as URL parameters: no run if it is the app's default, a private text as
+    `Focus.query`.
+    """
+    return chosen_focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", "") if page is None else page)
 
 
 def go(**changes: Any) -> None:

@@ -115,12 +115,13 @@ def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason()
 
 @SHIPPED
 @pytest.mark.slow
-def test_only_the_links_to_the_open_view_have_its_state() -> None:
-    """Without it, a click on one of them would look like the way Back to a page without a chosen model."""
-    app = opened("scalars", run="sst2/diff", text="a warm song")
-    with_state = {link.proto.label: dict(parse_qsl(link.proto.query_string)) for link in app.get("page_link") if link.proto.query_string}
+def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> None:
+    """Without it, a click would look like the way Back to a page without a chosen model, and so would one step back after it."""
+    app = opened("scalars", run="sst2/diff", text="a warm song", scale="change")
     state = {"run": "sst2/diff", "text": "a warm song"}
-    assert with_state == {"Model": state, "Lambda": state}
+    of_bars = {link.proto.label: dict(parse_qsl(link.proto.query_string)) for link in app.get("page_link") if not link.proto.icon}
+    assert of_bars["Lambda"] == of_bars["Model"] == state | {"scale": "change"}
+    assert of_bars["Training"] == of_bars["Sentence"] == of_bars["Rows"] == state
 
 
 @SHIPPED

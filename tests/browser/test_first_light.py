@@ -154,10 +154,22 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
     go(page, "Model", "Lambda")
     page.wait_for_selector(".st-key-figure-lambda .main-svg", timeout=60_000)
     page.wait_for_url(re.compile("run=sst2"))
+
+    def check(address: str) -> None:
+        page.wait_for_url(re.compile(f"/{address}.*run=sst2"))
+        settled(page)
+        assert "sst2/diff" in page.locator(".st-key-views input").first.input_value()
+
     for clicks in (("Model",), ("Model", "Lambda")):  # the links of the open view
         go(page, *clicks)
-        settled(page)
-        assert "run=sst2" in page.url and "sst2/diff" in page.locator(".st-key-views input").first.input_value()
+        check("lambdas")
+    go(page, "Model", "Training")
+    check("curves")
+    for address in ("lambdas", "attention"):  # one step back for each view
+        page.go_back()
+        check(address)
+    page.go_forward()
+    check("lambdas")
     assert page.outside == []
 
 
