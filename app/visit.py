@@ -61,10 +61,10 @@ class Settings:
             return default
         return value
 
-    def query(self, page: str) -> dict[str, str]:
-        """Return the settings of a page as URL parameters, without those at their default; unread names of the link stay."""
-        known = self.pages.get(page, {})
-        return {name: value for name, value in self.values.items() if name in self.linked or (name in known and value != known[name][0])}
+    def query(self, page: str, *, is_open: bool = True) -> dict[str, str]:
+        """Return the settings of a page as URL parameters, without those at their default; if it is open, with the link's unread ones."""
+        known, unread = self.pages.get(page, {}), self.linked if is_open else set[str]()
+        return {name: value for name, value in self.values.items() if name in unread or (name in known and value != known[name][0])}
 
 
 def focus() -> Focus:
@@ -98,7 +98,9 @@ def query(default: str, *, with_text: bool | None = None, page: str | None = Non
     """Return focus and settings of a page, by default this one, as URL parameters: no run if it is the app's default, a private text as
     `Focus.query`.
     """
-    return chosen_focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", "") if page is None else page)
+    at = st.session_state.get("page", "")
+    own = settings().query(at if page is None else page, is_open=page in (None, at))
+    return chosen_focus().query(default, with_text=with_text) | own
 
 
 def go(**changes: Any) -> None:
