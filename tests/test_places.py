@@ -117,13 +117,13 @@ def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason()
 @pytest.mark.slow
 def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> None:
     """Without it, a click would look like the way Back to a page without a chosen model, and so would one step back after it."""
-    app = opened("scalars", run="sst2/diff", text="a warm song", scale="change")
+    app = opened("confusion", run="sst2/diff", text="a warm song", view="curves")
     state = {"run": "sst2/diff", "text": "a warm song"}
     of_bars: dict[str, dict[str, str]] = {}
     for link in app.get("page_link"):
         of_bars.setdefault(link.proto.label, dict(parse_qsl(link.proto.query_string)))
-    assert of_bars["Lambda"] == of_bars["Model"] == state | {"scale": "change"}
-    assert of_bars["Training"] == of_bars["Sentence"] == of_bars["Rows"] == state
+    assert of_bars["Confusion"] == of_bars["Rows"] == state | {"view": "curves"}
+    assert of_bars["Word clouds"] == of_bars["Sentence"] == of_bars["Model"] == state
 
 
 @SHIPPED
