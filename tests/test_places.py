@@ -9,11 +9,12 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import header
 from app.finder import targets
 from app.places import ANSWERS, HEADED, MIXED, MODEL, SCALED, SENTENCE, place_of, places, view_at
 from sentviz.runs.items import PAGES
 from sentviz.runs.store import find
-from tests.test_app import RUN, SHIPPED, opened
+from tests.test_app import RUN, SHIPPED, opened, switched
 
 VIEWS = Path(__file__).parents[1] / "app" / "views"
 OLD = (  # addresses of earlier versions
@@ -124,6 +125,20 @@ def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> No
         of_bars.setdefault(link.proto.label, dict(parse_qsl(link.proto.query_string)))
     assert of_bars["Confusion"] == of_bars["Rows"] == state | {"view": "curves"}
     assert of_bars["Word clouds"] == of_bars["Sentence"] == of_bars["Model"] == state
+
+
+@SHIPPED
+@pytest.mark.slow
+@pytest.mark.parametrize(("late", "shown"), [(1e9, "sst2/vanilla"), (0.0, "sst2/diff")])
+def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: float, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after a change, a link with the state before is one that the browser still had; later it is a step back."""
+    monkeypatch.setattr(header, "LATE", late)
+    app = opened("curves", run="sst2/diff")
+    app.selectbox(key="focus-run").set_value("sst2/vanilla").run()
+    assert app.query_params["run"] == "sst2/vanilla"
+    app.query_params["run"] = "sst2/diff"
+    switched(app, "cls")
+    assert app.session_state["focus"].run == shown == app.query_params["run"]
 
 
 @SHIPPED
