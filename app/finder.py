@@ -40,7 +40,7 @@ def targets() -> dict[str, str]:
             if item.state == "live":
                 links[f"{item.name}: {item.title} · {paper.short}"] = item.link(paper.name, paper.page.url)
     for term in glossary().values():
-        links[f"Glossary: {term.title}"] = f"glossary?find={term.name}"
+        links[f"Glossary: {term.title}, the meaning of the word"] = f"glossary?find={term.name}"
     return links
 
 

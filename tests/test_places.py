@@ -129,8 +129,8 @@ def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> No
 
 @SHIPPED
 @pytest.mark.slow
-@pytest.mark.parametrize(("late", "shown"), [(1e9, "sst2/vanilla"), (0.0, "sst2/diff")])
-def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: float, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("late", "run"), [(1e9, "sst2/vanilla"), (0.0, "sst2/diff")])
+def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: float, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after a change, a link with the state before is one that the browser still had; later it is a step back."""
     monkeypatch.setattr(header, "LATE", late)
     app = opened("curves", run="sst2/diff")
@@ -138,7 +138,7 @@ def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: floa
     assert app.query_params["run"] == "sst2/vanilla"
     app.query_params["run"] = "sst2/diff"
     switched(app, "cls")
-    assert app.session_state["focus"].run == shown == app.query_params["run"]
+    assert app.session_state["focus"].run == run == app.query_params["run"]
 
 
 @SHIPPED
