@@ -33,7 +33,7 @@ def targets() -> dict[str, str]:
     links: dict[str, str] = {}
     for place in places():
         for view in place.views:
-            links |= {f"{name} · {place.title} › {view.title}": f"{view.url}?{query}".rstrip("?") for name, query in view.finds}
+            links |= {f"{name} · {place.title}": f"{view.url}?{query}".rstrip("?") for name, query in view.finds}
             links[f"{view.title} · {place.title}: {view.help}"] = view.url
     for paper in papers().values():
         for item in paper.items():
