@@ -24,12 +24,12 @@ WANTED = {  # the words of a person -> what is on the page then
     "lambda evolution": ".st-key-plot-lambda",
     "t-SNE": ".st-key-embedding-points, .st-key-plot-embedding",
     "UMAP": ".st-key-embedding-points, .st-key-plot-embedding",
-    "silhouette": ".st-key-plot-silhouette",
+    "silhouette": ".st-key-silhouettes, .st-key-plot-silhouette",
     "word clouds": ".st-key-plot-cloud",
 }
 SHOWN = """selectors => [...document.querySelectorAll(selectors)].some(each => {
     const box = each.getBoundingClientRect(), middle = (box.top + box.bottom) / 2
-    return box.height > 60 && middle > 0 && middle < innerHeight && !each.closest('[data-stale=true]')
+    return box.height > 15 && middle > 0 && middle < innerHeight && !each.closest('[data-stale=true]')
 })"""
 LABELS = """links => links.map(link => {
     const copy = link.cloneNode(true)

@@ -221,7 +221,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
     shipped = rows.over == "test" and pictures.sample() == "stored"
     options: dict[str, Any] = {"method": projection.method, "dims": dims, "layer": None if at == last else at}
     with left:
-        scores = st.empty()
+        scores = st.container(key="silhouettes").empty()
         sentence, second = pictures.sentence_of(focus)
         stars = (star_of(of, projections, at, sentence, second) if sentence else None) or {}
         chosen, part = part_of(of)
