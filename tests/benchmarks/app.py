@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -189,7 +190,7 @@ def reason() -> None:
                 box.press("Control+Enter" if box.evaluate("box => box.tagName") == "TEXTAREA" else "Enter")
                 page.locator(".st-key-canvas .word").get_by_text(str(i), exact=True).first.wait_for()
                 seconds["Enter to answer"].append(time.perf_counter() - begin)
-                page.get_by_role("button", name="Measure each of").wait_for()
+                page.locator(".st-key-why-reason").get_by_text(re.compile("Without|No single")).first.wait_for()
                 seconds["Enter to reason"].append(time.perf_counter() - begin)
             medians = {key: statistics.median(values) for key, values in seconds.items()}
             say(f"the reason for a text of {len(trace.tokens)} tokens, {run.name}", medians, "trace alone")

@@ -82,8 +82,9 @@ def is_shown(page: Any, selectors: str, *, settle: bool) -> bool:
         if page.evaluate(SHOWN, selectors):
             return True
         if settle and is_quiet(page):
-            page.wait_for_timeout(500)
-            return bool(page.evaluate(SHOWN, selectors))
+            page.wait_for_timeout(1500)  # between two pages, it is quiet for a moment, too
+            if is_quiet(page):
+                return bool(page.evaluate(SHOWN, selectors))
         page.wait_for_timeout(100)
     return False
 
