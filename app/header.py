@@ -111,22 +111,22 @@ def end() -> None:
 
 def _bars(view: View) -> None:
     """Draw the places with the finder, and below them the views of the place and the model in focus."""
-    place_in_view = place_of(view)
+    place_in_view, default = place_of(view), cache.default_run()
     st.session_state.setdefault("last", {})[place_in_view.title] = view
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="places"):
         st.html(f'<img alt="sentviz" width="30" style="display:block" src="data:image/svg+xml;base64,{ICON}">', width="content")
         for place in (each for each in places() if not each.small):
-            _link_to(place, place_in_view)
+            _link_to(place, place_in_view, default)
         finder.draw()
         for place in (each for each in places() if each.small):
-            _link_to(place, place_in_view)
+            _link_to(place, place_in_view, default)
         with st.popover("Link", icon=":material/link:", type="tertiary", help="A link to what you see"):
             _link()
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="views"):
         run = cache.runs().get(visit.focus().run)
         if len(place_in_view.views) > 1:
             with st.container(horizontal=True, gap="small", vertical_alignment="center", wrap=False, width="content", key="tabs"):
-                _views(place_in_view, view, run)
+                _views(place_in_view, view, run, default)
         st.space("stretch")
         if place_in_view is SENTENCE and run is not None and not visit.has_chosen_run():
             _offer_best(run)
@@ -173,22 +173,26 @@ def _offer_best(run: Run) -> None:
         )
 
 
-def _link_to(place: Place, place_in_view: Place) -> None:
+def _link_to(place: Place, place_in_view: Place, default: str) -> None:
     """Draw the link to a place: to the view of it that was shown last."""
     view = st.session_state["last"].get(place.title, place.views[0])
     marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
-        _to(view, place.title, place.question)
+        _to(view, place.title, place.question, default)
 
 
-def _to(view: View, label: str, help: str) -> None:
-    """Draw a link to a view with the state that it will have. Without it, one step back would lead to the view without a state."""
+def _to(view: View, label: str, help: str, default: str) -> None:
+    """Draw a link to a view with the state that it will have. Without it, one step back would lead to the view without a state.
+
+    Args:
+        default: the app's default run, which no link names.
+    """
     page = "" if view is SENTENCE.views[0] else view.url
-    query = visit.query(cache.default_run(), page=page)
+    query = visit.query(default, page=page)
     st.page_link(st.session_state["pages"][view.url], label=label, icon=None, help=help, query_params=query)
 
 
-def _views(place_in_view: Place, view: View, run: Run | None) -> None:
+def _views(place_in_view: Place, view: View, run: Run | None, default: str) -> None:
     """Draw the links to the views of a place that fit the run; the others are named with the reason in a menu."""
     wanted = run if visit.has_chosen_run() else None  # without a chosen run, each view opens on one that it can show
     fits = [
@@ -198,7 +202,7 @@ def _views(place_in_view: Place, view: View, run: Run | None) -> None:
     for each, offered in zip(place_in_view.views, fits, strict=True):
         if offered:
             with st.container(key=f"view-{'here' if each is view else 'elsewhere'}-{each.url}", width="content"):
-                _to(each, each.title, each.help)
+                _to(each, each.title, each.help, default)
     if not all(fits):
         with st.popover("More", type="tertiary", key="more-views"):
             for each, offered in zip(place_in_view.views, fits, strict=True):

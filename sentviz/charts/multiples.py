@@ -151,7 +151,7 @@ def _draw_maps(
             customdata=places,
             mode="markers",
             marker={"symbol": "square", "size": 0.9 * panel * min(1.0, n / m), "opacity": 0},
-            text=[f"layer {layer + 1}, head {head + 1}: click to open it" for layer, head in places],
+            text=[f"layer {layer + 1}, head {head + 1}" for layer, head in places],
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,
         )

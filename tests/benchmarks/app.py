@@ -171,7 +171,8 @@ def reason() -> None:
     from sentviz.runs.store import find
 
     run = find("english/mpnet")
-    model, chance = load(run), chance_of(load(run), run)
+    model = load(run)
+    chance = chance_of(model, run)
     with served(f"?run={run.name}") as page:
         page.wait_for_selector(".st-key-canvas .word")
         time.sleep(8)

@@ -72,16 +72,16 @@ def by_finder(page: Any, address: str, words: str, selectors: str) -> str:
     page.keyboard.insert_text(words)
     page.wait_for_timeout(300)
     page.keyboard.press("Enter")
-    return f"{time.monotonic() - began:.1f}" if is_shown(page, selectors, settle=True) else "off screen"
+    return f"{time.monotonic() - began:.1f}" if is_shown(page, selectors) else "off screen"
 
 
-def is_shown(page: Any, selectors: str, *, settle: bool) -> bool:
+def is_shown(page: Any, selectors: str) -> bool:
     """Return whether the thing is on the screen, at the latest when the page has settled."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if page.evaluate(SHOWN, selectors):
             return True
-        if settle and is_quiet(page):
+        if is_quiet(page):
             page.wait_for_timeout(1500)  # between two pages, it is quiet for a moment, too
             if is_quiet(page):
                 return bool(page.evaluate(SHOWN, selectors))
@@ -109,7 +109,7 @@ def by_labels(page: Any, address: str, words: str, selectors: str) -> tuple[int,
     """
     first_screen(page, address)
     began, clicks, opened = time.monotonic(), 0, 0
-    if is_shown(page, selectors, settle=True):
+    if is_shown(page, selectors):
         return clicks, opened, time.monotonic() - began, "first screen"
     places = labels(page, "places")
     tried = set[tuple[str, str]]()
@@ -125,7 +125,7 @@ def by_labels(page: Any, address: str, words: str, selectors: str) -> tuple[int,
             tabs[place] = labels(page, "tabs") or [place]
             tried.add((place, tabs[place][0]))
             opened += 1
-            if is_shown(page, selectors, settle=True):
+            if is_shown(page, selectors):
                 return clicks, opened, time.monotonic() - began, place
             continue
         if best is None:
@@ -136,7 +136,7 @@ def by_labels(page: Any, address: str, words: str, selectors: str) -> tuple[int,
             clicks += 1
         click(page, "tabs", best[1])
         clicks, opened = clicks + 1, opened + 1
-        if is_shown(page, selectors, settle=True):
+        if is_shown(page, selectors):
             return clicks, opened, time.monotonic() - began, " > ".join(best)
 
 

@@ -13,7 +13,7 @@ from sentviz.runs import store
 from tests.golden.make import RUNS
 from tests.injected import use_injected_data, write_lexicon
 
-WORLDS = [""]  # the worlds of the tests so far
+ENTERED = [""]  # the worlds of the tests so far
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +32,9 @@ def no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def enter(world: str) -> None:
     """Forget what the app has read in another world: runs, rows and lexicons of the same names may be others there."""
-    if WORLDS[-1] != world:
+    if ENTERED[-1] != world:
         st.cache_resource.clear()
-        WORLDS.append(world)
+        ENTERED.append(world)
 
 
 @pytest.fixture

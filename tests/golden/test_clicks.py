@@ -60,7 +60,7 @@ MORE = ("explore", "compare", "embeddings", "cls")
 """Pages of which a link says less than the page after a click: what was tried, the app's own first run, computed layers, a measure."""
 QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "comparison")
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
-MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # more words than exact values of a small model take at once
+MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # four clauses
 SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
 THEORY = {"run": "", "part": "theory"}
 SECOND = {"second": "a clever, tender garden"}
@@ -101,7 +101,7 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "speed": ("comparison", {"versus": FUSED, "over": "demo"}, (("button comparison-speed", ""),), True),
     "proposition": (
         "sentiformer",
-        {"run": "", "part": "theory"},
+        THEORY,
         (("button prop2-train", ""), ("text_input prop2-text", "not fine good")),
         True,
     ),
@@ -128,7 +128,7 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
 }
 """Ways of several clicks: page, its link, the clicks, and whether what is new on the page after them is operated, too."""
 OWN_MACHINE = {f"app.views.yours.{part}.own_machine": lambda *_: True for part in ("file_part", "library_part", "model_part")}
-OTHERWISE: dict[str, dict[str, object]] = {
+PATCHES: dict[str, dict[str, object]] = {
     "exact": {"sentviz.analysis.explain.exact.QUICK": 0},
     "clauses": {"app.answers.SCREENED_WORK": 0},
     "later": {"app.answers.takes_long.__defaults__": (0,)},
@@ -136,7 +136,7 @@ OTHERWISE: dict[str, dict[str, object]] = {
     "trained": OWN_MACHINE,
     "folder": OWN_MACHINE,
 }
-"""What is different on a way: a limit that the small models reach, a visitor on the machine that serves."""
+"""What is replaced on a way: a limit that the small models reach, a visitor on the machine that serves."""
 OFTEN = ("hostile", "mine")
 COMPARED = [
     {"name": name, "accuracy": accuracy, "low": accuracy - 0.25, "high": accuracy + 0.25, "n": 8}
@@ -192,6 +192,6 @@ def test_several_clicks_change_what_is_stored(
     name: str, small_world: None, own_home: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     page, query, steps, on = WAYS[name]
-    for place, value in OTHERWISE.get(name, {}).items():
+    for place, value in PATCHES.get(name, {}).items():
         monkeypatch.setattr(place, value)
     compare_outline(f"way-{name}", list(follow(page, {"run": NDT} | query, steps, on=on)), request.config.getoption("--bless"), CLICKS)

@@ -177,9 +177,9 @@ def show_maps(trace: Trace, run: Run) -> None:
     focus = visit.focus()
     overview, detail = halves("maps", 0.85, 1.0)
     with overview:
-        st.markdown("##### All heads")
-        is_open = focus.layer - 1, place(focus.head)
-        show_figure("overview", sentence_of(run, trace), component=place(focus.component), selected=is_open, on_pick=_open_head)
+        st.markdown("##### All heads: click one to open it")
+        in_detail = focus.layer - 1, place(focus.head)
+        show_figure("overview", sentence_of(run, trace), component=place(focus.component), selected=in_detail, on_pick=_open_head)
     with detail:
         map_controls(trace)
         _offer_strongest(trace, run)
@@ -201,9 +201,12 @@ def _open_head(point: Picked) -> None:
 
 
 def _offer_strongest(trace: Trace, run: Run) -> None:
-    """Draw the button that opens the head that moved the answer most in Reason, if it was measured there and is not shown."""
+    """Draw the button that opens the head that moved the answer most in Reason, if it was measured there and is not open.
+
+    The effect was measured on the model as it was trained, so a changed model gets no button.
+    """
     focus, (layer, head, _) = visit.focus(), first_map(trace, run) or (0, "", "")
-    if not isinstance(head, int) or (focus.layer, focus.head) == (layer + 1, str(head + 1)):
+    if focus.change or not isinstance(head, int) or (focus.layer, focus.head) == (layer + 1, str(head + 1)):
         return
     st.button(
         f"Layer {layer + 1}, head {head + 1} moves the answer most",

@@ -59,8 +59,8 @@ export function fits({ dims, places, n, star, first, last }, width, height) {
 export function tall(scene, width) {
   const most = width * 0.74
   if (scene.dims !== 2) return most
-  const heights = fits(scene, width, most).map(({ low, high }) => ((high[1] - low[1]) / Math.max(high[0] - low[0], 1e-6)) * (width - 2 * EDGE) + 2 * EDGE)
-  return Math.min(most, Math.max(...heights))
+  scene.ratio ??= Math.max(...fits(scene, width, most).map(({ low, high }) => (high[1] - low[1]) / Math.max(high[0] - low[0], 1e-6)))
+  return Math.min(most, scene.ratio * (width - 2 * EDGE) + 2 * EDGE)
 }
 
 /** Let the camera follow the points from layer to layer until the visitor moves it. */
