@@ -195,6 +195,12 @@ def test_keyness_by_hand_and_its_mirror() -> None:
     assert first["sure"].tolist() == [abs(z) > 2.2414 and z > 0 for z in first["z"]]  # two words: 0.025 / 2 on one side
 
 
+def test_the_only_word_of_all_rows_is_typical_of_none() -> None:
+    """The odds of a single word are infinite in both cells. Their difference is not a number and counts as 0, without a warning."""
+    counts = Counts(("soup",), ((0, 0), (0, 1)), np.array([[4], [9]]), np.ones((2, 1), int), np.array([4, 9]), 1)
+    assert keyness(counts, (0, 0))["z"].tolist() == [0.0]
+
+
 def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
     """Counted by rows the formula is the same, and shares stay those of occurrences."""
     counts = count_words(random_rows(), 1)

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Camera, fitting } from "../../sentviz/browser/kit/camera.js"
-import { fits } from "../../sentviz/browser/points/places.js"
+import { fits, tall } from "../../sentviz/browser/points/places.js"
 import { near, random } from "./helpers.js"
 
 const ROUNDS = 200
@@ -178,4 +178,10 @@ test("the plane's fit of each layer at hand shows its points and its star", () =
   const found = fits(scene, 452, 352)
   assert.deepEqual(found.map(({ low, high }) => [low, high]), [[[0, -2], [8, 2]], [[-10, 1], [30, 5]]])
   near(found.map(({ scale }) => scale), [Math.min(400 / 8, 300 / 4), Math.min(400 / 40, 300 / 4)])
+})
+
+test("a picture is as tall as its tallest layer needs at this width, and at most three quarters of it", () => {
+  const scene = places => ({ dims: 2, places, n: 2, first: 1, last: 2 })
+  near([tall(scene([0, 0, 4, 1, /* next layer */ 0, 0, 4, 2]), 452)], [400 / 2 + 52])
+  near([tall(scene([0, 0, 1, 9, 0, 0, 4, 2]), 452), tall({ dims: 3 }, 452)], [452 * 0.74, 452 * 0.74])
 })
