@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 from sentviz.charts import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
-from sentviz.charts.bar_table import Column, bar_table
-from sentviz.charts.chart import Drawing
+from sentviz.charts.bar_panels import bar_panels
 from sentviz.charts.clustering import layer_lines
 from sentviz.charts.curves import curves
 from sentviz.charts.heads import head_grid
@@ -164,14 +163,13 @@ def sentences() -> Figure:
 
 
 def bars() -> Figure:
-    """Draw a table of bars with long headings."""
-    values = np.array([0.1, 12.5, -3.0])
-    labels = ["+0.100", "+12.50", "−3.000"]
-    columns = [
-        Column(heading, values, labels, ["plus"] * 3) for heading in ("kernel", "weight", "× size of the value", "→ share of output")
-    ]
-    table = {"names": ["a", "quiet", "delight"], "columns": columns, "title": "What layer 1, head 1 takes for a quiet delight", "left": 100}
-    return Figure("bars", Drawing(bar_table, table), pd.DataFrame(), "")
+    """Draw panels of bars with long headings."""
+    headings = ("kernel", "weight", "× size of the value", "→ share of output")
+    labels = {0.1: "+0.100", 12.5: "+12.50", -3.0: "−3.000"}
+    rows = [(heading, key, value, text, "plus") for heading in headings for key, (value, text) in enumerate(labels.items())]
+    names = dict(enumerate(["a", "quiet", "delight"]))
+    chart = bar_panels("What layer 1, head 1 takes for a quiet delight", rows, {heading: heading for heading in headings}, names)
+    return Figure("bars", chart, pd.DataFrame(), "")
 
 
 def verdict() -> Figure:

@@ -28,7 +28,8 @@ MOST_ENTRIES = 30  # lines of a legend; the pointer names the other series
 MOST_ENDS = 6  # names at the ends of lines of a panel; more would not be read
 WIDE, SIDE = 300, 380  # best width of one of several panels, and of the area of a picture with named rows
 HEADING = 162  # pixels of a line of a panel's title: two panels side by side still fit a phone that squeezes them
-CELL, LEAST_CELL = 72, 26  # best and smallest width of a cell
+CELL, LEAST_CELL = 72, 26  # best and smallest width of a cell where the width is free
+UPRIGHT = 16  # smallest width of a cell without a number, below an upright name
 LABEL = 40  # columns of the longest label
 MARKER = 9  # pixels of a symbol
 SCALE = 34  # pixels of a scale of colours above a table
@@ -40,12 +41,19 @@ def row_texts(template: str, rows: pd.DataFrame) -> list[str]:
     for literal, column, form, _ in string.Formatter().parse(template):
         parts.append([literal] * len(rows))
         if column:
-            parts.append([_in_words(value, form or "") for value in rows[column].tolist()])
+            values = rows[column].tolist()
+            words = {value: _in_words(value, form or "") for value in dict.fromkeys(values)}
+            parts.append([words[value] for value in values])
     return ["".join(words) for words in zip(*parts, strict=True)] if parts else [""] * len(rows)
 
 
 def _in_words(value: Any, form: str) -> str:
     return as_text(value, 80) if isinstance(value, str) else written(value, form)
+
+
+def _names(column: pd.Series[Any]) -> list[str]:
+    """Return the different values of a column as names, in the order of their first rows."""
+    return list(dict.fromkeys(map(str, column.unique())))
 
 
 def lines_of(text: str, room: float, size: float = LETTERS, limit: int | None = LABEL) -> str:
@@ -85,7 +93,7 @@ class Geometry:
     def _within(self, chart: Chart) -> Chart:
         """Leave out the columns of a table for which the width has no room, those of the smallest worth."""
         self.x, self.y = chart.x, chart.y
-        most = max(2, (self.look.room - self.left - self.right) // LEAST_CELL) if self.look.room else len(chart.x.rows)
+        most = max(2, (self.look.room - self.left - self.right) // UPRIGHT) if self.look.room else len(chart.x.rows)
         if not chart.x.worth or most >= len(chart.x.rows):
             return chart
         columns = set(sorted(chart.x.rows, key=lambda key: -chart.x.worth[key])[:most])
@@ -97,7 +105,7 @@ class Geometry:
     @cached_property
     def series(self) -> dict[str, int]:
         """Number of each series, in the order of the marks."""
-        names = dict.fromkeys(str(name) for mark in self.chart.marks if mark.by for name in mark.frame[mark.by])
+        names = dict.fromkeys(name for mark in self.chart.marks if mark.by for name in _names(mark.frame[mark.by]))
         return {name: self.chart.series.get(name, i) for i, name in enumerate(names)}
 
     @cached_property
@@ -110,7 +118,7 @@ class Geometry:
         """Series that share the rows of an axis, which are drawn beside each other."""
         if not self.y.rows:
             return []
-        return list(dict.fromkeys(str(name) for mark in self.chart.marks if mark.by and not mark.faint for name in mark.frame[mark.by]))
+        return list(dict.fromkeys(name for mark in self.chart.marks if mark.by and not mark.faint for name in _names(mark.frame[mark.by])))
 
     @property
     def is_table(self) -> bool:
@@ -295,9 +303,9 @@ class Geometry:
         if mark.name:
             yield Entry(mark.name, self.stroke(mark, None))
         elif mark.by and not mark.plain and (not self.ends or mark.dashes):
-            for name in dict.fromkeys(mark.frame[mark.by].astype(str)):
+            for name in _names(mark.frame[mark.by]):
                 yield Entry(name, self.stroke(mark, name))
-            lines = dict.fromkeys(mark.frame[mark.dashes].astype(str)) if mark.dashes else {}
+            lines = _names(mark.frame[mark.dashes]) if mark.dashes else []
             for name in lines if len(lines) > 1 else ():
                 yield Entry(name, self.stroke(replace(mark, role="muted", symbol="", dash=self.dash(mark, name)), None))
 
@@ -349,8 +357,12 @@ class Geometry:
 
     def dash(self, mark: Mark, name: str) -> str:
         """Return the dash of one of the lines into which `dashes` splits the series."""
-        lines = list(dict.fromkeys(row for each in self.chart.marks if each.dashes for row in each.frame[each.dashes].astype(str)))
-        return DASHES[self.chart.series.get(name, lines.index(name)) % len(DASHES)]
+        return DASHES[self.chart.series.get(name, self.parts.index(name)) % len(DASHES)]
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The lines into which `dashes` splits series."""
+        return list(dict.fromkeys(name for mark in self.chart.marks if mark.dashes for name in _names(mark.frame[mark.dashes])))
 
     def colour_of(self, name: str, number: int) -> str:
         """Return the colour of a series: that of a class with its name, or of its number."""

@@ -69,7 +69,7 @@ class _Plot(Geometry):
             ends = "" if number == 0 else str(number + 1)
             x0, y1 = (number % self.across) * (panel + self.gap), inner - (number // self.across) * (area + between)
             domain = [x0 / across, min(1.0, (x0 + panel) / across)], [max(0.0, (y1 - area) / inner), y1 / inner]
-            layout[f"xaxis{ends}"] = self._across(panel) | self._reach(key) | {"domain": domain[0], "anchor": f"y{ends}"}
+            layout[f"xaxis{ends}"] = self._across(panel, self._reach(key)) | {"domain": domain[0], "anchor": f"y{ends}"}
             layout[f"yaxis{ends}"] = self._down(number) | {"domain": domain[1], "anchor": f"x{ends}"}
             axes = {"xaxis": f"x{ends}", "yaxis": f"y{ends}"}
             for mark in self.chart.marks:
@@ -104,18 +104,23 @@ class _Plot(Geometry):
         for count, trace in enumerate([trace for trace in traces if trace.get("showscale")]):
             trace["showscale"], trace["colorbar"]["y"] = count == 0, 1 + (heading + notes + over + 4) / inner
         layout["annotations"], layout["shapes"] = annotations, shapes
-        plot = go.Figure({"data": [*traces, *self._legend_traces(place)], "layout": layout})
+        plot = go.Figure({"data": [*traces, *self._legend_traces(place)], "layout": layout}, _validate=False)  # checked in the tests
         return with_signs(plot, self.look) if self.look.is_grey else plot
 
-    def _reach(self, key: Any) -> dict[str, Any]:
-        """Return the range of a horizontal axis whose bars have texts at their ends; else nothing."""
-        parts = [self._numeric(self.own(mark, key)[mark.x]) for mark in self.chart.marks if mark.kind == "bars" and mark.text]
-        ends = np.concatenate([[0.0], *(part[np.isfinite(part)] for part in parts)])
-        if self.x.span or not self.y.rows or not ends.any():
-            return {}
-        low, high = float(ends.min()), float(ends.max())
-        room = max(0.22, 36 / self.panel_width) * (high - low)
-        return {"range": [low - room * (low < 0), high + room * (high > 0)]}
+    def _reach(self, key: Any) -> tuple[float, float] | None:
+        """Return the range of a horizontal axis whose bars have texts at their ends, with room for these; else None."""
+        marks = [mark for mark in self.chart.marks if mark.kind == "bars" and mark.text]
+        owned = [(self.own(mark, key), mark) for mark in marks]
+        values = np.concatenate([[0.0], *(self._numeric(rows[mark.x]) for rows, mark in owned)])
+        if self.x.span or not self.y.rows or not (values[np.isfinite(values)] != 0).any():
+            return None
+        words = [label_width(text, SMALL) + 8 for rows, mark in owned for text in row_texts(mark.text, rows)]
+        sides = np.where(values < 0, -1.0, 1.0) * np.minimum([0.0, *words], 0.6 * self.panel_width)
+        low, high = first, last = float(np.nanmin(values)), float(np.nanmax(values))
+        for _ in range(12):  # the room for the words depends on the range, which depends on the room
+            ends = values + sides * (last - first) / self.panel_width
+            first, last = min(low, float(np.nanmin(ends))), max(high, float(np.nanmax(ends)))
+        return first, last
 
     def _legend(self, place: str, wide: int, inner: float) -> dict[str, Any]:
         if place == "none":
@@ -139,8 +144,8 @@ class _Plot(Geometry):
 
     # ---- axes
 
-    def _across(self, panel: float) -> dict[str, Any]:
-        axis = self.x
+    def _across(self, panel: float, reach: tuple[float, float] | None) -> dict[str, Any]:
+        axis = self.x if reach is None else replace(self.x, span=reach)
         settings: dict[str, Any] = {"automargin": False}
         if axis.rows:
             labels, count = self.heads, len(axis.rows)
@@ -193,8 +198,11 @@ class _Plot(Geometry):
 
     def _numbers(self, axis: Axis, most: int) -> dict[str, Any]:
         settings: dict[str, Any] = {"tickformat": axis.form, "nticks": most, "tickangle": 0}
+        low, high = self._numbers_on(axis)
+        step = axis.step or (0.0 if axis.ticks or axis.log else _least_step(low, high, most))
         if axis.form.endswith("%") and not axis.ticks:
-            settings["labelalias"] = self._percents(axis)
+            digits = 0 if step and round(100 * step, 9).is_integer() else int(axis.form[1:-1])
+            settings |= {"tickformat": f".{digits}%", "labelalias": _percents(low, high, digits)}
         if axis.log:
             settings["type"] = "log"
         if axis.span:
@@ -203,22 +211,19 @@ class _Plot(Geometry):
             settings["rangemode"] = "tozero"
         if axis.ticks:
             settings |= {"tickvals": list(axis.ticks), "ticktext": [as_text(label, LABEL) for label in axis.ticks.values()]}
-        if axis.step:
-            settings |= {"dtick": axis.step, "tick0": 0}
+        if step:
+            settings |= {"dtick": step, "tick0": 0}
         return settings
 
-    def _percents(self, axis: Axis) -> dict[str, str]:
-        """Return the style of each share that the axis can name: Plotly's formats have no space before the sign."""
-        ends = list(axis.span or ())
+    def _numbers_on(self, axis: Axis) -> tuple[float, float]:
+        """Return the smallest and the largest number on an axis."""
+        ends = list(axis.span or ((0.0,) if axis.zero else ()))
         for mark in () if axis.span else self.chart.marks:
-            columns = [mark.x if axis is self.x else mark.y, *([] if (axis is self.x) is not bool(self.y.rows) else [mark.low, mark.high])]
+            is_across = axis is self.x
+            columns = [mark.x if is_across else mark.y, *([] if is_across is not bool(self.y.rows) else [mark.low, mark.high])]
             ends += [float(end) for column in filter(None, columns) for end in (mark.frame[column].min(), mark.frame[column].max())]
         known = [end for end in ends if np.isfinite(end)] or [0.0, 1.0]
-        digits = int(axis.form[1:-1])
-        unit, rim = 10 ** (2 + digits), 0.1 * (max(known) - min(known))
-        first, last = (0 if axis.zero else min(known) - rim), max(known) + rim
-        shares = [step / unit for step in range(floor(unit * first), ceil(unit * last) + 1)]
-        return {f"{share:.{digits}%}".replace("-", MINUS): percent(share, digits) for share in shares}
+        return min(known), max(known)
 
     # ---- marks
 
@@ -464,3 +469,22 @@ class _Plot(Geometry):
             if first:
                 line = {"color": self.colours.muted, "width": 1}
                 shapes.append({"type": "line", "y0": first - 0.5, "y1": first - 0.5, "line": line, **across})
+
+
+def _percents(low: float, high: float, digits: int) -> dict[str, str]:
+    """Return the style of each share that an axis can name: Plotly's formats have no space before the sign."""
+    unit, rim = 10 ** (2 + digits), 0.1 * (high - low)
+    shares = [step / unit for step in range(floor(unit * (low - rim)), ceil(unit * (high + rim)) + 1)]
+    return {f"{share:.{digits}%}".replace("-", MINUS): percent(share, digits) for share in shares}
+
+
+def _least_step(low: float, high: float, most: int) -> float:
+    """Return the largest distance of ticks that shows two of them, if Plotly's choice for `most` ticks shows fewer; else 0."""
+    rough = 1.2 * (high - low) / most  # Plotly adds a rim at both ends
+    if not rough > 0:
+        return 0.0
+    base = 10.0 ** floor(np.log10(rough))
+    steps = [base * factor for factor in (10, 5, 2, 1, 0.5, 0.2)]
+    counts = [floor(high / step + 1e-9) - ceil(low / step - 1e-9) + 1 for step in steps]
+    usual = next(i for i in (2, 1, 0) if rough <= steps[i] * (1 + 1e-9))
+    return 0.0 if counts[usual] > 1 else next((step for step, count in zip(steps, counts, strict=True) if count > 1), 0.0)

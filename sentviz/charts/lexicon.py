@@ -12,7 +12,7 @@ from sentviz.analysis.maps.arithmetic import plain
 from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.injection import Entries, Row, entries_of, neutral, reached, row
 from sentviz.charts.attention import difference_map, heatmap
-from sentviz.charts.bar_table import Column, bar_table, row_names
+from sentviz.charts.bar_panels import REST, bar_panels, names_of
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.look import Look
@@ -22,7 +22,7 @@ from sentviz.charts.registry import capability, figure
 from sentviz.charts.requirements import MAPS
 from sentviz.charts.strip import draw_strip, token_strip
 from sentviz.charts.subjects import Sentence
-from sentviz.charts.text import as_text, token_label
+from sentviz.charts.text import shortened, token_label
 from sentviz.data.lexicon import SIDES, Lexicon, sigma
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.lazy import go, pd
@@ -64,22 +64,19 @@ def _drawn(row: Row, parts: tuple[tuple[str, str, int], ...], rest_by: str, name
     best = np.argsort(-most, kind="stable")[: _SHOWN if len(most) > _SHOWN + 1 else len(most)]
     frame["shown"] = np.isin(frame["key"], np.union1d(best, [row.token]))
     drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    names, left = row_names(list(drawn["key_token"]), list(drawn["key"]), row.token, len(rest))
-    columns = []
-    for column, heading, digits in parts:
-        values = drawn[column].to_numpy(float)
-        if len(rest):
-            values = np.append(values, rest[column].agg(rest_by))
-        texts = [_value_text(column, value, digits) for value in values.tolist()]
-        roles = ["minus" if value < 0 else "plus" for value in values]
-        columns.append(Column(heading, values, texts, roles, least=0.01 if column == "change" else 0.0))
-    title = f"{what} of “{as_text(row.tokens[row.token], 14)}” · layer {row.layer + 1}, head {row.head + 1}"
-    table = {"names": names, "columns": columns, "title": title, "left": left, "faint": len(rest) > 0}
+    names = names_of(list(drawn["key_token"]), list(drawn["key"]), len(rest))
+    values = [(part, key, value) for part in parts for key, value in zip(drawn["key"].tolist(), drawn[part[0]].tolist(), strict=True)]
+    values += [(part, REST, rest[part[0]].agg(rest_by)) for part in parts if len(rest)]
+    bars = [
+        (name, key, value, _value_text(name, value, digits), "minus" if value < 0 else "plus") for (name, _, digits), key, value in values
+    ]
+    title = f"{what} of “{shortened(row.tokens[row.token], 14)}” · layer {row.layer + 1}, head {row.head + 1}"
+    chart = bar_panels(title, bars, {name: heading for name, heading, _ in parts}, names, row.token)
     caption = ""
     if len(rest):
         caption = f"The {len(drawn)} keys with most attention are drawn; the last row is the {rest_by} of the {len(rest):,} others."
     safe = file_safe(name, row.run, f"layer{row.layer + 1}", f"head{row.head + 1}", f"query{row.token + 1}")
-    return Figure(safe, Drawing(bar_table, table), frame, f"{about} {caption}")
+    return Figure(safe, chart, frame, f"{about} {caption}")
 
 
 def _value_text(name: str, value: float, digits: int) -> str:
@@ -186,9 +183,9 @@ def _polarity_of_token(of: Sentence, *, token: Token | None = None) -> Figure:
             ]
         )
         frame = frame.assign(sum=entries.sums, smoothing=entries.smoothing, computed=entries.polarity)
-    columns = [Column(heading, stored, texts, _ROLES)]
-    table = {"names": SIDES, "columns": columns, "title": f"λ of “{as_text(word, 18)}”", "left": 84}
-    return Figure(file_safe("lambda", word), Drawing(bar_table, table), frame, caption)
+    bars = [("", i, float(value), text, role) for i, (value, text, role) in enumerate(zip(stored, texts, _ROLES, strict=True))]
+    chart = bar_panels(f"λ of “{shortened(word, 18)}”", bars, {"": heading}, dict(enumerate(SIDES)))
+    return Figure(file_safe("lambda", word), chart, frame, caption)
 
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:

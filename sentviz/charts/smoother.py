@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell
-from sentviz.charts.chart import Axis, Chart, Panels, bars
+from sentviz.charts.bar_panels import REST, bar_panels, names_of
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.options import Head, Layer, Token
 from sentviz.charts.registry import figure
@@ -74,28 +74,19 @@ def _smoother(
     chosen = np.union1d(best, [arithmetic.key])
     frame["shown"] = np.isin(frame["key"], chosen)
     drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    again = drawn["key_token"].duplicated(keep=False)
-    names = {
-        key: shortened(token, 18) + (f" ({key + 1})" if twice else "")
-        for key, token, twice in zip(drawn["key"].tolist(), drawn["key_token"], again, strict=True)
-    }
+    names = names_of(list(drawn["key_token"]), list(drawn["key"]), len(rest))
     kernels = {
         f"kernel_a{i + 1}": f"kernel {i + 1}" if len(arithmetic.parts) > 1 else "kernel" for i in range(len(arithmetic.parts) * kernel)
     }
     titles = kernels | _PANELS
-    rows = [(column, key, value) for column in titles for key, value in zip(names, drawn[column].tolist(), strict=True)]
+    values = [(column, key, value) for column in titles for key, value in zip(drawn["key"].tolist(), drawn[column].tolist(), strict=True)]
     if len(rest):
-        rows += [(column, -1, rest[column].mean() if column == "value_norm" else rest[column].sum()) for column in titles]
-        names[-1] = f"{len(rest):,} other keys" if len(rest) > 1 else "1 other key"
-    table = pd.DataFrame([(*row, _said(row[0], row[2])) for row in rows], columns=["panel", "key", "value", "said"])
-    table["role"] = np.where(table["value"] < 0, "minus", np.where(table["panel"] == "value_norm", "muted", "plus"))
-    parts = table.groupby(["role", table["key"] < 0])
-    marks = [bars(part, "value", "key", role=role, faint=is_rest, text="{said}") for (role, is_rest), part in parts]
+        values += [(column, REST, rest[column].mean() if column == "value_norm" else rest[column].sum()) for column in titles]
+    rows = [(*row, _said(row[0], row[2]), "minus" if row[2] < 0 else "muted" if row[0] == "value_norm" else "plus") for row in values]
     title = f"Output of layer {arithmetic.layer + 1}, head {arithmetic.head + 1} for “{shortened(arithmetic.tokens[arithmetic.query], 18)}”"
-    panels = Panels("panel", titles, small=True)
     return Figure(
         file_safe("smoother", arithmetic.run, f"layer{arithmetic.layer + 1}", f"head{arithmetic.head + 1}", f"query{arithmetic.query + 1}"),
-        Chart(title, marks, y=Axis(rows=names, chosen=arithmetic.key), panels=panels),
+        bar_panels(title, rows, titles, names, arithmetic.key),
         frame,
         _caption(arithmetic, frame, rest, kernel),
     )
