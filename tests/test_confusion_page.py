@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.charts import Figure
+from sentviz.charts.gallery import draw
 from sentviz.charts.look import Look, Style
 from sentviz.charts.subjects import computed
 from sentviz.errors import InputError, RunError
@@ -204,6 +206,18 @@ def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:
     app.button(key="chip-slice").click().run()
     assert heading(app) == find(RUN).metrics()["test"]["n"]
     assert "slice" not in app.query_params
+
+
+@SHIPPED
+def test_a_file_has_no_mark_of_what_was_clicked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is what its call draws: otherwise `sentviz verify` would find another caption."""
+    offered: dict[str, Figure] = {}
+    monkeypatch.setattr(figure, "export_menu", lambda make, name, key, **more: offered.update({key: make()}))
+    app = opened("confusion", slice="cell=0,1")
+    (plot,) = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart") if "predicted" in chart.proto.spec][:1]
+    (file,) = [drawn for key, drawn in offered.items() if "confusion" in drawn.name]
+    assert plot["layout"]["shapes"] and not file.plot.layout.shapes
+    assert file.call is not None and file.caption == draw(RUN, "confusion").caption
 
 
 @SHIPPED

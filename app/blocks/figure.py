@@ -20,7 +20,7 @@ from app.shared import once
 from app.text import md, page_theme
 from sentviz.charts import Figure, Theme, gallery
 from sentviz.charts.look import SIZES as PRINT_SIZES
-from sentviz.charts.look import Style
+from sentviz.charts.look import Look, Style
 from sentviz.charts.registry import FigureSubject
 from sentviz.charts.source import Call
 from sentviz.export.chromium import find_browser
@@ -60,13 +60,15 @@ def show_drawn(
     slim: bool = False,
     code: Call | None = None,
     of: tuple[str, ...] = (),
+    unmarked: Callable[[], Figure] | None = None,
     **selecting: Any,
 ) -> Figure | None:
     """Draw a figure with its caption and export menu; show the error in its place if it cannot be drawn.
 
     A slim figure has no caption on the page, and its menu is next to it; exported files have the caption.
     `code` draws the same figure in a notebook, and again when a file of it is verified. A figure that depends only on runs and `code` is
-    drawn once for all visitors: `of` are the digests of its runs. `selecting` is what `picking` returns for a figure that can be clicked.
+    drawn once for all visitors: `of` are the digests of its runs. `unmarked` draws it for files, if `make` marks what a visitor selected.
+    `selecting` is what `picking` returns for a figure that can be clicked.
     """
     drawn = _drawn(key, str(code), of, page_theme(), make) if of else in_theme(make(), page_theme())
     plain = {"displaylogo": False, "displayModeBar": False}
@@ -76,7 +78,7 @@ def show_drawn(
         with st.container(horizontal=True, gap="small", wrap=False, width="content" if slim else "stretch"):
             if not slim:
                 st.caption(md(drawn.caption), width="stretch")
-            export_menu(make, drawn.name, key, code=code)
+            export_menu(unmarked or make, drawn.name, key, code=code)
     return drawn
 
 
@@ -90,6 +92,7 @@ def show_figure(
     selected: Any = None,
     on_pick: OnPick | None = None,
     clears: str = "",
+    width: int = 0,
     **options: Any,
 ) -> Figure | None:
     """Show a registered figure of a subject with caption, export menu and the lines that draw it in a notebook.
@@ -98,14 +101,20 @@ def show_figure(
         key: key of its widgets; needed if the figure is on a page twice, otherwise the figure's name is used.
         slim, selected: as in `figure` and `sentviz.charts.gallery.make`.
         on_pick, clears: as in `picking`.
+        width: pixels for which the picture is laid out, if its height follows from its width; by default what it is best read at.
         options: options of the figure; layers, heads, components and tokens count from 0.
     """
+
+    def make(marked: Any = None) -> Figure:
+        return gallery.make(name, subject, selected=marked, **options)
+
     return show_drawn(
-        lambda: gallery.make(name, subject, selected=selected, **options),
+        lambda: replace(make(selected), look=Look(width=width)),
         key or name,
         slim=slim,
         code=gallery.call(name, subject, options),
         of=subject.digests if selected is None else (),
+        unmarked=make,
         **picking(key or name, on_pick, clears),
     )
 

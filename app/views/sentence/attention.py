@@ -172,6 +172,9 @@ def show_layers(trace: Trace, run: Run) -> None:
         show_figure("head-habits", of, component=place(visit.focus().component))
 
 
+OVERVIEW = 610  # pixels of the column that has the maps of all heads
+
+
 def show_maps(trace: Trace, run: Run) -> None:
     """Draw all maps of the component in focus, and one of them in detail."""
     focus = visit.focus()
@@ -179,7 +182,8 @@ def show_maps(trace: Trace, run: Run) -> None:
     with overview:
         st.markdown("##### All heads: click one to open it")
         in_detail = focus.layer - 1, place(focus.head)
-        show_figure("overview", sentence_of(run, trace), component=place(focus.component), selected=in_detail, on_pick=_open_head)
+        of = sentence_of(run, trace)
+        show_figure("overview", of, component=place(focus.component), selected=in_detail, on_pick=_open_head, width=OVERVIEW)
     with detail:
         map_controls(trace)
         _offer_strongest(trace, run)
