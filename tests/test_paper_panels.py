@@ -51,6 +51,8 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
     assert "No run is installed for: IMDb, Yelp." in figure.caption
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum("%" in text for text in texts) == 4 + 9
+    strengths = figure.plot.data[0].z
+    assert all((strengths[i, j] > 0) == (i == j) for i, j in np.ndindex(2, 2)), "the side of right answers and that of mistakes"
     with pytest.raises(InputError):
         make("confusion-panels", Study.of("all", []))
 

@@ -13,6 +13,7 @@ import numpy as np
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
 from sentviz.charts.chart import Axis, Chart, Drawing, Panels, line
 from sentviz.charts.colours import blend, colour_scale
+from sentviz.charts.confusion import WEIGHT, strength
 from sentviz.charts.figure import DASHES, Figure, annotate, lay_out, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.maps import title_lines
@@ -150,7 +151,7 @@ def _thin(fpr: Floats, tpr: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]
 
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study)
 def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
-    """Draw a panel per data set, two per row: each cell has its count and its share of the row, which is also its colour."""
+    """Draw a panel per data set, two per row: each cell has its count and its share of the row; colours are those of `strength`."""
     frame, chosen = confusions(of.runs, best=best), panel_runs(of.runs, best=best)
     lost = missing(chosen)
     if frame.empty:
@@ -158,7 +159,7 @@ def _confusion_panels(of: Study, *, best: bool = False) -> Figure:
     totals = frame.groupby("panel", sort=False)["count"].sum()
     caption = sentence(
         [
-            "Labels down, predictions across, on the test split. A cell has its count and its share of the row, which is also its colour.",
+            f"Labels down, predictions across, on the test split. A cell has its count and its share of the row. {WEIGHT}",
             f"Rows: {', '.join(f'{panel} {total:,}' for panel, total in totals.items())}.",
             f"{CHOSEN[best]} Its first seed is drawn.",
             f"No run is installed for: {', '.join(lost)}." if lost else "",
@@ -185,8 +186,9 @@ def _draw_confusions(look: Look, frame: pd.DataFrame) -> go.Figure:
     for i, (panel, place) in enumerate(zip(panels, places, strict=True)):
         cells, at = frame[frame["panel"] == panel], np.arange(len(names[panel]))
         shares, counts = (cells[column].to_numpy().reshape(len(at), -1) for column in ("share", "count"))
+        strengths = strength(shares, np.eye(len(at), dtype=bool))
         plot.add_heatmap(
-            z=shares,
+            z=strengths,
             x=at,
             y=at,
             customdata=[[f"{counts[i, j]:,} rows, {percent(shares[i, j])} of their label" for j in at] for i in at],
@@ -196,12 +198,12 @@ def _draw_confusions(look: Look, frame: pd.DataFrame) -> go.Figure:
         )
         texts = [[f"{counts[i, j]:,}<br>{percent(shares[i, j])}" for j in at] for i in at]
         if max(label_width(text, 11) for row in texts for text in row) < side / len(at):
-            notes += cell_texts(texts, blend(colours.sequential, shares.ravel()), 13 if len(at) < 4 else 11, **panel_axes(i))
+            notes += cell_texts(texts, blend(colours.judged, (1 + strengths.ravel()) / 2), 13 if len(at) < 4 else 11, **panel_axes(i))
         fits = max(label_width(name, 12) for name in names[panel]) < side / len(at)
         plot.update_xaxes(tickvals=at, ticktext=names[panel], tickangle=0 if fits else -90, title_text="predicted" * fits, **place)
         plot.update_yaxes(tickvals=at, ticktext=names[panel], autorange="reversed", **place)
     title, more = title_lines("Confusion matrices of the best NDT of each data set", look)
-    scale = {"colorscale": colour_scale(colours.sequential), "cmin": 0, "cmax": 1, "showscale": False}
+    scale = {"colorscale": colour_scale(colours.judged), "cmin": -1, "cmax": 1, "showscale": False}
     lay_out(plot, look, title, (wide, round(inner) + 152 + more), (left, 84 + more, 12, 68), coloraxis=scale)
     plot.update_xaxes(title_standoff=4, showgrid=False, automargin=False)
     plot.update_yaxes(showgrid=False, automargin=False, ticklabelstandoff=4)
