@@ -14,7 +14,7 @@ from sentviz.charts.look import LOOKS
 from sentviz.errors import InputError, Stopped
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
-from sentviz.papers.sentiformer.figures import separated
+from sentviz.papers.sentiformer.figures import MARKOV, separated
 from sentviz.papers.sentiformer.separation import FIRST, LAST, LONGEST, WORDS, Suffixes, drawn, f_star, places_of
 from sentviz.papers.sentiformer.solvers import GRU, TRANSFORMER, Gru, Separation, Setting, Solvers, counted, separate, smallest
 from sentviz.runs.configs import EncoderConfig
@@ -217,6 +217,8 @@ def test_the_picture_has_every_number() -> None:
         figure = replace(separated(stub(accuracy=frame, setting=replace(TINY, longest=8))), look=LOOKS[theme])  # type: ignore[index]
         assert len(data_traces(figure)) == 4 and figure.frame.equals(frame)
         for line in data_traces(figure):
-            assert np.allclose(line.y, frame.loc[frame["model"] == line.name, "accuracy"])
+            assert np.allclose(line.y, frame.loc[frame["model"] == line.hovertext[0].partition("<br>")[0], "accuracy"])
+        markov = [line for line in data_traces(figure) if line.name == MARKOV]
+        assert len({line.line.dash for line in markov}) == len(markov) == 2 and len({line.line.color for line in markov}) == 1
         assert figure.plot.layout.shapes and "longer than in training" in str(figure.plot.layout)
     assert "longer than in training" not in str(separated(stub(accuracy=frame, setting=replace(TINY, longest=64))).plot.layout)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
 PARTS = {"attention": "one layer's attention", "model": "the whole model"}
-MARKOV = 0  # number of the colour that all Markov models have
+MARKOV = "functions of the last words"  # series of all Markov models
 Positions = Annotated[str, choice(POSITIONS)]
 
 
@@ -95,7 +95,7 @@ def _separation(
 
 def separated(separation: Separation) -> Figure:
     """Draw a line for each model over the length of sequences whose class depends on the first word "not" and the last word "good"; longer
-    sequences than those of the training stand on a shaded ground. Markov models have thin lines of one colour.
+    sequences than those of the training stand on a shaded ground. Markov models have thin lines of one colour, with a dash each.
 
     Frame:
         model, order (0 = no Markov model), length, n, accuracy, low, high.
@@ -104,8 +104,9 @@ def separated(separation: Separation) -> Figure:
     most, longest, shortest = (int(value) for value in (frame["order"].max(), frame["length"].max(), frame["length"].min()))
     hover = "{model}<br>{length} words: {accuracy:.1%} [{low:.1%}, {high:.1%}], n = {n}"
     ends: Any = {"low": "low", "high": "high", "whiskers": True, "by": "model", "hover": hover}
+    markov = frame[frame["order"] > 0].assign(kind=MARKOV)
     marks = [
-        line(frame[frame["order"] > 0], "length", "accuracy", faint=True, symbol="circle", size=0.55, **ends),
+        line(markov, "length", "accuracy", dashes="model", faint=True, symbol="circle", size=0.55, **ends | {"by": "kind"}),
         line(frame[frame["order"] == 0], "length", "accuracy", **ends),
     ]
     ticks = [length for length in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if shortest <= length <= longest]
@@ -116,9 +117,8 @@ def separated(separation: Separation) -> Figure:
     rules = [Rule(y=0.5)]
     if trained < longest:
         rules.append(Rule(low=trained * 1.05, high=longest * 1.1, note="longer than in training"))
-    places = iter(range(1, len(frame)))
-    names = frame.drop_duplicates("model")
-    series = {name: MARKOV if order else next(places) for name, order in zip(names["model"], names["order"], strict=True)}
+    trained_here = frame.loc[frame["order"] == 0, "model"].unique()
+    series = {MARKOV: 0} | {name: place for place, name in enumerate(trained_here, start=1)}
     across, down = across, Axis(form=".0%", span=(max(0.0, least), 1.09))
     marks = [mark for mark in marks if len(mark.frame)]
     chart = Chart("Accuracy by the length of the sequence", marks, across, down, rules=rules, series=series, height=1.2)
