@@ -26,6 +26,7 @@ from sentviz.charts import (
 from sentviz.charts.colours import blend, ink_on
 from sentviz.charts.curves import curves
 from sentviz.charts.look import LOOKS, Look
+from sentviz.charts.scatter import scatter
 from sentviz.charts.text import as_run, text_columns
 from sentviz.errors import InputError
 from tests.fakes import fake_trace
@@ -385,3 +386,17 @@ def test_a_printed_scalar_stands_in_its_panel() -> None:
     figure = scalar_evolution({"run": frame}, ["alpha"], printed=printed)
     diamonds = [list(trace.y) for trace in figure.plot.data if trace.marker.symbol == "diamond-open" and trace.x[0] is not None]
     assert diamonds == [[1.7]]
+
+
+@pytest.mark.parametrize("tall", [0.2, 1.0, 4.0])
+def test_a_scatter_is_as_high_as_its_points_ask_for(tall: float) -> None:
+    """Both axes have one scale, so a flat cloud of points in a high picture would leave an empty rim."""
+    at = np.random.default_rng(0).random((60, 2)) * [1.0, tall]
+    frame = pd.DataFrame({"id": [str(i) for i in range(60)], "x": at[:, 0], "y": at[:, 1], "label": 0, "predicted": 0})
+    figure = scatter(frame.assign(right=True, confidence=0.9), classes=["a", "b"], axes=["one", "two", ""])
+    for width in (0, 390):
+        plot = replace(figure, look=Look(width=width)).plot
+        margin, ends = plot.layout.margin, (plot.layout.xaxis.range, plot.layout.yaxis.range)
+        wide, high = plot.layout.width - margin.l - margin.r, plot.layout.height - margin.t - margin.b
+        asked = wide * np.ptp(ends[1]) / np.ptp(ends[0])
+        assert abs(high - np.clip(asked, 0.4 * min(wide, 512), 512)) <= 1

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.charts.chart import Axis, Chart, Drawing, bars, line
-from sentviz.charts.colours import Floats, blend, halo
+from sentviz.charts.colours import Floats, colour_scale, see_through
 from sentviz.charts.figure import Figure, file_safe, new_plot
 from sentviz.charts.look import Look
 from sentviz.charts.options import choice
@@ -23,6 +23,7 @@ from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import number, percent
 
+FEW = 8  # counts up to which each whole number has a line
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 PLANE = RunRequirement(
     "an embedding of two dimensions",
@@ -50,7 +51,9 @@ def layer_lines(values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = 
     drawn = frame[np.isfinite(frame["value"]) & ((frame["value"] > 0) | (not log))]
     small = {} if len(frame) <= 40 * len(values) else {"size": 0.4}
     lines = line(drawn, "layer", "value", by="measure", hover="{measure}, layer {layer}: {value:.3g}", **small)
-    chart = Chart(title, [lines], Axis("layer"), Axis(axis, log=log, zero=not log), dashed=None, ends="{measure}")
+    counts = bool((drawn["value"] % 1 == 0).all() and 0 < drawn["value"].max() <= FEW)
+    down = Axis(axis, log=log, zero=not log, step=1.0 if counts and not log else 0.0)
+    chart = Chart(title, [lines], Axis("layer"), down, dashed=None, ends="{measure}")
     return Figure(file_safe("per-layer", title), chart, frame, caption, from_zero=("layer",))
 
 
@@ -73,12 +76,13 @@ def _draw_words(
     title = "The vocabulary and how often each word leads a review"
     height, margin = round(max(0.7 * width, min(width, 400))), (48, 48, 16, 44)
     plot = new_plot(look, title, (width, height), margin, showlegend=False)
-    fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-score))))
+    scale = {"cmin": 0, "cmax": 1, "colorscale": colour_scale(colours.probability), "showscale": False}
+    shares = 1 / (1 + np.exp(-score))
     view = View.around(at, (width - 64, height - 92), (60, 60))
     sizes = np.where(leads > 0, 4 + min(34, 0.04 * view.inner[0]) * np.sqrt(leads / max(float(leads.max()), 1)), 3)
     texts, names = [as_text(word) for word in words], np.array(words, dtype=object)
     for some, opacity, rim in ((leads == 0, 0.45, 0.3), (leads > 0, 0.85, 0.8)):
-        dots = {"size": sizes[some], "color": list(fills[some]), "opacity": opacity, "line": {"width": rim, "color": colours.ink}}
+        dots = {"size": sizes[some], "color": shares[some], "opacity": opacity, "line": {"width": rim, "color": colours.ink}, **scale}
         plot.add_scattergl(
             x=at[some, 0],
             y=at[some, 1],
@@ -97,8 +101,8 @@ def _draw_words(
         away = score[ringed] / np.linalg.norm(decision[0])
         names[ringed] = [f"{text} ({'+' if x > 0 else ''}{number(float(x))})" for text, x in zip(names[ringed], away, strict=True)]
         order = np.array([*ringed, *(i for i in order if i not in set(ringed))])
-    gaps, around = list(sizes[order] / 2 + 3), halo(colours.paper)
-    view.write(plot, look, at[order], list(names[order]), [True] * len(order), gaps=gaps, halo=around)
+    gaps, ground = list(sizes[order] / 2 + 3), see_through(colours.paper, 0.7)
+    view.write(plot, look, at[order], list(names[order]), [True] * len(order), gaps=gaps, ground=ground)
     plot.update_xaxes(range=[view.low[0], view.high[0]], title="z₁", constrain="domain", automargin=False)
     plot.update_yaxes(range=[view.low[1], view.high[1]], title="z₂", scaleanchor="x", constrain="domain", automargin=False)
     return plot

@@ -190,6 +190,12 @@ def halo(paper: str) -> dict[str, str]:
     return {"shadow": ", ".join([f"0 0 3px {paper}"] * 3)}
 
 
+def see_through(colour: str, opacity: float) -> str:
+    """Return a colour ``#rrggbb`` with an opacity, for the ground of letters that stand on points."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
 DEFICIENCIES: dict[str, tuple[tuple[float, float, float], ...]] = {
     "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
     "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),

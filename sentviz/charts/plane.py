@@ -62,13 +62,13 @@ class View:
         gaps: Sequence[float] = (),
         occupied: Iterable[tuple[float, float, float, float]] = (),
         axes: Mapping[str, str] | None = None,
-        halo: Mapping[str, Any] | None = None,
+        ground: str = "",
     ) -> None:
         """Write the names of points (n, 2) that have room, the first ones first; strong ones are bold and dark.
 
         Args:
             gaps: pixels between each point and its name. occupied: boxes (left, top, width, height) in pixels to keep free.
-            axes: xref and yref of a panel. halo: further settings of the letters.
+            axes: xref and yref of a panel. ground: colour behind the names.
         """
         if not len(names):
             return
@@ -79,8 +79,8 @@ class View:
         for i, (x, y) in placed.items():
             at = {"x": self.low[0] + x * self.unit, "y": self.high[1] - (y + HIGH / 2) * self.unit}
             text, colour = as_text(names[i], LIMIT), look.colours.ink if strong[i] else look.colours.muted
-            font = {"size": 12 if strong[i] else 11, "color": colour} | dict(halo or {})
-            anchors = {"xanchor": "left", "yanchor": "middle", "showarrow": False}
+            font = {"size": 12 if strong[i] else 11, "color": colour}
+            anchors = {"xanchor": "left", "yanchor": "middle", "showarrow": False, "bgcolor": ground or None, "borderpad": 0}
             notes.append(at | anchors | {"text": f"<b>{text}</b>" if strong[i] else text, "font": font} | dict(axes or {}))
         annotate(plot, notes)
 

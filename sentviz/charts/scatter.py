@@ -115,7 +115,10 @@ def _draw(
     lines = -(-(len(names) + 1 + (star is not None)) // per_line)
     below = 44 + ENTRY * lines + BAR * is_scale if narrow else 44
     right = 16 if narrow else 172
-    plot = new_plot(look, title, (width, min(width - left - right, 512) + 44 + below), (left, 44, right, below))
+    ranges = _ranges(frame[dims].to_numpy(float), star)
+    room, wide, high = width - left - right, *(np.ptp(ends) for ends in ranges[:2])
+    inner = min(room, 512) if not flat else min(max(room * high / wide, 0.4 * min(room, 512)), 512)
+    plot = new_plot(look, title, (width, round(inner) + 44 + below), (left, 44, right, below))
     draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), point_size(len(frame), len(dims)), colours)
     if is_scale:
         place: dict[str, Any] = {"len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
@@ -128,7 +131,7 @@ def _draw(
         draw.outlines(wrong & picked, int(wrong.sum()))
     if star is not None:
         draw.star(star, star_name)
-    _axes(plot, frame[dims].to_numpy(float), star, axes, flat)
+    _axes(plot, ranges, axes, flat)
     if flat and outline is not None:
         corners = np.asarray(outline, dtype=float)
         path = "M" + "L".join(f"{x},{y}" for x, y in corners) + "Z"
@@ -342,19 +345,24 @@ def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | No
     return np.array(lines, dtype=object)
 
 
-def _axes(plot: go.Figure, at: Floats, star: Sequence[float] | None, axes: Sequence[str], flat: bool) -> None:
+def _ranges(at: Floats, star: Sequence[float] | None) -> list[tuple[float, float]]:
+    """Return the range of each axis: the points and the star, with a rim."""
     ends = np.array([at.min(axis=0), at.max(axis=0)])
     if star is not None:
         ends = np.array([np.minimum(ends[0], star), np.maximum(ends[1], star)])
     room = 0.04 * max(float((ends[1] - ends[0]).max()), 1e-6) + (ends[0] == ends[1]).all() * 1.0
+    return [(float(low - room), float(high + room)) for low, high in ends.T]
+
+
+def _axes(plot: go.Figure, ranges: Sequence[tuple[float, float]], axes: Sequence[str], flat: bool) -> None:
     looks = [
         {
-            "range": [float(low - room), float(high + room)],
+            "range": list(ends),
             "showticklabels": bool(name),
             "title": {"text": name, "font": {"size": 12}},
             "zeroline": False,
         }
-        for (low, high), name in zip(ends.T, axes, strict=False)
+        for ends, name in zip(ranges, axes, strict=False)
     ]
     if flat:
         plot.update_xaxes(**looks[0], automargin=False, constrain="domain")
