@@ -126,7 +126,8 @@ def new_plot(
     look: Look | Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: Any, **more: Any
 ) -> go.Figure:
     """Return a plot with the layout of `base_layout`; `size` is width and height in pixels."""
-    return go.Figure(list(traces), layout=base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more))
+    layout = base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more)
+    return go.Figure(list(traces), layout=layout, _validate=False)
 
 
 def lay_out(plot: go.Figure, look: Look | Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], **more: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -133,12 +134,12 @@ def _board(of: Study, *, metric: Annotated[str, choice(_titles(HELD))] = "first"
     text = "{hundredths:.0f}" if percent else "{value:.2f}"
     marks = [cells(shades, "title", "run", "shade", scale="judged", span=(-1, 1), text=text, hover=hover)]
     columns, rows = (Axis(rows={name: name for name in dict.fromkeys(data[key])}) for key in ("title", "run"))
-    chart = Chart(title, marks, columns, rows)
+    chart = Chart(title, marks, replace(columns, worth={name: -place for place, name in enumerate(columns.rows)}), rows)
     caption = sentence(
         [
             f"{title}{', in %' if percent else ''}: {better} is better; {int(data['n'].min())} to {int(data['n'].max())} texts per run.",
             "Teal: better than random explanations of the same texts (95 % bootstrap interval), the darker the closer to the exact values."
-            " White and magenta: not better, the darker the worse.",
+            " White and magenta: not better, the darker the worse. A narrow picture leaves out the last methods.",
         ]
     )
     tidy = data.assign(method=data["title"])[["run", "method", "value", "low", "high", "random", "n", "beyond"]]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from sentviz.charts.figure import Figure
@@ -64,11 +65,14 @@ def column(values: pd.Series[Any]) -> dict[str, Any]:
 
 
 def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
-    """Return what is stored of a figure: name, caption, origin and table; or the sentence with which it is refused."""
+    """Return what is stored of a figure: name, caption, origin and table; or the sentence with which it is refused. Its plot is one that
+    Plotly accepts: plots are built without Plotly's check, which takes most of the time.
+    """
     try:
         figure = draw_it()
     except SentvizError as error:
         return {"refused": str(error)}
+    go.Figure(figure.plot.to_dict())
     frame = figure.frame
     first = [[stored_value(value) for value in row] for row in frame.head(ROWS).itertuples(index=False)]
     columns = {str(name): column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
