@@ -9,6 +9,7 @@ from tests.benchmarks import (
     bases,
     causal,
     explain,
+    figures,
     hub,
     models,
     pages,
@@ -35,6 +36,7 @@ ALL = {
     "answer-cost": typing.answer_cost,
     "answer-memory": typing.memory,
     "select": app.select,
+    "figures": figures.figures,
     "pages": pages.pages,
     "settled": pages.settled,
     "ways": ways.ways,
@@ -53,5 +55,5 @@ ALL = {
 }
 
 arguments = sys.argv[1:]
-for name in arguments[:1] if arguments[:1] == ["pages"] else arguments or ALL:  # "pages" reads the arguments behind it
+for name in arguments[:1] if arguments[:1] in (["pages"], ["figures"]) else arguments or ALL:  # these read the arguments behind them
     ALL[name]()
