@@ -7,28 +7,30 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ROUNDS = 5
-LONG = 3.0  # seconds from which a figure is drawn only once
+LONG = 1.0  # seconds from which a figure is drawn only once
 POINTS = 10_000
-RUNS = ("english/ndt-unit-2", "sst2/ndt-unit-2-epochs", "sst2/cls-last-scaled-gated-aware", "imdb/hardmax-d2", "english/minilm")
+RUNS = ("english/ndt-unit-2", "sst2/ndt-unit-2-epochs", "sst2/cls-last-scaled", "sst5_trees/sentiformer", "imdb/hardmax-d2")
 OPTIONS = {
     "difference": {"versus": "english/minilm"},
-    "agreement": {"versus": ("english/mpnet",)},
-    "comparison": {"versus": ("english/mpnet",)},
+    "agreement": {"versus": ("english/ndt-symmetric-2",)},
+    "comparison": {"versus": ("sst2/ndt-symmetric-2",)},
     "weak-slices": {"over": "demo"},
 }
 
 
-def drawn() -> dict[str, float]:
-    """Return the milliseconds of each figure, the best of five, of the first run that has what it needs. A checkout of an earlier version can
-    run it, too.
+def answer() -> None:
+    """Print the milliseconds of each figure that standard input names, the best of five, or null if no run has what it needs.
+
+    A checkout of an earlier version can run this, too.
     """
     try:
         from sentviz.charts import gallery
-    except ImportError:  # a checkout of an earlier version
+    except ImportError:
         from sentviz import gallery
     make, calls = gallery.make, []
 
@@ -36,42 +38,60 @@ def drawn() -> dict[str, float]:
         calls.append((figure, subject, options))
         return make(figure, subject, **options)
 
-    gallery.make, times = watched, {}
-    for name, spec in gallery.FIGURES.items():
-        for run in RUNS if spec.of.OF_RUN else spec.names[:1]:
+    gallery.make = watched
+    print(json.dumps(list(gallery.FIGURES)), flush=True)  # noqa: T201
+    for name in map(str.strip, sys.stdin):
+        spec, best = gallery.FIGURES.get(name), None
+        for run in () if spec is None else RUNS if spec.of.OF_RUN else spec.names[:1]:
             try:
                 gallery.draw(run, name, **OPTIONS.get(name, {}))
-            except Exception:  # noqa: BLE001, S112 - the next run may have it; a figure without any run is left out
+            except Exception:  # the next run may have it
                 continue
-            figure, subject, options = calls[-1]
-            seconds = []
-            for _ in range(ROUNDS):
-                start = time.perf_counter()
-                make(figure, subject, **options).plot.to_dict()
-                seconds.append(time.perf_counter() - start)
-                if seconds[0] > LONG:
-                    break
-            times[name] = 1e3 * min(seconds)
+            best = min(_seconds(lambda: make(calls[-1][0], calls[-1][1], **calls[-1][2])))
             break
-    return times
+        print(json.dumps(best and 1e3 * best), flush=True)  # noqa: T201
+
+
+def _seconds(draw: Any) -> Iterator[float]:
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        draw().plot.to_dict()
+        yield (last := time.perf_counter() - start)
+        if last > LONG:
+            return
 
 
 def figures() -> None:
-    """Print the times of each figure; with the folder of another checkout as the next argument, the ratios to the times there, measured at
-    the same time.
+    """Print the time of each figure; with the folder of another checkout as the next argument, the ratio to the time there, measured right
+    after it. Figures of studies read all runs of their checkout.
     """
-    running = [_in_checkout(root) for root in (Path.cwd(), *(Path(each).resolve() for each in sys.argv[2:3]))]
-    here, *there = [json.loads(process.communicate()[0].splitlines()[-1]) for process in running]
-    for name, time_here in sorted(here.items(), key=lambda item: -item[1]):
-        ratio = f"{time_here / there[0][name]:8.2f} x" if there and name in there[0] else ""
-        print(f"{name:<28}{time_here:>10.1f} ms{ratio}")  # noqa: T201
+    roots = [Path.cwd(), *(Path(each).resolve() for each in sys.argv[2:3])]
+    running = [_in_checkout(root) for root in roots]
+    names, *_ = [json.loads(next(_lines(process))) for process in running]
+    for name in names:
+        here, *there = [_asked(process, name) for process in running]
+        ratio = f"{here / there[0]:8.2f} x" if here and there and there[0] else ""
+        print(f"{name:<28}" + (f"{here:>10.1f} ms{ratio}" if here else "      none"), flush=True)  # noqa: T201
     print(f"{'a chart of 10,000 points':<28}{_of_many_points():>10.1f} ms")  # noqa: T201
 
 
 def _in_checkout(root: Path) -> subprocess.Popen[str]:
-    code = f"import json, runpy\nprint(json.dumps(runpy.run_path({str(Path(__file__).resolve())!r})['drawn']()))"
+    code = f"import runpy; runpy.run_path({str(Path(__file__).resolve())!r})['answer']()"
     environment = os.environ | {"PYTHONPATH": str(root)}
-    return subprocess.Popen([sys.executable, "-c", code], cwd=root, env=environment, stdout=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code], cwd=root, env=environment, stdin=pipe, stdout=pipe, text=True)
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    return iter(process.stdout.readline, "")
+
+
+def _asked(process: subprocess.Popen[str], name: str) -> float | None:
+    assert process.stdin is not None
+    print(name, file=process.stdin, flush=True)
+    milliseconds: float | None = json.loads(next(_lines(process)))
+    return milliseconds
 
 
 def _of_many_points() -> float:
@@ -83,11 +103,10 @@ def _of_many_points() -> float:
 
     random = np.random.default_rng(0)
     frame = pd.DataFrame(random.normal(size=(POINTS, 2)), columns=["x", "y"]).assign(series=random.integers(0, 4, POINTS).astype(str))
+    chart = Chart("Points", [points(frame, "x", "y", by="series", hover="{series}: {x:.2f}")], Axis("x"), Axis("y"))
     seconds = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        Chart("Points", [points(frame, "x", "y", by="series", hover="{series}: {x:.2f}")], Axis("x"), Axis("y")).draw(
-            Look("light", 860)
-        ).to_dict()
+        chart.draw(Look("light", 860)).to_dict()
         seconds.append(time.perf_counter() - start)
     return 1e3 * min(seconds)
