@@ -398,5 +398,5 @@ def test_a_scatter_is_as_high_as_its_points_ask_for(tall: float) -> None:
         plot = replace(figure, look=Look(width=width)).plot
         margin, ends = plot.layout.margin, (plot.layout.xaxis.range, plot.layout.yaxis.range)
         wide, high = plot.layout.width - margin.l - margin.r, plot.layout.height - margin.t - margin.b
-        asked = wide * np.ptp(ends[1]) / np.ptp(ends[0])
-        assert abs(high - np.clip(asked, 0.4 * min(wide, 512), 512)) <= 1
+        to_scale = wide * np.ptp(ends[1]) / np.ptp(ends[0])
+        assert abs(high - np.clip(to_scale, 0.4 * min(wide, 512), 512)) <= 1

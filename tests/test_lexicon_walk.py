@@ -170,6 +170,14 @@ def test_sigma_as_a_map_is_every_product() -> None:
         assert cell.sigma == pytest.approx(sigma_by_hand(trace.polarity, cell.query)[cell.key], abs=1e-6)
 
 
+def bars_of(figure: Figure) -> list[list[tuple[float, str]]]:
+    """Return value and text of each bar from top to bottom, for each panel from left to right."""
+    by_panel: dict[str, list[tuple[float, float, str]]] = {}
+    for trace in (trace for trace in figure.plot.data if trace.type == "bar"):
+        by_panel.setdefault(trace.xaxis, []).extend(zip(trace.y, trace.x, trace.text, strict=True))
+    return [[(value, text) for _, value, text in sorted(bars)] for bars in by_panel.values()]
+
+
 @pytest.mark.parametrize("name", ["lexicon-scores", "lexicon-attention"])
 def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(name: str) -> None:
     """The frame has all keys; the figure has those with most attention, the token itself, and one row for the others."""
@@ -186,10 +194,9 @@ def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(name: str) ->
     rest = frame[~frame["shown"]]
     scores = name == "lexicon-scores"
     columns = ("sigma", "plain", "injected", "scores") if scores else ("before", "after", "change")
-    bars = [trace for trace in figure.plot.data if trace.type == "bar"]
-    for column, bar in zip(columns, bars, strict=True):
+    for column, bars in zip(columns, bars_of(figure), strict=True):
         last = rest[column].mean() if scores else rest[column].sum()
-        np.testing.assert_allclose(bar.x, [*visible[column], last], atol=1e-9)
+        np.testing.assert_allclose([value for value, _ in bars], [*visible[column], last], atol=1e-9)
     np.testing.assert_allclose(frame["change"], frame["after"] - frame["before"])
 
 
@@ -205,8 +212,9 @@ def test_three_bars_with_their_arithmetic() -> None:
     tokenizer = Tokenizer.train_words(["fine day"], 1)
     entries = entries_of(lexicon, tokenizer, tokenizer.id_of("fine"))
     figure = shares_of(entries.polarity, "<b>fine", entries)  # sums 2, 0 and 1.5
-    assert list(figure.plot.data[1].text) == [" (2.00 + 1) / 6.50 = 0.462", " (0.00 + 1) / 6.50 = 0.154", " (1.50 + 1) / 6.50 = 0.385"]
+    (bars,) = bars_of(figure)
+    assert [text for _, text in bars] == ["(2.00 + 1) / 6.50 = 0.462", "(0.00 + 1) / 6.50 = 0.154", "(1.50 + 1) / 6.50 = 0.385"]
     assert "2 entries" in figure.caption and "rounded" not in figure.caption and "<b>" not in figure.plot.layout.title.text
     np.testing.assert_allclose(figure.frame["share"], [3 / 6.5, 1 / 6.5, 2.5 / 6.5])
     assert "the error here is 0.003" in shares_of(entries.polarity + np.array([0.003, -0.003, 0]), "fine", entries).caption
-    assert list(shares_of([1 / 3] * 3, "[CLS]").plot.data[1].text) == [" 0.333"] * 3
+    assert [text for _, text in bars_of(shares_of([1 / 3] * 3, "[CLS]"))[0]] == ["0.333"] * 3

@@ -69,9 +69,9 @@ def figures() -> None:
     running = [_in_checkout(root) for root in roots]
     names, *_ = [json.loads(next(_lines(process))) for process in running]
     for name in names:
-        here, *there = [_asked(process, name) for process in running]
-        ratio = f"{here / there[0]:8.2f} x" if here and there and there[0] else ""
-        print(f"{name:<28}" + (f"{here:>10.1f} ms{ratio}" if here else "      none"), flush=True)  # noqa: T201
+        now, *before = [_asked(process, name) for process in running]
+        ratio = f"{now / before[0]:8.2f} x" if now and before and before[0] else ""
+        print(f"{name:<28}" + (f"{now:>10.1f} ms{ratio}" if now else "      none"), flush=True)  # noqa: T201
     print(f"{'a chart of 10,000 points':<28}{_of_many_points():>10.1f} ms")  # noqa: T201
 
 
