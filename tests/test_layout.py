@@ -10,6 +10,7 @@ import pytest
 
 from sentviz.charts.figure import Figure, base_layout
 from sentviz.charts.gallery import FIGURES
+from sentviz.charts.look import LOOKS
 from sentviz.errors import DataMissingError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
@@ -55,7 +56,7 @@ def runs() -> list[Run]:
 
 def plain(**more: object) -> go.Figure:
     """Return three bars with a title, without any fault."""
-    plot = go.Figure(layout=base_layout("light", title="Three bars", width=400, height=240, margin=(48, 44, 16, 40), **more))
+    plot = go.Figure(layout=base_layout(LOOKS["light"], title="Three bars", width=400, height=240, margin=(48, 44, 16, 40), **more))
     plot.add_bar(x=[1, 2, 3], y=[3, 5, 4], name="bars")
     return plot
 

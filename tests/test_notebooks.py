@@ -20,6 +20,7 @@ import pytest
 from sentviz.analysis.explain import explained
 from sentviz.charts import heatmap
 from sentviz.charts.figure import Figure, base_layout
+from sentviz.charts.look import LOOKS
 from sentviz.export import notebook
 from sentviz.export.notebook import PLOTLY
 from sentviz.models.model import Model
@@ -40,7 +41,7 @@ def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
     """The bundle holds Plotly's data as plain JSON with the caption, a table of the first numbers, and typed text without markup."""
     frame = pd.DataFrame({"token": [MARKUP] * 30, "value": range(30)})
-    plot = go.Figure(layout=base_layout("light", width=400, height=300, margin=(40, 40, 10, 60)))
+    plot = go.Figure(layout=base_layout(LOOKS["light"], width=400, height=300, margin=(40, 40, 10, 60)))
     plot.add_bar(x=frame["value"], y=frame["value"])
     figure = Figure("toy", picture(plot), frame, f"Of {MARKUP}.", "toy/run, seed 0")
     bundle = figure._repr_mimebundle_()

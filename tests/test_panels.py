@@ -9,13 +9,14 @@ import pytest
 
 from sentviz.browser.packing import marked, palettes
 from sentviz.charts.colours import THEMES, colour_scale, ink_on, palette
+from sentviz.charts.look import LOOKS
 from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, path, row_axis, stacked
 from sentviz.charts.plane import View, decision_line
 
 
 def test_a_grid_has_a_titled_panel_for_each_title() -> None:
     """Five titles in rows of three: two rows, places row by row, titles in their order and muted."""
-    plot, places = panel_grid(list("abcde"), 3, "dark", apart=0.1, below=0.2, size=11)
+    plot, places = panel_grid(list("abcde"), 3, LOOKS["dark"], apart=0.1, below=0.2, size=11)
     assert [(place["row"], place["col"]) for place in places] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
     assert [note.text for note in plot.layout.annotations] == list("abcde")
     assert {(note.font.size, note.font.color) for note in plot.layout.annotations} == {(11, palette("dark").muted)}
@@ -26,7 +27,7 @@ def test_a_grid_has_a_titled_panel_for_each_title() -> None:
 
 
 def test_a_grid_is_not_wider_than_its_titles() -> None:
-    _, places = panel_grid(["a"], 3, "light", apart=0.1)
+    _, places = panel_grid(["a"], 3, LOOKS["light"], apart=0.1)
     assert places == [{"row": 1, "col": 1}]
 
 

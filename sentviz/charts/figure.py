@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from sentviz.charts.chart import Picture
-from sentviz.charts.colours import Theme
 from sentviz.charts.look import FONTS, LOOKS, Look
 from sentviz.charts.source import Call, Source
 from sentviz.charts.text import broken
@@ -61,7 +60,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one p
 
 
 def base_layout(
-    look: Look | Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
+    look: Look, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
 ) -> dict[str, Any]:
     """Return the layout that every figure starts from; Plotly checks it once, when the figure is built.
 
@@ -72,7 +71,6 @@ def base_layout(
             upper margin and the height grow.
         more: further settings of ``go.Layout``; names such as ``title_pad_t`` change single settings of this layout.
     """
-    look = LOOKS[look] if isinstance(look, str) else look
     colours = look.colours
     axis = {
         "color": colours.muted,
@@ -123,14 +121,14 @@ def base_layout(
 
 
 def new_plot(
-    look: Look | Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: Any, **more: Any
+    look: Look, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: Any, **more: Any
 ) -> go.Figure:
     """Return a plot with the layout of `base_layout`; `size` is width and height in pixels."""
     layout = base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more)
     return go.Figure(list(traces), layout=layout, _validate=False)
 
 
-def lay_out(plot: go.Figure, look: Look | Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], **more: Any) -> None:
+def lay_out(plot: go.Figure, look: Look, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], **more: Any) -> None:
     """Give a plot, for example a grid of panels, the layout of `base_layout`; `size` is width and height in pixels."""
     plot.update_layout(base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more))
 

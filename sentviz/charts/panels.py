@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.charts.colours import Theme, ink_on
-from sentviz.charts.look import LOOKS, Look
+from sentviz.charts.colours import ink_on
+from sentviz.charts.look import Look
 from sentviz.charts.maps import Floats
 from sentviz.io.lazy import go, pd, subplots
 
@@ -27,7 +27,7 @@ UNSEEN: dict[str, Any] = {"selected": {"marker": {"opacity": 0}}, "unselected": 
 
 
 def panel_grid(
-    titles: Sequence[str], across: int, look: Look | Theme, *, apart: float, below: float = 0.0, size: int = 13, **more: Any
+    titles: Sequence[str], across: int, look: Look, *, apart: float, below: float = 0.0, size: int = 13, **more: Any
 ) -> tuple[go.Figure, list[dict[str, int]]]:
     """Return a figure with a panel for each title, row by row, and the place of each panel as Plotly's `row` and `col`.
 
@@ -41,7 +41,7 @@ def panel_grid(
     plot = subplots.make_subplots(
         rows=down, cols=across, subplot_titles=list(titles), horizontal_spacing=apart, vertical_spacing=below / down, **more
     )
-    plot.update_annotations(font={"size": size, "color": (LOOKS[look] if isinstance(look, str) else look).colours.muted})
+    plot.update_annotations(font={"size": size, "color": look.colours.muted})
     return plot, [{"row": i // across + 1, "col": i % across + 1} for i in range(len(titles))]
 
 
