@@ -121,6 +121,7 @@ class Axis:
         striped: every second row has a shade, so that the eye keeps to it. chosen: key of the row with an outline.
         span: smallest and largest number; None for those of the marks. zero: the axis begins at 0. log: it is logarithmic.
         ticks: number -> label, in place of the usual ones. step: distance of the ticks.
+        bare: without names and numbers, for coordinates without a unit and for columns that the pointer names.
         worth: key -> number; where the width has no room for all columns of a table, those of the largest numbers are drawn.
     """
 
@@ -136,6 +137,7 @@ class Axis:
     log: bool = False
     ticks: Mapping[float, str] = field(default_factory=dict)
     step: float = 0.0
+    bare: bool = False
     worth: Mapping[Any, float] = field(default_factory=dict)
 
 
@@ -206,6 +208,7 @@ class Chart:
         dashed: series whose lines are dashed; None for a dash of its own for each series.
         ends: series are named at the ends of their lines, with this text (words with columns in braces), and not in a legend.
         height: height of the area inside the axes, or of a table's cells, relative to the usual one, for pictures that need more.
+        square: panels are as high as wide, and of axes of numbers both have one scale.
     """
 
     title: str
@@ -219,6 +222,7 @@ class Chart:
     dashed: Sequence[str] | None = ()
     ends: str = ""
     height: float = 1.0
+    square: bool = False
 
     def draw(self, look: Look) -> go.Figure:
         """Return the plot."""

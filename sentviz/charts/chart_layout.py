@@ -29,6 +29,7 @@ MOST_ENDS = 6  # names at the ends of lines of a panel; more would not be read
 WIDE, SIDE = 300, 380  # best width of one of several panels, and of the area of a picture with named rows
 HEADING = 162  # pixels of a line of a panel's title: two panels side by side still fit a phone that squeezes them
 CELL, LEAST_CELL = 72, 26  # best and smallest width of a cell where the width is free
+SQUARE = 230  # best width of a square panel
 UPRIGHT = 16  # smallest width of a cell without a number, below an upright name
 LABEL = 40  # columns of the longest label
 MARKER = 9  # pixels of a symbol
@@ -137,6 +138,8 @@ class Geometry:
     def left(self) -> int:
         """Width of the left margin."""
         title = TITLE if self.y.title else 0
+        if self.y.bare:
+            return EDGE + 4 + title
         if self.y.rows:
             return round(max((label_width(name, LETTERS) for name in self.names), default=0)) + EDGE + 8 + title
         ticks = max((label_width(label, LETTERS) + 14 for label in self.y.ticks.values()), default=NUMBERS)
@@ -184,14 +187,14 @@ class Geometry:
         """Width of the picture."""
         if self.look.room:
             return self.look.room
-        wide = WIDE
-        if self.is_table:
+        wide = SQUARE if self.chart.square else WIDE
+        if self.is_table and not self.chart.square:
             cell = CELL if len(self.x.rows) < 12 else min(44, max(LEAST_CELL, 760 // len(self.x.rows)))
             wide = max(round(self.chart.height * cell) * len(self.x.rows), 190 if self.chart.panels else 240)
         if self.chart.panels:
-            across = min(len(self.panels), self.chart.panels.across)
+            across = self._rows_of(min(len(self.panels), self.chart.panels.across))
             inner = across * wide + (across - 1) * self.gap
-        elif self.is_table:
+        elif self.is_table or self.chart.square:
             inner = wide
         else:
             inner = SIDE + 60 if self.y.rows else 440
@@ -217,7 +220,11 @@ class Geometry:
         inner = self.width - self.left - self.right
         least = SLIM if self.chart.panels.small else NARROW
         most = max(1, int((inner + self.gap) // (least + self.gap)))
-        return min(len(self.panels), self.chart.panels.across, most)
+        return self._rows_of(min(len(self.panels), self.chart.panels.across, most))
+
+    def _rows_of(self, most: int) -> int:
+        """Return how many panels stand side by side if `most` can: square ones in rows of about the same length."""
+        return ceil(len(self.panels) / ceil(len(self.panels) / most)) if self.chart.square and self.panels else most
 
     @property
     def panel_width(self) -> float:
@@ -239,7 +246,7 @@ class Geometry:
     @cached_property
     def heads(self) -> list[str]:
         """Labels of named columns."""
-        return [lines_of(text, 160) for text in self.x.rows.values()]
+        return [] if self.x.bare else [lines_of(text, 160) for text in self.x.rows.values()]
 
     @property
     def angle(self) -> int:
@@ -257,7 +264,7 @@ class Geometry:
         """Pixels for the labels and the title of a horizontal axis."""
         title = LINE * count_lines(self.axis_title) + 3 if self.x.title else 0
         if not self.heads:
-            return 22 + title
+            return title if self.x.bare else 22 + title
         deep = LINE * max(map(count_lines, self.heads)) if self.angle == 0 else max(label_width(name, LETTERS) for name in self.heads)
         return round(deep) + 8 + title
 
@@ -274,6 +281,8 @@ class Geometry:
     @cached_property
     def row(self) -> int:
         """Pixels of a row."""
+        if self.chart.square:
+            return max(1, round(self.panel_width / max(len(self.y.rows), 1)))
         beside = [note.replace("\n", "<br>") for note in self.y.notes]
         lines = max((LINE * count_lines(name) + 9 for name in (*self.names, *beside)), default=0)
         least = round(self.chart.height * (26 if len(self.y.rows) > 8 else 40)) if self.is_table else 26 if len(self.y.rows) > 16 else 30
@@ -283,6 +292,8 @@ class Geometry:
     @cached_property
     def area(self) -> int:
         """Height of the area inside the axes of one panel."""
+        if self.chart.square:
+            return round(self.panel_width)
         if self.y.rows:
             return self.row * len(self.y.rows)
         usual = PANEL if len(self.panels) > 1 else ALONE

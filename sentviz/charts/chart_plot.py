@@ -21,6 +21,9 @@ from sentviz.charts.text import as_text, label_width
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import MINUS, percent
 
+BARE: dict[str, Any] = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True}
+"""An axis without numbers: a frame."""
+
 
 def draw(chart: Chart, look: Look) -> go.Figure:
     """Return a chart as a Plotly figure."""
@@ -146,7 +149,7 @@ class _Plot(Geometry):
 
     def _across(self, panel: float, reach: tuple[float, float] | None) -> dict[str, Any]:
         axis = self.x if reach is None else replace(self.x, span=reach)
-        settings: dict[str, Any] = {"automargin": False}
+        settings: dict[str, Any] = {"automargin": False} | (BARE if axis.bare else {})
         if axis.rows:
             labels, count = self.heads, len(axis.rows)
             step = panel / max(count, 1)
@@ -180,11 +183,12 @@ class _Plot(Geometry):
     def _down(self, number: int) -> dict[str, Any]:
         axis = self.y
         is_first = number % self.across == 0
-        settings: dict[str, Any] = {"automargin": False}
+        settings: dict[str, Any] = {"automargin": False} | (BARE if axis.bare else {})
         if axis.rows:
-            count = len(axis.rows)
-            ticks = {"tickvals": list(range(count)), "ticktext": self.names, "range": [count - 0.5, -0.5]}
-            return settings | ticks | {"showgrid": False, "showticklabels": is_first, "ticklabelstandoff": 4}
+            count, every = len(axis.rows), ceil((LETTERS + 2) / self.row)
+            ticks = {"tickvals": list(range(0, count, every)), "ticktext": self.names[::every], "range": [count - 0.5, -0.5]}
+            is_named = is_first and not axis.bare
+            return settings | ticks | {"showgrid": False, "showline": False, "showticklabels": is_named, "ticklabelstandoff": 4}
         settings |= self._numbers(axis, max(3, min(7, int(self.area // 34))))
         panels = self.chart.panels
         if number and self.is_alike:
@@ -194,7 +198,9 @@ class _Plot(Geometry):
             first = next(i for i, key in enumerate(keys) if panels.alike.get(key) == panels.alike.get(keys[number]))
             if first != number:
                 settings["matches"] = "y" if first == 0 else f"y{first + 1}"
-        return settings | {"showticklabels": is_first or not self.is_alike}
+        if self.chart.square:
+            settings |= {"scaleanchor": "x" if number == 0 else f"x{number + 1}", "constrain": "domain"}
+        return settings | {"showticklabels": (is_first or not self.is_alike) and not axis.bare}
 
     def _numbers(self, axis: Axis, most: int) -> dict[str, Any]:
         settings: dict[str, Any] = {"tickformat": axis.form, "nticks": most, "tickangle": 0}
@@ -345,8 +351,8 @@ class _Plot(Geometry):
             "colorscale": colour_scale(self._stops(mark)),
             "showscale": bool(mark.ticks),
             "colorbar": colour_bar(mark.span, mark.ticks, self.colours),
-            "xgap": 2,
-            "ygap": 2,
+            "xgap": min(2, self.row // 8),
+            "ygap": min(2, self.row // 8),
             "hoverongaps": False,
             "customdata": np.where(hover == None, "", hover),  # noqa: E711 - an array is compared, element by element
             "hovertemplate": "%{customdata}<extra></extra>",

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sentviz.analysis.epochs import EpochSeries, asked_of, epoch_series, examples, missing
-from sentviz.charts.chart import Axis, Chart, Drawing, Panels, cells, line
-from sentviz.charts.colours import class_colours
+from sentviz.charts.chart import Axis, Chart, Panels, cells, line, points
 from sentviz.charts.confusion import WEIGHT, strength
-from sentviz.charts.figure import Figure, file_safe, lay_out, sentence
+from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.heads import MEASURE_TITLES
-from sentviz.charts.look import Look
-from sentviz.charts.maps import TITLE_PAD, Floats, cells_frame, coloraxis, component_slug, head_slug, map_title, title_lines
+from sentviz.charts.maps import cells_frame, component_slug, ends_of, head_slug, map_title
 from sentviz.charts.options import Components, Heads, Layer, choice
-from sentviz.charts.panels import FRAMELESS, legend_entry, panel_grid
 from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.requirements import MAPS
-from sentviz.charts.scatter import SYMBOLS
 from sentviz.charts.subjects import Runs, sourced
-from sentviz.charts.text import as_text, label_width, shortened, token_label
+from sentviz.charts.text import shortened, token_label
 from sentviz.errors import InputError, RunError
-from sentviz.io.lazy import go, pd
+from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.runs.trace import Trace
 
@@ -35,111 +28,7 @@ MEASURED = RunRequirement("measured epochs", missing)
 
 READABLE = 24  # tokens up to which a small map shows their names
 ACROSS = 4  # panels side by side
-SLIM = 130  # least pixels of a panel
 WRITTEN = 6  # classes up to which cells have room for numbers
-
-
-def _draw_maps(
-    look: Look, title: str, epochs: Sequence[int], maps: Floats, tokens: Sequence[str], hovers: Sequence[Sequence[str]]
-) -> go.Figure:
-    """Draw maps (E, n, n) on one scale, with the names of rows where `tokens` has them."""
-    left = 24 + round(max((label_width(token, 12) for token in tokens), default=0))
-    plot, places, title, size = _epoch_grid(epochs, title, 104, left, 20, look)
-    step = max(1, ceil(14 / ((size[1] - 124) / places[-1]["row"] - 30) * len(tokens)))
-    ticks = list(range(0, len(tokens), step))
-    for epoch, values, place in zip(epochs, maps, places, strict=True):
-        plot.add_heatmap(
-            z=values,
-            coloraxis="coloraxis",
-            customdata=hovers,
-            hovertemplate=f"epoch {epoch}, %{{customdata}}: %{{z:.3f}}<extra></extra>",
-            **place,
-        )
-        plot.update_yaxes(showticklabels=bool(tokens) and place["col"] == 1, **place)
-    bar = coloraxis(maps, look.colours, above=34 / (size[1] - 124))
-    lay_out(
-        plot,
-        look,
-        title,
-        size,
-        (left, 104 + 20 * title.count("<br>"), 20, 20),
-        coloraxis=bar,
-        title_pad_t=TITLE_PAD + 10 * ("<br>" in title),
-    )
-    shared = {"showgrid": False, "automargin": False, "constrain": "domain"}
-    plot.update_xaxes(showticklabels=False, **shared)
-    plot.update_yaxes(autorange="reversed", tickvals=ticks, ticktext=[tokens[i] for i in ticks], **shared)
-    return plot
-
-
-def _draw_points(
-    look: Look, epochs: Sequence[int], places: Floats, labels: npt.NDArray[np.int64], right: npt.NDArray[np.bool_], classes: Sequence[str]
-) -> go.Figure:
-    """Draw places (E, m, 2) of rows with labels (m,), and with an outline where `right` (E, m) is False."""
-    fills, entry = class_colours(classes, look.colours), max(label_width(as_text(name, 16), 12) for name in classes) + 44
-    plot, panels, title, size = _epoch_grid(epochs, "The same rows as points", 64, 16, 20, look)
-    lines = ceil(len(classes) / max(1, (size[0] - 32) // entry))
-    low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
-    middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
-    for e, place in enumerate(panels):
-        for k, name in enumerate(classes):
-            rows = labels == k
-            plot.add_scatter(
-                x=places[e, rows, 0],
-                y=places[e, rows, 1],
-                mode="markers",
-                showlegend=False,
-                marker={
-                    "size": 6,
-                    "opacity": 0.8,
-                    "color": fills[k],
-                    "symbol": SYMBOLS[k % len(SYMBOLS)],
-                    "line": {"width": np.where(right[e, rows], 0, 1.6), "color": look.colours.ink},
-                },
-                customdata=np.where(right[e, rows], "right", "wrong"),
-                hovertemplate=f"labelled {as_text(name, 24)}, %{{customdata}} after epoch {epochs[e]}<extra></extra>",
-                **place,
-            )
-        plot.update_xaxes(range=[middle[0] - half, middle[0] + half], **place)
-        plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor="x" if e == 0 else f"x{e + 1}", **place)
-    for k, name in enumerate(classes):
-        sign = {"size": 8, "color": fills[k], "symbol": SYMBOLS[k % len(SYMBOLS)]}
-        legend_entry(plot, as_text(name, 16), "markers", marker=sign)
-    legend = {
-        "orientation": "h",
-        "x": 0,
-        "y": 0,
-        "yref": "container",
-        "yanchor": "bottom",
-        "itemsizing": "constant",
-        "entrywidth": entry - 36,
-    }
-    lay_out(plot, look, title, (size[0], size[1] + 20 * lines), (16, 64 + 20 * title.count("<br>"), 20, 20 + 20 * lines), legend=legend)
-    plot.update_xaxes(**FRAMELESS)
-    plot.update_yaxes(**FRAMELESS)
-    return plot
-
-
-def _epoch_grid(
-    epochs: Sequence[int], title: str, top: int, left: int, below: int, look: Look
-) -> tuple[go.Figure, list[dict[str, int]], str, tuple[int, int]]:
-    """Return a grid with a square panel for each epoch, in rows of about the same length, the place of each, the title in lines, and width
-    and height of the figure in pixels.
-
-    Args:
-        top, left, below: margins in pixels.
-    """
-    most = max(1, min(ACROSS, (look.room - left - 20) // SLIM)) if look.room else ACROSS
-    across = ceil(len(epochs) / ceil(len(epochs) / most))
-    rows = ceil(len(epochs) / across)
-    wide = look.room or 230 * across + left + 20
-    side = (wide - left - 20 - 8 * (across - 1)) / across
-    inner = rows * side + 30 * (rows - 1)
-    plot, places = panel_grid(
-        [f"epoch {epoch}" for epoch in epochs], across, look, apart=8 / (wide - left - 20), below=30 * rows / inner, size=12
-    )
-    title, more = title_lines(title, look)
-    return plot, places, title, (wide, round(inner + top + below + more))
 
 
 @dataclass
@@ -210,27 +99,28 @@ def _maps(of: Epochs, *, layer: Layer = 0, head: Heads = "mean", component: Comp
     """
     traces = list(of.traces.values())
     maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in of.traces.items()}
-    first, signed = traces[0], any(values.min() < 0 for values in maps.values())
+    first, every = traces[0], np.stack(list(maps.values()))
     n, long = len(first.tokens), [token_label(token, i, 40) for i, token in enumerate(first.tokens)]
-    data = {
-        "title": map_title(component, layer, head),
-        "epochs": list(maps),
-        "maps": np.stack(list(maps.values())),
-        "tokens": [as_text(token, 12) for token in first.tokens] if n <= READABLE else [],
-        "hovers": [[f"{query} → {key}" for key in long] for query in long],
-    }
     frame = pd.concat(
         [cells_frame(first.tokens, range(n), range(n), values, epoch=epoch) for epoch, values in maps.items()], ignore_index=True
     )
+    span, ticks = ends_of(every)
+    drawn = frame.assign(where=[f"{long[query]} → {long[key]}" for query, key in zip(frame["query"], frame["key"], strict=True)])
+    shades: Any = {"scale": "signed" if span[0] < 0 else "sequential", "span": span, "ticks": ticks}
+    mark = cells(drawn, "key", "query", "attention", hover="epoch {epoch}, {where}: {attention:.3f}", **shades)
+    names = {i: shortened(token, 12) for i, token in enumerate(first.tokens)}
+    panels = Panels("epoch", {epoch: f"epoch {epoch}" for epoch in maps}, ACROSS, small=True)
+    title, down = map_title(component, layer, head), Axis(rows=names, bare=n > READABLE)
+    chart = Chart(title, [mark], Axis(rows=names, bare=True), down, panels=panels, square=True)
     caption = sentence(
         [
             f"Run {first.run}: layer {layer + 1} with the weights after each epoch, on one colour scale.",
             "Each row is a token; its cells show which tokens it reads.",
-            "Purple is negative." if signed else "",
+            "Purple is negative." if span[0] < 0 else "",
         ]
     )
     name = file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component))
-    return sourced(Figure(name, Drawing(_draw_maps, data), frame, caption), of.run, split=of.sample, trace=traces[-1])
+    return sourced(Figure(name, chart, frame, caption), of.run, split=of.sample, trace=traces[-1])
 
 
 @figure("epoch-confusion", "The confusion matrix after each epoch", Epochs, MEASURED)
@@ -278,7 +168,6 @@ def _points(of: Epochs, *, how: str = "joint") -> Figure:
     seen, classes = of.series, list(of.run.labels)
     count, at = seen.vectors.shape[1], pictures(seen.vectors, how)
     labels, right = seen.first.labels[:count], seen.right[:, :count]
-    data = {"epochs": list(seen.epochs), "places": at, "labels": labels, "right": right, "classes": classes}
     at_epoch, row = np.indices(right.shape).reshape(2, -1)
     frame = pd.DataFrame(
         {
@@ -290,6 +179,16 @@ def _points(of: Epochs, *, how: str = "joint") -> Figure:
             "y": at[..., 1].ravel(),
         }
     )
+    low, high = at.min(axis=(0, 1)), at.max(axis=(0, 1))
+    middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
+    across, down = (Axis(span=(float(place - half), float(place + half)), bare=True) for place in middle)
+    drawn = frame.assign(said=np.where(frame["right"], "right", "wrong"))
+    dots: Any = {"size": 0.7, "hover": "labelled {label}, {said} after epoch {epoch}"}
+    wrong = points(frame[~frame["right"]], "x", "y", symbol="circle-open", size=0.9, role="ink", name="wrong")
+    panels = Panels("epoch", {epoch: f"epoch {epoch}" for epoch in seen.epochs}, ACROSS, small=True)
+    marks = [points(drawn, "x", "y", by="label", **dots), wrong]
+    series = {name: place for place, name in enumerate(classes)}
+    chart = Chart("The same rows as points", marks, across, down, panels=panels, classes=classes, series=series, square=True)
     caption = sentence(
         [
             f"Each point is the vector of one of {count:,} rows that the classifier reads. An outline marks wrong predictions after"
@@ -298,7 +197,7 @@ def _points(of: Epochs, *, how: str = "joint") -> Figure:
         ]
     )
     printed = frame.groupby(["epoch", "label"], sort=False).agg(rows=("row", "size"), right=("right", "sum")).reset_index()
-    return Figure("epochs-points", Drawing(_draw_points, data), frame, caption, printed=printed)
+    return Figure("epochs-points", chart, frame, caption, printed=printed)
 
 
 @figure("epoch-heads", "What heads attend to after each epoch", Epochs, MAPS, MEASURED)

@@ -59,9 +59,7 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one per run, class or curve
 
 
-def base_layout(
-    look: Look, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
-) -> dict[str, Any]:
+def base_layout(look: Look, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any) -> dict[str, Any]:
     """Return the layout that every figure starts from; Plotly checks it once, when the figure is built.
 
     Args:
@@ -120,9 +118,7 @@ def base_layout(
     return base
 
 
-def new_plot(
-    look: Look, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: Any, **more: Any
-) -> go.Figure:
+def new_plot(look: Look, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: Any, **more: Any) -> go.Figure:
     """Return a plot with the layout of `base_layout`; `size` is width and height in pixels."""
     layout = base_layout(look, title=title, width=size[0], height=size[1], margin=margin, **more)
     return go.Figure(list(traces), layout=layout, _validate=False)

@@ -79,17 +79,20 @@ def cells_frame(tokens: Sequence[str], queries: npt.ArrayLike, keys: npt.ArrayLi
     return pd.DataFrame(columns | cells)
 
 
-def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
-    """Return the colour axis of a map: from 0, or symmetric about 0 if any entry is negative. `above` is the distance of the colour bar
-    from the axes, in heights of the axes.
-    """
+def ends_of(values: Floats) -> tuple[tuple[float, float], list[str]]:
+    """Return the ends of a map's colour scale, and the numbers at it: from 0, or symmetric about 0 if any entry is negative."""
     finite = values[np.isfinite(values)]
     low, high = min(float(finite.min()), 0.0), max(float(finite.max()), 0.0)
     if low < 0:
         high = max(-low, high)
         low = -high
     high = high or 1.0
-    ticks = [number(value, digits(high)) for value in ([low, 0, high] if low < 0 else [low, high])]
+    return (low, high), [number(value, digits(high)) for value in ([low, 0, high] if low < 0 else [low, high])]
+
+
+def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
+    """Return the colour axis of a map. `above` is the distance of the colour bar from the axes, in heights of the axes."""
+    (low, high), ticks = ends_of(values)
     scale = colour_scale(colours.signed if low < 0 else colours.sequential)
     return {"cmin": low, "cmax": high, "colorscale": scale, "colorbar": colour_bar((low, high), ticks, colours) | {"y": 1 + above}}
 

@@ -1,4 +1,4 @@
-"""Shared parts of figures: grids of panels, legends, marks with intervals, axes of named rows, texts in cells, and names at the ends of
+"""Shared parts of figures: grids of panels, marks with intervals, axes of named rows, texts in cells, and names at the ends of
 lines.
 """
 
@@ -23,7 +23,7 @@ UNSEEN: dict[str, Any] = {"selected": {"marker": {"opacity": 0}}, "unselected": 
 """Invisible marks that take a click."""
 
 
-# ---- panels and legends
+# ---- panels
 
 
 def panel_grid(
@@ -49,11 +49,6 @@ def panel_axes(panel: int) -> dict[str, str]:
     """Return the axes of a panel, counted from 0, for an annotation."""
     suffix = str(panel + 1) if panel else ""
     return {"xref": f"x{suffix}", "yref": f"y{suffix}"}
-
-
-def legend_entry(plot: go.Figure, name: str, mode: str = "lines", **style: Any) -> None:
-    """Add an entry to the legend that belongs to no single trace; `style` has its line or marker."""
-    plot.add_scatter(x=[None], y=[None], mode=mode, name=name, **style)
 
 
 # ---- lines and marks
