@@ -40,6 +40,7 @@ from sentviz.runs.target import Target
 
 NOTES = 3  # largest number of notes about one link
 CHIPS = 8  # largest number of edits that have a chip each
+MAP = ("layer", "head", "component")  # fields that name a map
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
 
@@ -323,6 +324,9 @@ class Focus:
             strange += len(bad)
         if strange > NOTES:
             notes[-1] += f" The link has {strange - NOTES:,} more such entries."
+        places = [(name, values[name]) for name in MAP if name in values]
+        if places and all(value == FIELDS[name].default for name, value in places):
+            values["large"] = "chosen"  # The link names the map that otherwise nobody chose.
         if any(values.get(name, "").strip() for name in ("text", "second")):
             values["shared"] = True
         if not values.get("text", "").strip():

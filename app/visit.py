@@ -80,7 +80,7 @@ def chosen_focus() -> Focus:
 
 def show_instead(**fields: Any) -> None:
     """Replace these fields of the focus on this page only; without fields, the page shows the chosen focus."""
-    st.session_state["shown_instead"] = fields
+    st.session_state["shown_instead"] = st.session_state.get("shown_instead", {}) | fields if fields else {}
 
 
 def replaced_fields() -> dict[str, Any]:
@@ -163,11 +163,17 @@ def keep_result(name: str, key: Hashable, make: Callable[[], T], *, most: int = 
 Options = Sequence[str] | Mapping[str, str]  # options, perhaps with the title of each
 
 
-def choose(widget: Callable[..., Any], label: str, field: str, options: Options, **options_of_widget: Any) -> str:
-    """Draw a widget that shows one field of the focus and writes it; return the option that it shows, the first for an unknown value."""
+def choose(
+    widget: Callable[..., Any], label: str, field: str, options: Options, *, write: Callable[..., None] = go, **options_of_widget: Any
+) -> str:
+    """Draw a widget that shows one field of the focus and writes it; return the option that it shows, the first for an unknown value.
+
+    Args:
+        write: changes the field, and perhaps others, when the visitor chooses.
+    """
     value = str(getattr(focus(), field))
     value = value if value in options or not options else next(iter(options))
-    _draw(widget, label, field, value, options, options_of_widget)
+    _draw(widget, label, bound(field, value, write=write), options, options_of_widget)
     return value
 
 
@@ -189,13 +195,15 @@ def setting(
         options_of_widget: by default the label is only read by screen readers.
     """
     value = chosen(name, options, default=default, resets=resets)
-    _draw(widget, label, name, value, options, options_of_widget)
+    _draw(widget, label, bound(name, value), options, options_of_widget)
     return value
 
 
-def _draw(widget: Callable[..., Any], label: str, name: str, value: str, options: Options, options_of_widget: Mapping[str, Any]) -> None:
+def _draw(
+    widget: Callable[..., Any], label: str, binding: Mapping[str, Any], options: Options, options_of_widget: Mapping[str, Any]
+) -> None:
     titles = {"format_func": options.__getitem__} if isinstance(options, Mapping) else {}
-    widget(label, list(options), **bound(name, value), **{"label_visibility": "collapsed"} | titles | dict(options_of_widget))
+    widget(label, list(options), **binding, **{"label_visibility": "collapsed"} | titles | dict(options_of_widget))
 
 
 def chosen(name: str, options: Options, *, default: str = "", resets: Collection[str] = ()) -> str:
@@ -213,13 +221,16 @@ def page_value(name: str, default: T, meaning: Callable[[str], T | None], *, res
     return settings().read(st.session_state.get("page", ""), name, default, meaning, resets)
 
 
-def bound(name: str, value: Any, *, part: str = "", put: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+def bound(
+    name: str, value: Any, *, part: str = "", put: Callable[[Any], Any] | None = None, write: Callable[..., None] = go
+) -> dict[str, Any]:
     """Return key and callback of a widget that shows a value now and writes a field or setting when the visitor changes it.
 
     Args:
         name: a field of the focus, or a setting of this page.
         part: what the widget shows of it, if several widgets share it.
         put: returns the new value of the field for the widget's value; by default the widget's value in the field's type.
+        write: changes the field, and perhaps others.
     """
     key = "-".join(filter(None, ("focus", name, part)))
     put = put or (type(getattr(focus(), name)) if name in FIELDS else str)
@@ -227,6 +238,6 @@ def bound(name: str, value: Any, *, part: str = "", put: Callable[[Any], Any] | 
 
     def take() -> None:
         if (chosen := st.session_state[key]) is not None:
-            go(**{name: put(chosen)})
+            write(**{name: put(chosen)})
 
     return {"key": key, "on_change": take}

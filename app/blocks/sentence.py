@@ -11,6 +11,7 @@ from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.fields import LONGEST
+from app.focus import MAP, Focus
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.charts import component_name
@@ -120,6 +121,14 @@ def texts_in_focus(run: Run) -> tuple[str, str | None]:
         st.stop()
 
 
+def open_map(**changes: Any) -> None:
+    """Choose a map (from a callback): what is not named of layer, head and component stays as it is on the page."""
+    shown, plain = visit.focus(), Focus()
+    place_of_map = {name: getattr(shown, name) for name in MAP} | changes
+    is_plain = all(value == getattr(plain, name) for name, value in place_of_map.items())
+    visit.go(**place_of_map, large="chosen" if is_plain else "strongest")  # Without "chosen", the plain place is a map that nobody chose.
+
+
 def map_controls(trace: Trace) -> None:
     """Draw the choice of layer, head and component of the map in focus."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
@@ -129,11 +138,10 @@ def map_controls(trace: Trace) -> None:
 
 def layer_and_head(layers: int, heads: int) -> tuple[int, int | str]:
     """Draw the choices of a layer and of a head, the mean or the maximum of heads; return both, counted from 0."""
-    layer = visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90, label_visibility="visible")
+    how: dict[str, Any] = {"label_visibility": "visible", "write": open_map}
+    layer = visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90, **how)
     options = ["mean", "max", *(str(i + 1) for i in range(heads))]
-    return int(layer) - 1, place(
-        visit.choose(st.selectbox, "Head", "head", options, width=150, format_func=head_title, label_visibility="visible")
-    )
+    return int(layer) - 1, place(visit.choose(st.selectbox, "Head", "head", options, width=150, format_func=head_title, **how))
 
 
 def component_choice(components: int, widget: Any = st.segmented_control, **more: Any) -> int | str:
@@ -142,7 +150,7 @@ def component_choice(components: int, widget: Any = st.segmented_control, **more
         return "effective"
     options = ["effective", *(str(c + 1) for c in range(components))]
     titles = {name: component_name(place(name)) for name in options}
-    more = {"label_visibility": "visible", "help": f"{tip('component')}\n\n{tip('effective')}"} | more
+    more = {"label_visibility": "visible", "help": f"{tip('component')}\n\n{tip('effective')}", "write": open_map} | more
     return place(visit.choose(widget, "Component", "component", titles, **more))
 
 

@@ -14,6 +14,7 @@ from app.blocks.sentence import (
     gate_switches,
     map_controls,
     map_figure,
+    open_map,
     place,
     run_with_weights,
     sentence_box,
@@ -23,8 +24,7 @@ from app.blocks.sentence import (
 )
 from app.fields import whole_number
 from app.text import halves, intro, md
-from app.views.sentence import bertviz_part, lexicon_part, map_part
-from app.views.sentence.canvas_part import first_map
+from app.views.sentence import bertviz_part, lexicon_part, map_part, opened_map
 from sentviz.analysis.explain import SCORES, available
 from sentviz.analysis.explain.exact import is_quick
 from sentviz.analysis.explain.judge import Judgement, judged
@@ -175,8 +175,12 @@ def show_layers(trace: Trace, run: Run) -> None:
 OVERVIEW = 610  # pixels of the column that has the maps of all heads
 
 
-def show_maps(trace: Trace, run: Run) -> None:
-    """Draw all maps of the component in focus, and one of them in detail."""
+def show_maps(trace: Trace, run: Run, why: str) -> None:
+    """Draw all maps of the component in focus, and one of them in detail.
+
+    Args:
+        why: why this map is open; "" if it was chosen.
+    """
     focus = visit.focus()
     overview, detail = halves("maps", 0.85, 1.0)
     with overview:
@@ -186,7 +190,10 @@ def show_maps(trace: Trace, run: Run) -> None:
         show_figure("overview", of, component=place(focus.component), selected=in_detail, on_pick=_open_head, width=OVERVIEW)
     with detail:
         map_controls(trace)
-        _offer_strongest(trace, run)
+        if why:
+            st.caption(why)
+        else:
+            opened_map.offer_strongest(trace, run)
         n, top, specials = len(trace.tokens), None, "show"
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             if trace.specials.any():
@@ -201,25 +208,7 @@ def show_maps(trace: Trace, run: Run) -> None:
 
 def _open_head(point: Picked) -> None:
     layer, head = point.data
-    visit.go(layer=layer + 1, head=str(head + 1))
-
-
-def _offer_strongest(trace: Trace, run: Run) -> None:
-    """Draw the button that opens the head that moved the answer most in Reason, if it was measured there and is not open.
-
-    The effect was measured on the model as it was trained, so a changed model gets no button.
-    """
-    focus, (layer, head, _) = visit.focus(), first_map(trace, run) or (0, "", "")
-    if focus.change or not isinstance(head, int) or (focus.layer, focus.head) == (layer + 1, str(head + 1)):
-        return
-    st.button(
-        f"Layer {layer + 1}, head {head + 1} moves the answer most",
-        key="strongest-head",
-        icon=":material/bolt:",
-        type="tertiary",
-        on_click=visit.go,
-        kwargs={"layer": layer + 1, "head": str(head + 1)},
-    )
+    open_map(layer=layer + 1, head=str(head + 1))
 
 
 @boundary("scores")
@@ -276,9 +265,12 @@ LOOKS = {
 has = run.capabilities
 offered = {"lexicon": has.lexicon, "gates": has.gate or has.aware}
 looks = [look for look in LOOKS if offered.get(look, True) or focus.look == look]
+why = opened_map.show_strongest(trace, run) if focus.look in ("maps", "long") else ""
 visit.choose(st.segmented_control, "Look", "look", looks, format_func=LOOKS.get)
 match focus.look:
     case "long":
+        if why:
+            st.caption(why)
         map_part.show(trace, run)
     case "bertviz":
         bertviz_part.show(trace, run)
@@ -291,4 +283,4 @@ match focus.look:
     case "gates":
         show_gates(trace, run)
     case _:
-        show_maps(trace, run)
+        show_maps(trace, run, why)

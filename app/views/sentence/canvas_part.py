@@ -13,7 +13,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import menu
-from app.blocks.sentence import in_lines, notebook, place
+from app.blocks.sentence import in_lines, notebook, open_map, place
 from app.components import browser
 from app.focus import Focus
 from app.live import ticket
@@ -94,23 +94,13 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None, subject: str,
     chosen = _chosen(trace)
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned)
     if falls is not None and scene.chosen is None:  # The map of the strongest head stays when the visitor changes the model.
-        scene = replace(scene, chosen=visit.keep_result("first-map", _of_text(trace, run), lambda: scene.pick))
+        scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))
     data = canvas_data(scene, acts=True, stopped=stopped) | {"live": _live(trace, run) | {"subject": subject}}
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
     st.session_state.setdefault("pictured", "")
     return scene
-
-
-def _of_text(trace: Trace, run: Run) -> tuple[str, str, str | None]:
-    return run.digest, trace.text, trace.text_pair
-
-
-def first_map(trace: Trace, run: Run) -> Pick | None:
-    """Return the place of the head that moved the answer most when the picture of this text was drawn; None before."""
-    pick: Pick | None = st.session_state.get("first-map", {}).get(_of_text(trace, run))
-    return pick
 
 
 def _live(trace: Trace, run: Run) -> dict[str, Any]:
@@ -160,7 +150,7 @@ def _chosen(trace: Trace) -> Pick | None:
 def _pick(axes: tuple[int, int, int]) -> None:
     if at := browser.places(KEY, "pick", *axes):
         layer, head, part = at
-        visit.go(layer=layer + 1, head=str(head + 1) if head >= 0 else "mean", component=str(part) if part else "effective", large="chosen")
+        open_map(layer=layer + 1, head=str(head + 1) if head >= 0 else "mean", component=str(part) if part else "effective")
 
 
 def _silence(axes: tuple[int, int]) -> None:
