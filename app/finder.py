@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 
 from app import cache, visit
-from app.blocks.run_choice import in_groups, option_texts
+from app.blocks.run_choice import option_texts
 from app.places import SENTENCE, place_of, places, view_at
 from sentviz.io.glossary import glossary
 from sentviz.runs.registry import papers
@@ -47,7 +47,7 @@ def targets() -> dict[str, str]:
 def draw() -> None:
     """Draw the box, and follow what was chosen in it."""
     links = targets()
-    models = option_texts(in_groups(cache.models()))
+    models = option_texts(cache.models())
     models |= {name: name for name in cache.runs() if name not in models}  # plain names of hundreds of runs would delay the first paint
     st.session_state["finder"] = None
     st.selectbox(

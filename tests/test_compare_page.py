@@ -20,7 +20,7 @@ def test_the_control_stands_beside_the_run_in_focus() -> None:
     """The page shows both answers, both maps, and their difference."""
     app = opened("compare")
     assert not app.error
-    assert app.selectbox(key="compare-second").value == CONTROL
+    assert app.selectbox(key="beside").value == CONTROL
     charts = [chart.key or chart.proto.id for chart in app.get("plotly_chart")]
     for key in ("verdict-first", "verdict-second", "strip-first", "strip-second", "map-first", "map-second", "map-difference"):
         assert any(f"plot-{key}" in chart for chart in charts), key
@@ -37,11 +37,11 @@ def test_swap_exchanges_the_two() -> None:
 @pytest.mark.exhaustive
 def test_a_choice_of_the_second_is_in_the_url_and_of_the_first_keeps_two() -> None:
     app = opened("compare")
-    app.selectbox(key="compare-second").select("sst2/diff").run()
+    app.selectbox(key="beside").select("sst2/diff").run()
     assert app.query_params["versus"] == "sst2/diff"
     app.selectbox(key="focus-run").select("sst2/diff").run()
     assert not app.exception
-    assert app.query_params["run"] == "sst2/diff" and app.selectbox(key="compare-second").value not in ("", "sst2/diff")
+    assert app.query_params["run"] == "sst2/diff" and app.selectbox(key="beside").value not in ("", "sst2/diff")
 
 
 @pytest.mark.exhaustive

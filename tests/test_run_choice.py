@@ -107,7 +107,7 @@ def test_a_run_without_a_fitting_configuration_is_replaced_by_the_best_of_its_la
 @pytest.mark.exhaustive
 def test_the_second_run_of_compare_may_have_no_weights() -> None:
     app = opened("compare", run="sst2/diff", versus="sst2/vanilla-s1")
-    assert app.selectbox(key="compare-second").value == "sst2/vanilla" and not app.info
+    assert app.selectbox(key="beside").value == "sst2/vanilla" and not app.info
     assert weight_notes(app) == ["sst2/vanilla is shown instead of sst2/vanilla-s1, which has no weights."]
     assert app.query_params["versus"] == "sst2/vanilla-s1"
 
@@ -144,11 +144,11 @@ def chosen(app: AppTest, key: str) -> list[str]:
 def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
     """Without a chosen run, one run with [CLS] is shown. A link's run is shown as it is, and six chosen runs have six grids."""
     first = opened("cls", run="")
-    assert find(first.selectbox(key="focus-run").value).config["tokenizer"]["cls"] and not chosen(first, "several")
+    assert find(first.selectbox(key="focus-run").value).config["tokenizer"]["cls"] and not chosen(first, "beside")
     assert opened("cls", run=WITHOUT_CLS).selectbox(key="focus-run").value == WITHOUT_CLS
     six = [CLS, INJECTED, "nsmc/cls", WITHOUT_CLS, "sst2/vanilla", "sst2/ndt-unit-2"]
     app = opened("cls", run=six[0], versus="~".join(six[1:]))
-    assert [app.selectbox(key="focus-run").value, *chosen(app, "several")] == six and not app.exception
+    assert [app.selectbox(key="focus-run").value, *chosen(app, "beside")] == six and not app.exception
     text = page_text(app)
     assert f"Without [CLS], so not in this figure: {', '.join(six[3:])}." in text
     next(widget for widget in app.selectbox if widget.key == "cls-measure").set_value("entropy").run()
@@ -170,3 +170,25 @@ def test_runs_of_different_length_are_drawn_by_share_of_training() -> None:
     assert axis(unequal) == "share of training" and "axis" not in unequal.query_params
     assert axis(opened("scalars", run="sst2/ndt-unit-3", versus="sst2/ndt-unit-2")) == "step"
     assert axis(opened("scalars", run=WITHOUT_CLS, versus="sst2/ndt-unit-2", axis="step")) == "step"
+
+
+@pytest.mark.exhaustive
+def test_models_beside_the_one_in_focus_are_chosen_in_the_same_way_on_every_page() -> None:
+    """One label, one state: what is chosen on one page stands beside the model on the others, as far as they can show it."""
+    pages = "compare", "comparison", "confusion", "curves"
+    for page in pages:
+        app = opened(page, run="sst2/ndt-unit-2", versus="sst2/diff~sst2/vanilla")
+        box = next(widget for widget in (*app.selectbox, *app.multiselect) if widget.key == "beside")
+        names = box.value if isinstance(box.value, list) else [box.value]
+        assert box.label == "Beside it" and names == ["sst2/diff", "sst2/vanilla"][: len(names)]
+    app = opened("comparison", run="sst2/ndt-unit-2")
+    assert chosen(app, "beside") == ["sst2/vanilla-matched"] == [opened("compare", run="sst2/ndt-unit-2").selectbox(key="beside").value]
+    app.multiselect(key="beside").set_value([]).run()
+    assert not chosen(app, "beside") and not app.exception and "Choose at least one more model" in page_text(app)
+
+
+@pytest.mark.exhaustive
+def test_two_models_without_lambda_say_so_once() -> None:
+    text = page_text(opened("compare", run="english/mpnet", versus="english/minilm"))
+    assert text.count("lambda") == 1 and "neither has a lambda" in text
+    assert page_text(opened("compare", run="sst2/ndt-unit-2", versus="sst2/vanilla")).count("has no lambda") == 1

@@ -246,7 +246,7 @@ def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run,
         ]
         second_answers += [name for name, model in cache.models().items() if mine.text and model.labels == answers.display]
         at, where = second_answers.index(choices["beside"]) if choices.get("beside") in second_answers else 0, f"mine-beside-{key}-{chosen}"
-        choices["beside"] = st.selectbox("Compare with", second_answers, at, key=where, format_func=_title_of_second, width=360)
+        choices["beside"] = st.selectbox("Beside it", second_answers, at, key=where, format_func=_title_of_second, width=360)
     return replace(mine, answers=answers, beside=choices["beside"])
 
 

@@ -16,7 +16,7 @@ from app.blocks.files import csv_button
 from app.blocks.get_data import offer
 from app.blocks.one_row import open_row, own_columns
 from app.blocks.pages import SIZE, first_row, page_buttons
-from app.blocks.run_choice import pick_run
+from app.blocks.run_choice import beside_it
 from app.blocks.slice_choice import FIRST_MISTAKE, choose_slice
 from app.fields import whole_number
 from app.text import in_percent, md, with_code
@@ -60,7 +60,8 @@ def choose_rows(*, second: bool = True, sliced: bool = False) -> Rows:
     line = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of")
     with line:
         if (second or focus.slice.startswith("agree=")) and _answered_by_run(focus.over):
-            _beside(focus.run)
+            data = run.config["data"]["name"]
+            beside_it((name for name, each in cache.runs().items() if each.config["data"]["name"] == data), most=1, width=300)
     if focus.over not in row_choices(run):
         is_adopted = bool(run.config["files"]) and not run.has_rows
         missing = WITHOUT_ROWS.format(focus.run) if is_adopted else f"{focus.run} has no predictions for the {OVER[focus.over]}."
@@ -105,21 +106,6 @@ def _answered_by_run(over: str) -> bool:
     """Return whether a run predicts the rows; otherwise a visitor's own file has the predictions."""
     mine = st.session_state.get("mine")
     return over != "mine" or mine is None or mine.answers is None
-
-
-def _beside(name: str) -> None:
-    """Draw the choice of a second run of the same data set; at first there is none."""
-    known = cache.runs()
-    data = known[name].config["data"]["name"]
-    candidates = [candidate for candidate, run in known.items() if candidate != name and run.config["data"]["name"] == data]
-    chosen_second = next((candidate for candidate in visit.focus().versus if candidate in candidates), "")
-
-    def take() -> None:
-        chosen = st.session_state["beside"]
-        visit.go(versus=(chosen,) if chosen else ())
-
-    st.session_state["beside"] = chosen_second
-    pick_run("Compare with", ["", *candidates], key="beside", on_change=take, width=240)
 
 
 @boundary(quiet=True)

@@ -3,48 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
 from app import cache, visit
 from app.places import Fit
 from app.text import md, name_runs
-from sentviz.runs.catalog import faults, language, reads_pairs
-from sentviz.runs.naming import grouped, plain_name
+from sentviz.runs.catalog import faults, is_mixture, language, reads_pairs
+from sentviz.runs.naming import BEST, LANGUAGES, OWN, grouped, plain_name
 from sentviz.runs.store import Run
 
 
 def pick_run(label: str, names: Iterable[str], *, unmeasured: Collection[str] = (), **widget: Any) -> None:
-    """Draw the choice of one run by plain name and name, with a heading for each group if there are several.
+    """Draw the choice of one run by plain name and name.
 
     Args:
         unmeasured: names of runs that are marked, because the page can only offer to measure them.
         widget: options of the widget; by default it shows the run in focus and changes the focus.
     """
     widget = {"label_visibility": "collapsed"} | (widget if "key" in widget else widget | visit.bound("run", visit.focus().run))
-    key, on_change, groups = widget["key"], widget.pop("on_change"), _groups(names)
-    headings = {group: f"── {group} ──" for group in groups if group} if len(groups.keys() - {""}) > 1 else {}
-
-    def take() -> None:
-        if st.session_state[key] not in headings.values():  # A heading cannot be chosen.
-            on_change()
-
-    options = [name for group, members in groups.items() for name in (*filter(None, [headings.get(group)]), *members)]
-    texts = option_texts(name for name in options if name not in headings.values())
+    texts = option_texts(names)
     texts |= {name: f"{texts[name]} · not measured" for name in unmeasured}
-    st.selectbox(label, options, format_func=lambda name: texts.get(name, name), on_change=take, **widget)
-
-
-def _groups(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of runs by group; a group "" with the name "", the choice of no run, comes first."""
-    names, known = list(names), cache.runs()
-    return ({"": [""]} if "" in names else {}) | grouped({name: known[name] for name in names if name})
-
-
-def in_groups(names: Iterable[str]) -> list[str]:
-    """Return the names of runs in the order of their groups; "" stays first."""
-    return [name for members in _groups(names).values() for name in members]
+    st.selectbox(label, list(texts), format_func=texts.__getitem__, **widget)
 
 
 def option(name: str) -> str:
@@ -52,10 +33,22 @@ def option(name: str) -> str:
     return option_texts([name])[name]
 
 
-def option_texts(names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of runs in a choice by name. The runs are looked up once, because a choice may have hundreds."""
+def in_groups(names: Iterable[str]) -> list[str]:
+    """Return the names of runs in the order of their groups."""
     known = cache.runs()
-    return {name: f"{plain_name(known[name])} · {name}" if name else "no second run" for name in names}
+    return [name for members in grouped({name: known[name] for name in names}).values() for name in members]
+
+
+def option_texts(names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of runs in a choice by name, in the order of their groups.
+
+    The best run of a language and the visitor's own runs are marked as such: a choice has no headings, because they could be chosen.
+    """
+    known = cache.runs()
+    groups = grouped({name: known[name] for name in names})
+    marks = dict.fromkeys(groups.get(OWN, []), f" · {OWN}")
+    marks |= {name: f" · {BEST}" for name in map(cache.best_run, LANGUAGES) if name in groups.get(BEST, [])}
+    return {name: f"{plain_name(known[name])} · {name}{marks.get(name, '')}" for members in groups.values() for name in members}
 
 
 def choose_model(fit: Fit | None) -> None:
@@ -121,6 +114,25 @@ def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
     return max(fitting, key=likeness)
 
 
+def usual_second(run: Run, fitting: Iterable[Run]) -> str:
+    """Return the run that stands beside a run until a visitor chooses one, "" if none fits.
+
+    It has the same classes if one does, reads the same language, and was trained on the same data set, or is general as well. Of the runs
+    of one data set, the control with one map comes first, then those of another configuration.
+    """
+    data = run.config["data"]["name"]
+
+    def likeness(candidate: Run) -> tuple[bool, ...]:
+        own = candidate.config["data"]["name"]
+        is_control = own == data and candidate.configuration == "vanilla-matched"
+        both_general = is_mixture(own) and is_mixture(data) and candidate.has_weights
+        same = candidate.labels == run.labels, _reads(candidate) == _reads(run), own == data, both_general
+        return *same, is_control, candidate.configuration != run.configuration
+
+    others = [each for each in fitting if each.name != run.name]
+    return max(others, key=likeness).name if others else ""
+
+
 def note_weights(chosen: str, drawn: str) -> None:
     """Say next to a picker that it shows another run than the chosen one, which has no weights; say nothing if it shows the chosen one."""
     if chosen != drawn:
@@ -138,12 +150,46 @@ def quiet_note(text: str, help: str | None = None) -> None:
     st.caption(md(text), width="content", help=help)
 
 
-def several(fitting: Sequence[Run], *files: str) -> list[Run]:
+def beside_it(fitting: Iterable[str], *, most: int = 0, instead: str = "", width: int | Literal["stretch"] = "stretch") -> list[str]:
+    """Draw the choice of the runs beside the run in focus; return those that are chosen, in the order of the focus.
+
+    Args:
+        fitting: names of the runs that the page can show.
+        most: how many runs can be chosen; 0 = any number.
+        instead: run that stands beside it while nobody chose one; "" = none. A visitor can take it away if several can be chosen.
+    """
+    focus, key = visit.focus(), "beside"
+    texts = option_texts(name for name in fitting if name != focus.run)
+    chosen = [name for name in focus.versus if name in texts][: most or None]
+    is_single = most == 1
+    if not chosen and instead in texts and (is_single or not st.session_state.get("none-beside")):
+        chosen = [instead]
+
+    def take() -> None:
+        names = st.session_state[key]
+        wanted = tuple(filter(None, [names] if is_single else names))
+        st.session_state["none-beside"] = bool(instead) and not wanted
+        visit.go(versus=wanted)
+
+    how: dict[str, Any] = {"format_func": texts.__getitem__, "label_visibility": "collapsed", "key": key, "on_change": take, "width": width}
+    if is_single:
+        st.session_state[key] = next(iter(chosen), None)
+        index = 0 if instead else None  # None: the visitor can take the run away.
+        st.selectbox("Beside it", list(texts), index, placeholder="Beside it: another model", icon=":material/compare_arrows:", **how)
+    else:
+        st.session_state[key] = chosen
+        words = f"Beside it: up to {most} other models" if most else "Beside it: add other models"
+        st.multiselect("Beside it", list(texts), placeholder=words, max_selections=most or None, **how)
+    return chosen
+
+
+def several(fitting: Sequence[Run], *files: str, most: int = 0) -> list[Run]:
     """Draw the choice of further runs; return the run in focus and them, in the order of the focus. The page stops if no run fits.
 
     Args:
         fitting: the runs that the page can show.
         files: files of a run that the page reads.
+        most: how many further runs can be chosen; 0 = any number.
     """
     focus, by_name = visit.focus(), {run.name: run for run in fitting}
     if focus.run not in by_name:
@@ -153,16 +199,7 @@ def several(fitting: Sequence[Run], *files: str) -> list[Run]:
             icon=":material/inventory_2:",
         )
         st.stop()
-    addable = {name: run for name, run in by_name.items() if name != focus.run}
-    beside = [name for name in focus.versus if name in addable]
-
-    def take() -> None:
-        visit.go(versus=tuple(st.session_state["several"]))
-
-    st.session_state["several"] = beside
-    how: dict[str, Any] = {"label_visibility": "collapsed", "placeholder": "Beside it: add other models"}
-    st.multiselect("Beside it", in_groups(addable), format_func=option_texts(addable).__getitem__, key="several", on_change=take, **how)
-    chosen = [by_name[name] for name in (focus.run, *beside)]
+    chosen = [by_name[name] for name in (focus.run, *beside_it(by_name, most=most))]
     chosen = readable(chosen, *files) if files else chosen
     name_runs(*(run.name for run in chosen))
     return chosen

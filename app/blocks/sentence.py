@@ -122,9 +122,9 @@ def texts_in_focus(run: Run) -> tuple[str, str | None]:
 
 
 def open_map(**changes: Any) -> None:
-    """Choose a map (from a callback): what is not named of layer, head and component stays as it is on the page."""
-    shown, plain = visit.focus(), Focus()
-    place_of_map = {name: getattr(shown, name) for name in MAP} | changes
+    """Choose a map (from a callback). Of layer, head and component, those that are not in `changes` stay as they are on the page."""
+    focus, plain = visit.focus(), Focus()
+    place_of_map = {name: getattr(focus, name) for name in MAP} | changes
     is_plain = all(value == getattr(plain, name) for name, value in place_of_map.items())
     visit.go(**place_of_map, large="chosen" if is_plain else "strongest")  # Without "chosen", the plain place is a map that nobody chose.
 
@@ -150,8 +150,8 @@ def component_choice(components: int, widget: Any = st.segmented_control, **more
         return "effective"
     options = ["effective", *(str(c + 1) for c in range(components))]
     titles = {name: component_name(place(name)) for name in options}
-    more = {"label_visibility": "visible", "help": f"{tip('component')}\n\n{tip('effective')}", "write": open_map} | more
-    return place(visit.choose(widget, "Component", "component", titles, **more))
+    how: dict[str, Any] = {"label_visibility": "visible", "help": f"{tip('component')}\n\n{tip('effective')}", "write": open_map} | more
+    return place(visit.choose(widget, "Component", "component", titles, **how))
 
 
 def head_title(head: str) -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import in_groups, option, series_of
+from app.blocks.run_choice import option_texts, series_of
 from app.text import halves, md
 from app.views.hardmax import parts as hardmax_parts
 from app.views.papers.blocks import show_study_figure
@@ -97,9 +97,15 @@ def failures(runs: Sequence[Run], _: str) -> None:
         st.info("No run with weights that reads English sentences is installed.", icon=":material/inventory_2:")
         return
     default = [name for name in names if name.split("/")[-1].startswith("sentiformer")] or names
-    options = in_groups(names)
+    options = option_texts(names)
     chosen = st.multiselect(
-        "Runs", options, default[:3], format_func=option, key="failure-runs", max_selections=MOST, label_visibility="collapsed"
+        "Runs",
+        list(options),
+        default[:3],
+        format_func=options.__getitem__,
+        key="failure-runs",
+        max_selections=MOST,
+        label_visibility="collapsed",
     )
     if not chosen:
         st.caption("Choose at least one run.")

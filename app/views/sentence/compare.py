@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import most_alike, note_weights, pick_run
+from app.blocks.run_choice import beside_it, most_alike, note_weights, usual_second
 from app.blocks.sentence import (
     attends,
     component_choice,
@@ -33,21 +34,27 @@ from sentviz.runs.trace import Trace
 
 
 def show_maps(first: Trace, second: Trace, run: Run, second_run: Run) -> None:
-    """Draw the maps of both models side by side, and below them the difference and lambda."""
+    """Draw the maps of both models side by side with their difference, and lambda if a model has it."""
     st.divider()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="compare-map-of"):
         st.markdown("##### Attention")
         layer, head, component = _controls(first, second)
-    for column, trace, source, side in zip(halves("compare-maps"), (first, second), (run, second_run), ("first", "second"), strict=True):
+    learned = [each for each in (run, second_run) if each.capabilities.lambdas]
+    columns = halves("compare-maps", *([] if learned else [1.0, 1.0, 1.0]))  # three, so that no half of the page is empty
+    side = 400 if learned else 320
+    for column, trace, source, key in zip(columns, (first, second), (run, second_run), ("map-first", "map-second"), strict=False):
         with column:
             st.markdown(f"**{md(source.name)}**")
             of = sentence_of(source, trace)
-            show_figure("attention", of, f"map-{side}", layer=layer, head=head, component=component, side=400)
-    changes, lambdas = halves("compare-difference")
-    with changes:
-        _difference(first, second, run, second_run, layer, head, component)
-    with lambdas:
-        _lambdas(run, second_run)
+            show_figure("attention", of, key, layer=layer, head=head, component=component, side=side)
+    if learned:
+        columns = halves("compare-difference")
+        with columns[-1]:
+            _lambdas(run, second_run, learned)
+    with columns[0 if learned else -1]:
+        _difference(first, second, run, second_run, layer, head, component, side)
+    if not learned:
+        st.caption("Both models have one map per head, so neither has a lambda.", help=tip("lambda"))
 
 
 def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
@@ -58,13 +65,15 @@ def _controls(first: Trace, second: Trace) -> tuple[int, int | str, int | str]:
 
 
 @boundary(quiet=True)
-def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: int, head: int | str, component: int | str) -> None:
+def _difference(
+    first: Trace, second: Trace, run: Run, second_run: Run, layer: int, head: int | str, component: int | str, side: int
+) -> None:
     st.markdown(f"**Difference** · {md(second_run.name)} minus {md(run.name)}")
     changed = map_difference(first, second, layer, head, component)
 
     of = sentence_of(run, first)
     of.known["versus", second_run.name] = sentence_of(second_run, second)
-    options: dict[str, Any] = {"versus": second_run.name, "layer": layer, "head": head, "component": component, "side": 400}
+    options: dict[str, Any] = {"versus": second_run.name, "layer": layer, "head": head, "component": component, "side": side}
     show_figure("difference", of, "map-difference", **options)
     if changed.kind == "words":
         st.caption("The two models cut the text into different tokens, so the maps are compared word by word.")
@@ -76,14 +85,12 @@ def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: i
         )
 
 
-def _lambdas(run: Run, second_run: Run) -> None:
+def _lambdas(run: Run, second_run: Run, learned: Sequence[Run]) -> None:
     st.markdown("**Lambda** · as each model learned it", help=tip("lambda"))
-    learned = [each for each in (run, second_run) if each.capabilities.lambdas]
     for each in (run, second_run):
         if each not in learned:
             st.caption(f"{md(each.name)} has one map per head, so it has no lambda.")
-    if learned:
-        show_figure("lambda", Runs.of(*learned), "compare-lambda", x=scalar_axis(learned))
+    show_figure("lambda", Runs.of(*learned), "compare-lambda", x=scalar_axis(learned))
 
 
 def pick(run: Run, place: Any) -> Run:
@@ -95,34 +102,16 @@ def pick(run: Run, place: Any) -> Run:
         st.stop()
     wanted = next((name for name in focus.versus if name != run.name and name in cache.runs()), "")
     fitting = most_alike(cache.run(wanted), list(known.values())).name if wanted and wanted not in known else wanted
-    second = fitting if fitting in candidates else _default(run)
-
-    def take_second() -> None:
-        visit.go(versus=(st.session_state["compare-second"],))
 
     def swap() -> None:
-        visit.go(run=second, versus=(run.name,), row=_common_row(run, known[second]))
+        visit.go(run=second.name, versus=(run.name,), row=_common_row(run, second))
 
-    st.session_state["compare-second"] = second
     with place:
-        pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=400)
+        (name,) = beside_it(candidates, most=1, instead=fitting if fitting in candidates else usual_second(run, known.values()), width=400)
+        second = known[name]
         st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="Exchange the two models")
-        note_weights(wanted or second, second)
-    return known[second]
-
-
-def _default(run: Run) -> str:
-    """Return the control with one map on the same data set, else another run of it, else the same configuration, else any run."""
-    data = run.config["data"]["name"]
-    candidates = {name: candidate for name, candidate in cache.models().items() if name != run.name}
-    same = {name: candidate for name, candidate in candidates.items() if candidate.config["data"]["name"] == data}
-    for preset in ("vanilla-matched", "vanilla"):
-        if named := next((name for name, candidate in same.items() if candidate.configuration == preset), None):
-            return named
-    alike = (
-        name for name, candidate in candidates.items() if (candidate.configuration, candidate.labels) == (run.configuration, run.labels)
-    )
-    return next(iter(same), "") or next(alike, "") or next(iter(candidates))
+        note_weights(wanted or name, name)
+    return second
 
 
 def _common_row(old: Run, new: Run) -> str:
@@ -170,7 +159,7 @@ if run.labels == second.labels:
     st.markdown(message)
     st.page_link(
         "views/testset/comparison.py",
-        label="Which is right more often? Models side by side: all rows and seeds, up to six models, a report",
+        label="All rows: which of them is right more often, by how much, and where they differ",
         icon=":material/summarize:",
     )
 

@@ -74,7 +74,7 @@ intro(
     "The sentences are made from templates, so a rate is about these templates. It is no accuracy on your data.",
 )
 note_unsliced("the cases are sentences of our own, not rows of a data set or file")
-chosen = several(cache.runs_for(TESTED))[:MOST]
+chosen = several(cache.runs_for(TESTED), most=MOST - 1)
 cards = {run.name: card for run in chosen if (card := _card(run)) is not None}
 if chosen[0].name not in cards:
     st.stop()

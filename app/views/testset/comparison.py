@@ -16,7 +16,7 @@ from app.blocks.boundary import boundary
 from app.blocks.figure import show_drawn
 from app.blocks.files import MIME, as_report, csv_button
 from app.blocks.rows import Listing, beside, list_rows, row_choices, same_rows
-from app.blocks.run_choice import in_groups, option, option_texts
+from app.blocks.run_choice import beside_it, option_texts, usual_second
 from app.blocks.slice_choice import choose_slice
 from app.server import queue
 from app.shared import once
@@ -33,7 +33,6 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import in_points, p_value, percent, signed
-from sentviz.runs.catalog import is_mixture, language
 from sentviz.runs.store import Run
 
 
@@ -116,43 +115,13 @@ intro(
 )
 focus, known = visit.focus(), cache.runs()
 first = cache.run(focus.run)
-
-
-def default_second() -> str:
-    """Return a run of the same data set and classes, first one that is no other seed of the run in focus; without one, of its language."""
-    fitting = [run for run in known.values() if run.name != first.name and run.labels == first.labels and run.has_rows]
-    data = first.config["data"]["name"]
-
-    def likeness(run: Run) -> tuple[bool, ...]:
-        own = run.config["data"]["name"]
-        alike = is_mixture(own) and is_mixture(data) and language(run) == language(first) and run.has_weights
-        return own == data, alike, run.configuration != first.configuration
-
-    return max(fitting, key=likeness, default=first).name
+second = usual_second(first, (run for run in known.values() if run.labels == first.labels and run.has_rows))
 
 
 def chosen_runs() -> list[Run]:
-    """Draw the choice of two to six runs with the same classes, and return them in the order of the focus."""
+    """Draw the choice of runs with the same classes beside the one in focus; return it and them, in the order of the focus."""
     names = [name for name, run in known.items() if run.labels == first.labels]
-    wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names][:MOST]
-    if len(wanted) < 2 and not focus.versus and "comparison-chosen" not in st.session_state:
-        wanted = list(dict.fromkeys((*wanted, default_second())))
-
-    def take() -> None:
-        st.session_state["comparison-chosen"] = True  # a removed second model does not come back
-        first_name, *further = st.session_state["comparison-runs"] or wanted[:1]
-        visit.go(run=first_name, versus=tuple(further))
-
-    st.session_state["comparison-runs"] = wanted
-    st.multiselect(
-        f"Models, two to {MOST}",
-        in_groups(names),
-        format_func=option_texts(names).__getitem__,
-        key="comparison-runs",
-        on_change=take,
-        max_selections=MOST,
-    )
-    return [known[name] for name in wanted]
+    return [first, *(known[name] for name in beside_it(names, most=MOST - 1, instead=second))]
 
 
 def rows_of_file() -> list[Rows]:
@@ -162,12 +131,12 @@ def rows_of_file() -> list[Rows]:
         st.stop()
     st.session_state["mine"] = table
     proposals = {each.model: each for each in my_file.proposed(table)}
-    names = [*proposals, *(in_groups(cache.models()) if table.text else [])]
+    texts = {name: f"{name}, from the file" for name in proposals} | (option_texts(cache.models()) if table.text else {})
     picked = st.multiselect(
         f"Sources, two to {MOST}: models of the file, or models that read its texts",
-        names,
-        default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in names else [])],
-        format_func=lambda name: f"{name}, from the file" if name in proposals else option(name),
+        list(texts),
+        default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in texts else [])],
+        format_func=texts.__getitem__,
         key=f"comparison-sources-{table.digest}-{table.text}-{table.label}",
         max_selections=MOST,
     )
@@ -181,13 +150,15 @@ def sources() -> tuple[list[Rows], bool]:
     """Draw the choice of sources; return the rows of each training, and whether seeds are taken together."""
     options = row_choices(first)
     over = focus.over if focus.over in options else options[0]
-    if over == "test" and not focus.versus and known[default_second()].config["data"]["name"] != first.config["data"]["name"]:
+    if over == "test" and not focus.versus and known[second or first.name].config["data"]["name"] != first.config["data"]["name"]:
         over = "demo"
         st.caption("No other model was tested on the rows of this one, so they are compared on the demo set.")
     if over == "mine":
         return rows_of_file(), True
     runs = chosen_runs()
     name_runs(*(run.name for run in runs))
+    if len(runs) < 2:
+        return [], False
     every = runs if over == "demo" else with_seeds(runs, list(known.values()), over)
     together = True
     if len(every) > len(runs):
@@ -239,6 +210,8 @@ def verdict(result: Comparison) -> None:
     if result.first.over != "mine":
         for remark in remarks:
             st.caption(remark)
+    if result.first.over != "mine":
+        st.page_link("views/sentence/compare.py", label="One sentence: why two of them answer as they do", icon=":material/compare_arrows:")
     pictures = find_browser() is not None
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         for format in ("pdf", "html"):
@@ -288,7 +261,7 @@ def numbers(result: Comparison, together: bool) -> None:
 try:
     all_rows, with_all_seeds = sources()
     if len(all_rows) < 2:
-        st.info(f"Choose two to {MOST} models above.", icon=":material/compare_arrows:")
+        st.info("Choose at least one more model above.", icon=":material/compare_arrows:")
         st.stop()
     sliced, _ = choose_slice(all_rows[0])
     if sliced.among:
