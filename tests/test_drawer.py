@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
+from app.blocks.rows import WIDE, _three_lines
 from sentviz.data import demo
 from sentviz.runs.store import Run
 from tests.test_app import RUN, SHIPPED, opened, page_text, words
@@ -55,7 +56,7 @@ def test_without_texts_the_drawer_opens_on_the_demo_set() -> None:
     assert not app.exception, app.exception
     assert f"{len(demo.load()):,} of {len(demo.load()):,} rows" in heading(app) and "demo set" in heading(app)
     table = app.dataframe[-1].value
-    assert table["text"].str.len().min() > 0 and table["id"].str.startswith("demo-").all()
+    assert {"id", "loss"}.isdisjoint(table) and set(table["text"]) <= {_three_lines(text, WIDE) for text in demo.load()["text"]}
     assert "rows are not on this machine" in words(app)
 
 
@@ -91,12 +92,14 @@ def test_every_page_works_on_the_demo_set(page: str) -> None:
 def test_every_row_can_be_reached_page_by_page() -> None:
     """The pages of the demo set hold 200 rows and the rest, together every row once; another slice opens on its first page."""
     app = opened("confusion", run=RUN, over="demo")
-    first = list(app.dataframe[-1].value["id"])
+    first = list(app.dataframe[-1].value["text"])
     assert len(first) == 200 and list(app.dataframe[-1].value)[:2] == ["", "text"]
     button = next(each for each in app.button if each.key.startswith("after-drawer"))
     button.click().run()
-    rest = list(app.dataframe[-1].value["id"])
-    assert sorted(first + rest) == sorted(demo.load()["id"]) and f"Rows 201 to {len(demo.load())} of" in page_text(app)
+    rest = list(app.dataframe[-1].value["text"])
+    assert sorted(first + rest) == sorted(
+        _three_lines(text, WIDE) for text in demo.load()["text"]
+    ) and f"Rows 201 to {len(demo.load())} of" in page_text(app)
     assert next(each for each in app.button if each.key.startswith("after-drawer")).disabled
     app.selectbox(key="focus-order").set_value("doubtful").run()
     assert len(app.dataframe[-1].value) == 200 and not app.exception
@@ -187,3 +190,12 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     app.selectbox(key=f"mine-label-{app.session_state['mine'].digest}").set_value("").run()
     assert not app.exception, app.exception
     assert "None of these rows has a label" in words(app)
+
+
+def test_a_text_has_the_room_of_three_lines() -> None:
+    """It ends with a word; a wide letter takes the room of two; a word that is longer than the lines is cut."""
+    assert _three_lines("a short one", 62) == "a short one"
+    cut = _three_lines("word " * 80, 62)
+    assert cut.endswith("word …") and 50 < len(cut) <= 62
+    assert len(_three_lines("이 영화는 정말 재미있었다 " * 20, 62)) <= 31
+    assert _three_lines("x" * 500, 62) == "x" * 61 + "…"

@@ -20,6 +20,9 @@ from sentviz.runs.store import Run
 
 NOTE = 500  # characters of a note
 OWN_COLUMNS = ("your label", "your note")
+LOSS = (
+    "Cross-entropy in nats of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,10 @@ def _head(rows: Rows, row: pd.Series[Any], place: int, move: Callable[[int], Non
     stops, what = (np.flatnonzero(wrong), "mistake") if rows.labelled and "reason" not in rows.frame else (np.arange(len(rows)), "row")
     before, after = stops[stops < place], stops[stops > place]
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.markdown(f"**{md(label)}predicted {md(rows.classes[row['predicted']])}**{sure} · {md(row['id'])}", width="stretch")
+        words = f"**{md(label)}predicted {md(rows.classes[row['predicted']])}**{sure} · {md(row['id'])}"
+        if has_loss := rows.labelled and rows.source.gives == "probabilities" and not np.isnan(row["loss"]):
+            words += f" · loss {row['loss']:.2f}"
+        st.markdown(words, width="stretch", help=LOSS if has_loss and rows.over not in ("demo", "mine") else None)
         for name, icon, places in (("Previous", "chevron_left", before[-1:]), ("Next", "chevron_right", after[:1])):
             st.button(
                 f"{name} {what}",

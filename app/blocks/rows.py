@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import shorten
 from typing import Any
+from unicodedata import east_asian_width
 
 import numpy as np
 import streamlit as st
@@ -40,10 +42,8 @@ ORDERS = {
 OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
 OF_PROBABILITIES = ("doubtful", "loss")
-LOSS = (
-    "Cross-entropy in nats of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
-)
-CUT = 400  # characters of a text in the table
+LINES = 66  # pixels of a row of the table, in which a text wraps
+WIDE, NARROW = 105, 62  # letters of a text in its three lines
 SCROLL = "<script>document.querySelector('.st-key-one-row')?.scrollIntoView({block: 'center'})</script>"  # to a row that a button opened
 TEXTS = {"text": "text", "text_pair": "second text"}
 
@@ -237,15 +237,18 @@ def _list(rows: Rows, listing: Listing) -> None:
         in_percent(table, "confidence") if "confidence" in table else table,
         hide_index=True,
         placeholder="–",
-        height=min(38 + 35 * len(table), 225 if opened_list == of else 330),
+        height=min(38 + LINES * len(table), 255 if opened_list == of else 450),
+        row_height=LINES,
         key=key,
         on_select=select,
         selection_mode="single-row",
         column_config={
             "": st.column_config.TextColumn(width=30),
             "confidence": st.column_config.NumberColumn(width=90),
-            "loss": st.column_config.NumberColumn(format="%.2f", width=60, help=None if ordered.over in ("demo", "mine") else LOSS),
-            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame or listing.predictions else 330),
+            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame or listing.predictions else 290),
+            "why it is listed": st.column_config.TextColumn(width=190),
+            "label": st.column_config.TextColumn(width=70),
+            "predicted": st.column_config.TextColumn(width=80),
         },
     )
     mine: TextTable | None = st.session_state.get("mine") if rows.over == "mine" else None
@@ -325,7 +328,7 @@ def _ordered(rows: Rows, order: str) -> Rows:
 
 
 def _table(rows: Rows, predictions: Sequence[str]) -> pd.DataFrame:
-    """Return the table on the page: names instead of numbers, and shortened texts.
+    """Return the table on the page: names instead of numbers, and shortened texts, which wrap. Rows without a text are named by their id.
 
     Args:
         predictions: columns with the predictions of several models.
@@ -333,21 +336,30 @@ def _table(rows: Rows, predictions: Sequence[str]) -> pd.DataFrame:
     frame, names = rows.frame, [*rows.classes, "–"]
     right = np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))
     columns: dict[str, Any] = {} if predictions else {"": right}
-    columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}  # read first, on a phone
+    if not rows.has_text:
+        columns["id"] = frame["id"].to_numpy()
+    most = NARROW if "text_pair" in frame or predictions else WIDE
+    columns |= {title: [_three_lines(text, most) for text in frame[name]] for name, title in TEXTS.items() if name in frame}
     if "reason" in frame:
         columns["why it is listed"] = frame["reason"].to_numpy()
     if rows.labelled:
         columns["label"] = [names[k] for k in frame["label"]]
     if predictions:
-        return pd.DataFrame({**columns, **{name: frame[name] for name in predictions}, **own_columns(rows), "id": frame["id"].to_numpy()})
+        return pd.DataFrame({**columns, **{name: frame[name].to_numpy() for name in predictions}, **own_columns(rows)})
     columns["predicted"] = [names[k] for k in frame["predicted"]]
-    if sure := rows.source.gives == "probabilities":
+    if rows.source.gives == "probabilities":
         columns["confidence"] = frame["confidence"].to_numpy()
-    if rows.labelled and sure:
-        columns["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
         columns["tag"] = frame["tag"].to_numpy()
-    return pd.DataFrame(columns | own_columns(rows) | {"id": frame["id"].to_numpy()})
+    return pd.DataFrame(columns | own_columns(rows))
+
+
+def _three_lines(text: str, most: int) -> str:
+    """Return the beginning of a text, up to the end of a word. Hangul and other wide letters take the room of two."""
+    text = text[: 2 * most]
+    room = most // 2 if sum(east_asian_width(letter) in "WF" for letter in text) > len(text) / 3 else most
+    cut = shorten(text, room, placeholder=" …")
+    return cut if len(cut) > room // 2 or len(text) <= room else f"{text[: room - 1]}…"  # One word may be longer than the lines.
 
 
 def _first_mistake(rows: Rows) -> int:

@@ -115,7 +115,8 @@ intro(
 )
 focus, known = visit.focus(), cache.runs()
 first = cache.run(focus.run)
-second = usual_second(first, (run for run in known.values() if run.labels == first.labels and run.has_rows))
+able = [run for run in known.values() if run.labels == first.labels and (run.has_weights if focus.over == "demo" else run.has_rows)]
+second = usual_second(first, able)
 
 
 def chosen_runs() -> list[Run]:
