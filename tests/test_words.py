@@ -365,28 +365,41 @@ def test_hostile_words_are_drawn_as_text(theme: str) -> None:
 
 
 def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> None:
-    """Annotations are at the places of the layout, an empty cloud has a sentence, and one word is framed."""
+    """Significant words and the selected one are drawn, an empty cloud has a sentence, and one word is framed."""
     frame = drawn(["dull", "soup", "garden"])
     figure = cloud(frame, ["first", "second"], right=[True, False], selected=(0, "soup"), about="About.")
     notes = {a.text: a for a in figure.plot.layout.annotations}
-    for row in frame.itertuples():
-        assert (notes[row.word].x, notes[row.word].y, notes[row.word].font.size) == (row.x, row.y, row.size)
+    assert notes["dull"].font.size > notes["soup"].font.size and "garden" not in notes
     assert [text for text, note in notes.items() if note.borderwidth] == ["soup"]
     assert {"first", "second", "No typical words."} <= set(notes)
     look = palette("light")
-    assert [notes[word].font.color for word in frame["word"]] == [
-        look.right,
-        look.muted,
-        look.muted,
-    ] and "Grey: not significant" in figure.caption
+    assert [notes[word].font.color for word in ("dull", "soup")] == [look.right, look.muted]
+    assert "2 of 3 words" in figure.caption and "(Bonferroni), of which few are drawn." in figure.caption
     assert "No typical words in: first." in cloud(frame.assign(sure=False), ["first", "second"]).caption
     assert "About." in figure.caption and figure.name == "words-keyness"
     picked = figure.plot.data[0].customdata
-    assert {row[5] for row in picked} == {"dull", "soup", "garden"}
+    assert {row[5] for row in picked} == {"dull", "soup"}
+    often = cloud(frame, ["first", "second"], right=[True, False], by="count").plot.layout.annotations
+    assert {note.font.color for note in often if note.text in set(frame["word"])} == {look.right}
+    pd.testing.assert_frame_equal(figure.frame, frame)
     assert all(row[4] == 0 for row in picked)
     with pytest.raises(InputError, match="no cloud"):
         cloud(frame, [])
     assert len(cloud(frame.head(0), ["none"], by="count").plot.data[0].x) == 0
+
+
+def test_few_words_of_a_cloud_are_grey() -> None:
+    """At most a fifth of the words of a cloud with significant words is grey; one without them has five grey words, which are small."""
+    words = [f"word{k}" for k in range(20)]
+    frame = pd.DataFrame(
+        {"cell": 0, "word": words, "z": np.linspace(12, 2, 20), "count": 9, "rows": 9, "sure": [k < 12 for k in range(20)]}
+    )
+    frame = frame.assign(x=0.0, y=0.0, size=1.0, width=1.0)
+    for figure, sure, grey in ((cloud(frame, ["a"]), 12, 3), (cloud(frame.assign(sure=False), ["a"]), 0, 5)):
+        notes = [note for note in figure.plot.layout.annotations if note.text in words]
+        muted = [note for note in notes if note.font.color == palette("light").muted]
+        assert (len(notes), len(muted)) == (sure + grey, grey)
+    assert max(note.font.size for note in muted) < 20
 
 
 def test_bars_carry_values_intervals_and_what_is_sure() -> None:

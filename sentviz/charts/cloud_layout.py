@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import unicodedata
@@ -20,8 +21,17 @@ LONGEST = 20  # columns of a word in a cloud
 _WIDTHS = {"iljI'.": 0.26, "tfr": 0.37, "ckszvxyJ": 0.55, "mMWw": 0.94, "GOQCDNHRUKABEPSVXYZTL": 0.82}  # ems
 
 
-def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0) -> pd.DataFrame:
-    """Place words so that their letters cover areas in proportion to their weights, the largest near the middle, and no two boxes overlap.
+def layout(
+    weights: Mapping[str, float],
+    width: int,
+    height: int,
+    seed: int = 0,
+    *,
+    power: float = 0.5,
+    smallest: float = SMALLEST,
+    largest: float = math.inf,
+) -> pd.DataFrame:
+    """Place words so that the size of their letters grows with their weights, the largest near the middle, and no two boxes overlap.
 
     Free places are found by the occupancy map of the package `wordcloud`; letters are as wide as in Helvetica and a tenth more, so that
     the picture is the same on every machine and holds in the fonts that figures use.
@@ -29,9 +39,11 @@ def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0)
     Args:
         weights: word -> a number above 0.
         width, height: pixels.
+        power: of a weight, to which sizes are proportional: with 0.5 the letters cover areas in proportion to the weights.
+        smallest, largest: pixels of the smallest and of the largest letters.
     Frame:
         word, x, y (the middle, pixels from the lower left), size (of the letters), width, height (of the box); the heaviest first.
-        Words that find no place at 9 pixels are left out.
+        Words that find no place at the smallest size are left out.
     """
     if min(width, height) < 40:
         raise InputError("A cloud needs at least 40 by 40 pixels.")
@@ -39,11 +51,11 @@ def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0)
         raise InputError("The weights of a cloud must be numbers greater than 0.")
     order = sorted(weights, key=lambda word: (-weights[word], word))
     ems = np.array([_ems(word) for word in order])
-    shares = np.sqrt([weights[word] / weights[order[0]] for word in order])
-    top = min([height * 0.3, *(0.9 * width / (ems * shares))], default=0.0)
+    shares = np.array([weights[word] / weights[order[0]] for word in order]) ** power
+    top = min([height * 0.3, largest, *(0.9 * width / (ems * shares))], default=0.0)
     while True:
-        placed = _placed(np.maximum(top * shares, SMALLEST), ems, width, height, seed)
-        if len(placed) == len(order) or top < 1.2 * SMALLEST:
+        placed = _placed(np.maximum(top * shares, smallest), ems, width, height, seed)
+        if len(placed) == len(order) or top < 1.2 * smallest:
             break
         top *= 0.93
     return pd.DataFrame([{"word": order[i], **box} for i, box in placed], columns=["word", "x", "y", "size", "width", "height"])

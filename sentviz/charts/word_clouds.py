@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -12,7 +13,7 @@ import numpy as np
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import Cell, Counts
 from sentviz.charts.chart import Axis, Chart, Drawing, Role, points
-from sentviz.charts.cloud_layout import layout, unwritable
+from sentviz.charts.cloud_layout import SMALLEST, layout, unwritable
 from sentviz.charts.figure import Figure, annotate, file_safe, lay_out, sentence
 from sentviz.charts.look import Look
 from sentviz.charts.options import choice
@@ -56,9 +57,11 @@ _HOLLOW = "circle-open"  # symbol of words that are not significant
 _TITLES = {"keyness": "Words that belong to a cell", "count": "The most frequent words"}
 _CUT = 20  # columns of a word, as `layout` measures it
 _SAYS = {
-    "keyness": "The larger a word, the more typical it is of its rows (area: z of the log-odds ratio against all other rows).",
-    "count": "The larger a word, the more often it occurs in its rows (area: occurrences).",
+    "keyness": "The larger a word, the more typical it is of its rows (height: z of the log-odds ratio against all other rows).",
+    "count": "The larger a word, the more often it occurs in its rows (height: occurrences).",
 }
+_LETTERS = 12.0  # pixels of the smallest letters in a panel
+_GREY, _FEW = 4, 5  # significant words for each grey one in a cloud; grey words of a cloud without significant ones
 
 
 def cloud(
@@ -74,8 +77,8 @@ def cloud(
     word.
 
     Args:
-        words: cell (index in `titles`), word, x, y, size, width from `sentviz.charts.cloud_layout.layout` for PANEL, and further columns
-            for the frame; z and count are needed.
+        words: cell (index in `titles`), word, z, count, and further columns for the frame. Its columns x, y, size and width are places of
+            all words, as earlier versions drew them; the picture places the words that it has.
         titles: one per cloud, plain text.
         by: meaning of the sizes.
         right: True for clouds of right predictions; by default all clouds have one colour.
@@ -87,20 +90,42 @@ def cloud(
     if not titles:
         raise InputError("There is no cloud to draw.")
     sure = words["sure"].astype(bool)
+    pictured = _pictured(words, by, selected)
+    count = f"{len(pictured)} of {len(words)}" if len(pictured) < len(words) else f"{len(words)}"
+    few = ", of which few are drawn" if len(pictured) < len(words) else ""
     quiet = [name for cell, name in enumerate(titles) if (words["cell"] == cell).any() and not sure[words["cell"] == cell].any()]
     caption = sentence(
         [
             _SAYS[by],
-            f"{len(words)} words in {len(titles)} clouds; teal: right predictions, magenta: mistakes." if right else f"{len(words)} words.",
-            "" if sure.all() else "Grey: not significant for this number of words (Bonferroni).",
+            f"{count} words in {len(titles)} clouds; teal: right predictions, magenta: mistakes." if right else f"{count} words.",
+            "" if sure.all() or by == "count" else f"Grey: not significant for this number of words (Bonferroni){few}.",
             f"No typical words in: {', '.join(quiet)}." if quiet else "",
             about,
         ]
     )
     frame = words.reset_index(drop=True)
     roles: list[Role] = ["right" if is_right else "wrong" for is_right in right]
-    data = {"words": frame, "titles": list(titles), "by": by, "roles": roles or [0] * len(titles), "selected": selected}
+    data = {"words": pictured, "titles": list(titles), "by": by, "roles": roles or [0] * len(titles), "selected": selected}
     return Figure(file_safe("words", by), Drawing(_draw_cloud, data), frame, caption)
+
+
+def _pictured(words: pd.DataFrame, by: By, selected: tuple[int, str] | None) -> pd.DataFrame:
+    """Return the words of the picture with their places: of typical words the significant ones, the selected one, and few others."""
+    parts = []
+    for cell, part in words.groupby("cell", sort=False):
+        if by == "keyness":
+            sure = part["sure"].astype(bool)
+            most = int(sure.sum()) // _GREY or (0 if sure.any() else _FEW)
+            part = part[
+                sure
+                | part.index.isin(part.index[~sure][:most])
+                | (part["word"] == (selected[1] if selected and selected[0] == cell else None))
+            ]
+        weights = part["z" if by == "keyness" else "count"].astype(float)
+        quiet = by == "keyness" and not part["sure"].any()
+        places = _placed(tuple(part["word"]), tuple(weights), 1.0, _LETTERS, 1.5 * _LETTERS if quiet else math.inf)
+        parts.append(part.drop(columns=["x", "y", "size", "width"]).merge(places.drop(columns="height"), on="word"))
+    return pd.concat(parts, ignore_index=True) if parts else words
 
 
 def _draw_cloud(
@@ -132,7 +157,7 @@ def _draw_cloud(
         plot.add_shape(type="rect", **frame, **axes)
         for row in part.to_dict("records"):
             chosen = {"bordercolor": colours.ink, "bgcolor": colours.neutral, "borderwidth": 2, "borderpad": 1}
-            font = {"size": scale * row["size"], "color": look.colour(roles[cell]) if row["sure"] else colours.muted}
+            font = {"size": scale * row["size"], "color": look.colour(roles[cell]) if row["sure"] or by == "count" else colours.muted}
             box = chosen if selected == (cell, row["word"]) else {}
             written.append({"text": as_text(row["word"], _CUT), "font": font, "x": row["x"], "y": row["y"], **box, **axes})
         if part.empty:
@@ -253,9 +278,11 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
 
 
 @lru_cache(maxsize=64)
-def _placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
+def _placed(
+    words: tuple[str, ...], weights: tuple[float, ...], power: float = 0.5, smallest: float = SMALLEST, largest: float = math.inf
+) -> pd.DataFrame:
     """Return the places of words in a cloud, computed once; a shared frame that must not be changed."""
-    return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
+    return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED, power=power, smallest=smallest, largest=largest)
 
 
 @figure("word-cloud", "The words of right and wrong predictions", Answers)
