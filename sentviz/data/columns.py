@@ -72,16 +72,20 @@ def own_columns(frame: pd.DataFrame, used: Collection[str]) -> tuple[pd.DataFram
     columns: dict[str, Any] = {}
     ungrouped, empty, further = [], [], 0
     for place, name in enumerate(map(str, frame.columns)):
-        if name in used or name.casefold().strip() in IDS or f"{PREFIX}{name}" in columns:
+        if name in used or f"{PREFIX}{name}" in columns:
             continue
+        is_id = name.casefold().strip() in IDS
         if len(columns) == MOST_COLUMNS:
             further += 1
             continue
         codes, different = pd.factorize(frame.iloc[:, place])
         values = [_written(value) for value in different]
+        grouped = _grouped(codes, values) if any(values) else None
+        if is_id and not isinstance(grouped, pd.Categorical):  # A column that numbers or names the rows has no groups.
+            continue
         if not any(values):
             empty.append(name)
-        elif (grouped := _grouped(codes, values)) is None:
+        elif grouped is None:
             ungrouped.append(name)
         else:
             columns[f"{PREFIX}{name}"] = grouped

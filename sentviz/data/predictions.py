@@ -136,8 +136,13 @@ class _Reader:
         """Labels in the column of labels."""
         return _values(self.frame[self.label], self.reading) if self.label else ()
 
+    def _shares_a_class(self, name: str) -> bool:
+        """Return whether a column called "label" beside the true labels predicts them; otherwise it is a column of the user."""
+        values = _values(self.frame[name], self.reading)
+        return not self.labels or len(merged([*self.labels, *values])) < len(self.labels) + len(values)
+
     def by_model(self) -> list[Predictions]:
-        classed = [name for name in self.names if _is_class(name) or name.casefold() == "label"]  # "label" beside the true labels
+        classed = [name for name in self.names if _is_class(name) or (name.casefold() == "label" and self._shares_a_class(name))]
         written = {name: values for name in classed if (values := _values(self.frame[name], self.reading))}
         predicted = {_rest(name, CLASS): name for name in reversed(written)}
         for values in (self.labels, *written.values()):
