@@ -47,7 +47,7 @@ export function hands(view) {
       draw(view)
     },
     twice: () => (view.scene.dims === 2 && view.mode !== "move" ? cleared(view) : whole(view)),
-    keys: { ...steps, " ": () => play(view), Escape: () => cleared(view) },
+    keys: { ...steps, " ": () => play(view), Escape: () => cleared(view), Enter: () => middle(view) },
   })
 }
 
@@ -73,6 +73,12 @@ function enclosed(view, path) {
   scene.outline = { layer: view.time, corners }
   looked(view)
   view.tell("outline", { picture: scene.picture, layer: view.time, corners })
+}
+
+/** Mark the points in the middle of the picture, half as wide and high, as a drag would; zoom decides how many these are. */
+function middle(view) {
+  const [left, right, top, low] = [view.width / 4, (3 * view.width) / 4, view.height / 4, (3 * view.height) / 4]
+  if (view.scene.dims === 2) enclosed(view, [[left, top], [right, top], [right, low], [left, low]])
 }
 
 function cleared(view) {

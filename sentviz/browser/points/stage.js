@@ -168,5 +168,5 @@ function told(view) {
   labelled(parts.play, view.playing ? "Stop" : "Play through the layers")
   markLayer(parts, Math.round(time))
   const hint = scene.dims === 2 ? "draws an outline around points" : "turns the picture"
-  labelled(view.canvas, `${parts.title.textContent}: ${scene.n} points. Dragging ${hint}. Plus and minus zoom, 0 shows all, left and right change the layer, Escape removes the outline.`)
+  labelled(view.canvas, `${parts.title.textContent}: ${scene.n} points. Dragging ${hint}. Plus and minus zoom, 0 shows all, left and right change the layer, Enter marks the points in the middle, Escape removes the outline.`)
 }
