@@ -178,7 +178,7 @@ def _link_to(place: Place, place_in_view: Place, default: str) -> None:
     view = st.session_state["last"].get(place.title, place.views[0])
     marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
-        _to(view, place.title, place.question, default)
+        _to(view, place.title, place.help, default)
 
 
 def _to(view: View, label: str, help: str, default: str) -> None:

@@ -74,6 +74,12 @@ class Place:
     small: bool = False  # at the right end of the bar
     of_run: bool = True  # The views are about the model in focus.
 
+    @property
+    def help(self) -> str:
+        """The question of the place and the names of its views."""
+        names = [view.title for view in self.views if view.title != self.title]
+        return f"{self.question} {' · '.join(names)}".strip()
+
 
 ANSWERS = Fit(lambda run: run.has_weights, "has no weights")
 MOVES = Fit(lambda run: run.has_weights and run.capabilities.moving, "is not a hardmax model", prefer="imdb/hardmax-d2")
@@ -192,7 +198,7 @@ ROWS = Place(
             "testset/embeddings",
             "Map: t-SNE, UMAP",
             "scatter_plot",
-            "The test set as the model sees it, in two or three dimensions.",
+            "The test set as the model sees it, in two or three dimensions, with silhouette scores.",
             finds=(
                 ("Embeddings", ""),
                 ("t-SNE", "method=tsne"),

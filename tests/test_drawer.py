@@ -193,7 +193,7 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
 
 
 def test_a_text_has_the_room_of_three_lines() -> None:
-    """It ends with a word; a wide letter takes the room of two; a word that is longer than the lines is cut."""
+    """The cut text ends with a word, a wide letter takes the room of two, and a word that is longer than the lines is cut."""
     assert _three_lines("a short one", 62) == "a short one"
     cut = _three_lines("word " * 80, 62)
     assert cut.endswith("word …") and 50 < len(cut) <= 62

@@ -171,3 +171,9 @@ def test_a_model_that_is_found_outside_of_its_places_opens_on_the_sentence() -> 
 
 def test_a_place_is_known_by_its_views() -> None:
     assert all(place_of(view) is place for place in places() for view in place.views)
+
+
+def test_the_help_of_a_place_names_its_views() -> None:
+    helps = {place.title: place.help for place in places()}
+    assert helps["Model"].startswith("What did it learn? Lambda · [CLS] and heads · ") and "t-SNE" in helps["Rows"]
+    assert helps["Bring yours"] == "And on my texts, with my model?"

@@ -174,7 +174,7 @@ def test_runs_of_different_length_are_drawn_by_share_of_training() -> None:
 
 @pytest.mark.exhaustive
 def test_models_beside_the_one_in_focus_are_chosen_in_the_same_way_on_every_page() -> None:
-    """One label, one state: what is chosen on one page stands beside the model on the others, as far as they can show it."""
+    """The control has the same label on every page, and runs that are chosen on one page stand beside the model on the others."""
     pages = "compare", "comparison", "confusion", "curves"
     for page in pages:
         app = opened(page, run="sst2/ndt-unit-2", versus="sst2/diff~sst2/vanilla")

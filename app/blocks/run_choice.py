@@ -129,8 +129,8 @@ def usual_second(run: Run, fitting: Iterable[Run]) -> str:
         same = candidate.labels == run.labels, _reads(candidate) == _reads(run), own == data, both_general
         return *same, is_control, candidate.configuration != run.configuration
 
-    others = [each for each in fitting if each.name != run.name]
-    return max(others, key=likeness).name if others else ""
+    candidates = [each for each in fitting if each.name != run.name]
+    return max(candidates, key=likeness).name if candidates else ""
 
 
 def note_weights(chosen: str, drawn: str) -> None:

@@ -118,7 +118,7 @@ def _draw(
     _arrow(plot, start, start + ray * 64 * view.unit, colours.ink)
     _write(plot, look, view, flat, words, token, share, follows, start + ray * 74 * view.unit)
     plot.update_xaxes(range=[view.low[0], view.high[0]], constrain="domain", automargin=False, title=across or None)
-    plot.update_yaxes(range=[view.low[1], view.high[1]], scaleanchor="x", constrain="domain", automargin=False)
+    plot.update_yaxes(range=[view.low[1], view.high[1]], scaleanchor="x", constrain="range", automargin=False)
     return plot
 
 

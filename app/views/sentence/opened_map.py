@@ -1,4 +1,4 @@
-"""The map that Attention opens on if nobody chose one: of the head that says most about the answer, as far as it is known at once."""
+"""The map that the page Attention shows if nobody chose one."""
 
 from __future__ import annotations
 
