@@ -12,14 +12,15 @@ from app.places import SENTENCE, View, places, view_at
 from sentviz.runs.registry import paper_at
 
 HERE = Path(__file__).resolve().parent
-ICON, ANY_PAPER = str(HERE / "icon.svg"), HERE / "views" / "papers" / "generic.py"
+ICON, ANY_PAPER, DECLARED = str(HERE / "icon.svg"), HERE / "views" / "papers" / "generic.py", HERE / "views" / "declared.py"
 st.set_page_config(page_title="sentviz", page_icon=ICON, layout="wide")
 
 
 def page_of(view: View, url: str) -> Any:
-    """Return a view for Streamlit's navigation at one of its addresses; a paper has its own script, or the one that shows any paper."""
+    """Return a view for Streamlit's navigation at one of its addresses; a paper or a declared view may share a script."""
     paper = paper_at(view.url)
-    script = f"views/{view.script}.py" if paper is None else paper.page.script or ANY_PAPER
+    own = HERE / "views" / f"{view.script}.py"
+    script = (own if own.is_file() else DECLARED) if paper is None else paper.page.script or ANY_PAPER
     icon = f":material/{view.icon}:"
     return st.Page(script, title=view.title, icon=icon, help=view.help, url_path=url, default=view is SENTENCE.views[0])
 

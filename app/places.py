@@ -40,7 +40,7 @@ class View:
     """One view of a place.
 
     Attributes:
-        script: below `app/views`, without its ending; "" for a paper's page.
+        script: below `app/views`, without its ending; a name in `PAGES` if the view is declared as data; "" for a paper's page.
         address: last part of its URL; by default the name of the script.
         finds: further names for the finder, each with the parameters that its link has in addition.
         fit: the models that it can show; None if it shows any model, or none.
@@ -248,7 +248,7 @@ MODEL = Place(
     "What did it learn?",
     (
         View(
-            "training/scalars",
+            "model/scalars",
             "Lambda",
             "timeline",
             "How lambda and the other learned scalars changed during training.",
@@ -257,7 +257,7 @@ MODEL = Place(
             fit=SCALED,
         ),
         View(
-            "testset/cls",
+            "model/cls",
             "[CLS] and heads",
             "hub",
             "What every head attends to over a split, [CLS] in particular; which words the gates shut.",
@@ -266,7 +266,7 @@ MODEL = Place(
             fit=HEADED,
         ),
         View(
-            "testset/components",
+            "model/components",
             "Components",
             "layers",
             "Do the maps that lambda mixes look at different words?",
@@ -274,7 +274,7 @@ MODEL = Place(
             fit=MIXED,
         ),
         View(
-            "testset/directions",
+            "model/directions",
             "Directions",
             "explore",
             "Where is the answer written? Take its direction away, or add it.",
@@ -282,7 +282,7 @@ MODEL = Place(
             fit=DIRECTED,
         ),
         View(
-            "training/curves",
+            "model/curves",
             "Training",
             "show_chart",
             "Loss and validation metrics of any runs; a training epoch by epoch.",
@@ -296,7 +296,7 @@ MODEL = Place(
             fit=TRAINED,
         ),
         View(
-            "testset/explanations",
+            "model/explanations",
             "Which explanation to trust",
             "fact_check",
             "How faithful each explanation method is, measured on the test set.",

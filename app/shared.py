@@ -14,6 +14,7 @@ import streamlit as st
 from app.server.queue import turn
 from app.visit import keep_result
 from sentviz.analysis.testset.rows import Rows
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 P = ParamSpec("P")
@@ -34,6 +35,7 @@ KEYS: dict[str | type, Callable[[Any], object]] = {
     Run: run_key,
     "sentviz.models.in_memory.OpenModel": run_key,  # The module loads torch, so the class is named.
     Rows: rows_key,
+    Studied: lambda of: (of.paper, of.dataset, key_of(list(of.runs))),
     FunctionType: lambda function: f"{function.__module__} {function.__qualname__}",
 }
 """The keys of the arguments that Streamlit cannot hash, by exact type."""

@@ -12,10 +12,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.cache import FIRST_SCREEN
-from app.places import place_of
+from app.places import SENTENCE, place_of, places
 from sentviz.charts.look import SIZES
 from sentviz.runs.catalog import best_run
-from sentviz.runs.registry import BUILT_IN, find_paper, papers
+from sentviz.runs.registry import BUILT_IN, find_paper
 from sentviz.runs.store import Run, runs
 from tests.shipped import often
 
@@ -64,14 +64,12 @@ def navigation() -> dict[str, Any]:
 
 
 def switched(app: AppTest, page: str) -> AppTest:
-    """Switch an app to another page by the script's name, or by the address of a paper; return the app after its run."""
+    """Switch an app to another page by the script's name, or by its address; return the app after its run."""
     addresses = {info["url_pathname"]: key for key, info in app._registered_pages.items()}
-    if page in {paper.page.url for paper in papers().values()}:
-        app._page_hash = addresses[page]
-        app.run()
-    else:
-        page_file = next((ROOT / "app" / "views").rglob(f"{page}.py"))
-        app.switch_page(str(page_file.relative_to(ROOT / "app"))).run()
+    every = [view for place in places() for view in place.views]
+    address = next((view.url for view in every if page == view.script.rpartition("/")[2]), page)
+    app._page_hash = addresses["" if address == SENTENCE.views[0].url else address]
+    app.run()
     assert not app.exception, app.exception
     return app
 

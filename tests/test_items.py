@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from sentviz.errors import SentvizError
-from sentviz.papers.studies.items import Table, listed
+from sentviz.io.table import Table
+from sentviz.papers.studies.items import listed
 from sentviz.runs.items import PAGES, Item
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper
 from tests.tools import items as tool

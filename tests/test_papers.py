@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from app.views.papers.sections import OWN
+from app.views.papers import OWN
 from sentviz.analysis import evaluation
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import not_learned
@@ -28,10 +28,11 @@ from sentviz.charts.figure import Figure
 from sentviz.charts.gallery import FIGURES
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.table import Column, Table
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.export_paper import export_paper
-from sentviz.papers.studies.items import VERDICTS, Column, Table, make_table, makers
+from sentviz.papers.studies.items import VERDICTS, make_table, makers
 from sentviz.papers.studies.runner import collect, plan, source, training
 from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
@@ -45,7 +46,7 @@ from sentviz.training.recipe import Recipe, finished, recipes
 from tests.makers import use_toy_data
 
 ROOT = Path(__file__).parents[1]
-PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "blocks", "claims", "generic", "items_part")]
+PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "claims", "generic", "items_part")] + ["app/blocks/sections.py"]
 EXAMPLE = ROOT / "tests" / "example_paper"
 FILES = {
     "example_paper-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: example-paper\nVersion: 1.0\n",
@@ -114,7 +115,7 @@ def test_the_papers_of_the_house() -> None:
         tables = paper.load("tables", {})
         for block in (block for section in paper.page.sections for block in section.walk()):
             assert not isinstance(block, FigureBlock) or block.name in FIGURES
-            assert not isinstance(block, TableBlock) or block.name in tables
+            assert not isinstance(block, TableBlock) or block.table in tables
             assert not isinstance(block, OwnBlock) or callable(resolve_name(OWN[block.draw]))
         for item in (*paper.items(), *paper.added()):
             assert set(item.tables) <= tables.keys() and makers(paper).keys() >= ({item.id} if item.tables else set())
@@ -307,8 +308,8 @@ def test_the_first_column_of_a_table_has_room_for_its_longest_text() -> None:
     def page() -> None:
         import pandas as pd
 
-        from app.views.papers.blocks import show_table
-        from sentviz.papers.studies.items import Column, Table
+        from app.blocks.table import show_table
+        from sentviz.io.table import Column, Table
 
         short = [f"V{i}" for i in range(1, 10)]
         for key, longest, width in (("long", "V10 (longer input)", None), ("longer", 90 * "w", None), ("own", "V10 (longer input)", 90)):

@@ -16,8 +16,8 @@ from sentviz.cli import main
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS, extract_record
 from sentviz.export.verify import verify
+from sentviz.io.table import Table
 from sentviz.papers.studies.export_paper import _write
-from sentviz.papers.studies.items import Table
 from tests.shipped import often
 
 RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."

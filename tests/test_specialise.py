@@ -26,6 +26,7 @@ from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
 from tests.charts import data_traces, figure_of, stub
 from tests.makers import small_model, toy_splits
+from tests.test_app import switched
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 HAND = WordClasses(
@@ -291,7 +292,7 @@ def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, mo
             app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=60)
             app.query_params["run"] = f"sst2/{name}"
             app.run()
-            app.switch_page("views/testset/components.py").run()
+            switched(app, "components")
             assert not app.exception, app.exception
             texts = [*(e.value for e in [*app.markdown, *app.caption, *app.info]), *(each.help or "" for each in app.caption)]
             texts_of_runs[name] = "\n".join(map(str, texts)).replace("\\", "")

@@ -19,6 +19,7 @@ def control(
     name: str = "",
     widget: Callable[..., Any] = st.segmented_control,
     written: Callable[[str], str] = str,
+    default: str = "",
     **options_of_widget: Any,
 ) -> Any:
     """Draw the choice of an option's values, by their titles, and return the chosen value.
@@ -26,7 +27,8 @@ def control(
     Args:
         name: of the setting in links; that of the option unless given.
         written: returns a title as the page writes it.
+        default: what is chosen at first, as in links; the option's default unless given.
     """
     chosen = find_figure(figure).option(option)
     titles = {str(value): written(title) for value, title in chosen.kind.values.items()}
-    return chosen.read(visit.setting(widget, label, name or option, titles, default=chosen.text, **options_of_widget))
+    return chosen.read(visit.setting(widget, label, name or option, titles, default=default or chosen.text, **options_of_widget))

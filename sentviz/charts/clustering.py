@@ -124,13 +124,12 @@ def _leaders(of: Runs, *, label: str = "", distance: float = -1.0, confidence: f
     Frame:
         label, word, count, share, score, distance, n.
     """
-    from sentviz.analysis.testset.leaders import frequent, leading
+    from sentviz.analysis.testset.leaders import farthest_leader, frequent
     from sentviz.models.hardmax import HardmaxModel
 
     model, reviews, label = HardmaxModel.of(of.run), of.run.frame("leaders.parquet"), label or of.run.labels[-1]
     if distance < 0:  # a third of how far leaders reach
-        words = leading(reviews, model.vocabulary)
-        distance = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max()) / 3
+        distance = farthest_leader(reviews, model) / 3
     frame = frequent(reviews, model.vocabulary, model.decision[0], distance=distance, confidence=confidence, top=top)
     rows = frame[frame["label"] == label].reset_index(drop=True)
     if rows.empty:

@@ -31,6 +31,9 @@ Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
+LINE_NAMES = ("indigo", "ochre", "pink", "slate", "green", "cyan", "brown")  # names of `Palette.lines` in both themes
+
+
 @dataclass(frozen=True)
 class Palette:
     """The colours of one theme, by role."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from sentviz.charts.chart import Axis, Chart, Panels, line, numbered, points
@@ -12,6 +12,7 @@ from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Runs
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.runs.store import Run
 
 NAMES = ("train_loss", "validation_loss", "validation_accuracy", "validation_f1_macro", "validation_f1_positive")
 _BEST = "validation_accuracy"
@@ -66,6 +67,22 @@ def curves(
     numbers = _numbers(history, runs, groups or {}, series) if series else {}
     chart = Chart("Training", marks, Axis(x), panels=Panels("name", panels), series=numbers)
     return Figure(file_safe("curves", *runs[:3]), chart, frame, caption)
+
+
+def with_seeds(runs: Sequence[Run], installed: Iterable[Run]) -> list[Run]:
+    """Return runs, and the installed ones that differ from one of them only in the seed."""
+    wanted = set(map(_setup, runs))
+    return [run for run in installed if _setup(run) in wanted]
+
+
+def first_seeds(drawn: Sequence[Run], runs: Sequence[Run]) -> list[Run]:
+    """Return for each drawn run the first of `runs` that differs from it only in the seed; it decides the colour."""
+    first = {_setup(run): run for run in reversed(runs)}
+    return [first[_setup(run)] for run in drawn]
+
+
+def _setup(run: Run) -> tuple[str, str]:
+    return run.config["data"]["name"], run.configuration
 
 
 def _together(frame: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from sentviz.analysis.maps.gates import FILE, verdict
 from sentviz.charts.chart import Axis, Chart, cells, line, numbered
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.options import choice
@@ -14,8 +15,11 @@ from sentviz.charts.requirements import GATE
 from sentviz.charts.subjects import Runs
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number
+from sentviz.io.table import Column, Table
+from sentviz.runs.store import Run
 
-GATES = table("gates.parquet", "gates", "sentviz gates")
+GATES = table(FILE, "gates", "sentviz gates")
 
 KINDS = {"tag": "part of speech", "class": "class of words", "word": "frequent word"}
 TAGS = {
@@ -40,6 +44,31 @@ _SHUFFLED = "shuffled {shuffled_low:.3f} to {shuffled_high:.3f}<br>{tokens:,} to
 _APART = 0.06  # distance of the marks of two classes, in layers
 
 
+def gates_in_words(run: Run) -> list[str]:
+    """Return what the gates of a run say about the paper's claim, as sentences."""
+    return verdict(run.frame(FILE))
+
+
+def gates_table(run: Run) -> Table:
+    """Return the mean gate of every group of words in each layer."""
+    frame = run.frame(FILE)
+    rows = frame[frame["kind"].isin(list(KINDS))].sort_values(["kind", "layer", "value"], kind="stable")
+    layers = ["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]]
+    shuffled = "95 % range of this mean when gate values are shuffled among the tokens of each text"
+    spread = [f"{number(low, 3)} to {number(high, 3)}" for low, high in zip(rows["shuffled_low"], rows["shuffled_high"], strict=True)]
+    columns = (
+        Column("name", "word or group"),
+        Column("by", words=KINDS),
+        Column("layer"),
+        Column("value", "mean gate", interval=("low", "high"), help="0 = shut, 1 = open; 95 % interval, resampling complete texts"),
+        Column("shuffled", help=shuffled),
+        Column("tokens"),
+        Column("n", "texts", help="texts that have such a token"),
+    )
+    table = rows.assign(by=rows["kind"], layer=layers, shuffled=spread).reset_index(drop=True)
+    return Table(file_safe("gates", run.name), "The mean gate of every group of words", table, f"{_texts(frame)}.", columns)
+
+
 def _texts(frame: pd.DataFrame) -> str:
     return f"{int(frame['n'].max()):,} texts"
 
@@ -47,7 +76,7 @@ def _texts(frame: pd.DataFrame) -> str:
 @figure("gate-lines", "The mean gate by class of words and layer", Runs, GATE, GATES)
 def _gate_lines(of: Runs) -> Figure:
     """Draw the mean gate by layer, one line with intervals for each class of words."""
-    frame = of.run.frame("gates.parquet")
+    frame = of.run.frame(FILE)
     drawn = frame[frame["kind"].isin(["class", "all"]) & (frame["layer"] >= 0)].reset_index(drop=True)
     classes = [name for name in dict.fromkeys(drawn["name"]) if (drawn.loc[drawn["name"] == name, "kind"] == "class").all()]
     if not classes:
@@ -83,7 +112,7 @@ def _gate_grid(of: Runs, *, kind: Annotated[str, choice(KINDS)] = "tag", most: i
     Frame:
         The rows drawn; layer -1 = mean over layers.
     """
-    frame = of.run.frame("gates.parquet")
+    frame = of.run.frame(FILE)
     rows = frame[frame["kind"] == kind]
     if rows.empty:
         raise InputError(f"No {KINDS[kind]} was measured.")

@@ -13,6 +13,7 @@ from sentviz.charts.requirements import MAPS
 from sentviz.charts.subjects import Runs
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.runs.store import Run
 
 HEADS = table("heads.parquet", "heads", "sentviz heads")
 
@@ -114,9 +115,29 @@ def _head_lines(
     if why := next((why for run in of.sources if (why := HEADS.lacks(run))), ""):
         raise InputError(why)
     frames = {run.name: run.frame("heads.parquet") for run in of.sources}
-    plain = [run.name for run in of.sources if not run.capabilities.lexicon]
-    dashed = plain if len(plain) < len(of.sources) else []
-    return layer_lines(frames, tuple(measures), dashed=dashed, series=series)
+    dashed = [run.name for run in of.sources if not run.capabilities.lexicon] if with_lexicon(of) else []
+    return layer_lines(frames, tuple(measures), dashed=dashed, series=series, sentence=of.sentence)
+
+
+def with_lexicon(of: Runs) -> bool:
+    """Return whether some of the runs inject a lexicon into their attention, and others do not."""
+    return {run.capabilities.lexicon for run in of.sources} == {True, False}
+
+
+def with_cls(of: Runs) -> bool:
+    """Return whether some run reads [CLS]."""
+    return any(map(has_cls, of.sources))
+
+
+def without_cls(of: Runs) -> str:
+    """Return which runs have no measures of [CLS]; "" if all have them."""
+    names = [run.name for run in of.sources if not has_cls(run)]
+    return f"Without [CLS], so not in this figure: {', '.join(names)}." if names else ""
+
+
+def has_cls(run: Run) -> bool:
+    """Return whether a run's texts begin with [CLS]."""
+    return bool(run.config.get("tokenizer", {}).get("cls"))
 
 
 @figure("head-grid", "One measure of every head", Runs, MAPS, HEADS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.charts.chart import Drawing
-from sentviz.charts.colours import DEFICIENCIES, Palette, simulated
+from sentviz.charts.colours import DEFICIENCIES, LINE_NAMES, Palette, simulated
 from sentviz.charts.figure import SYMBOLS, Figure, annotate, new_plot
 from sentviz.charts.look import LOOKS, Look
 from sentviz.charts.panels import row_axis
@@ -16,7 +16,8 @@ from sentviz.charts.verdicts import VERDICTS, verdict_colour
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import percent
 
-_LEFT, _STEP, _ROW = 190, 22, 46  # pixels
+SERIES = "Runs, layers, heads, components"
+_LEFT, _STEP, _ROW = 190, 22, 50  # pixels
 _WAYS = ("as it is", *DEFICIENCIES, "greys")
 _SLIM, _LINE = 116, 19  # pixels of the left margin and a line in a narrow figure
 
@@ -33,7 +34,7 @@ def _roles(colours: Palette) -> dict[str, list[tuple[str, str]]]:
         ],
         "Mistakes and right answers": [("wrong", colours.wrong), ("neither", colours.judged[3]), ("right", colours.right)],
         "Verdicts on claims": [(VERDICT_WORDS[verdict], verdict_colour(verdict, colours)) for verdict in VERDICTS],
-        "Runs, layers, heads, components": [(f"series {i + 1}", line) for i, line in enumerate(colours.lines)],
+        SERIES: [(f"series {i + 1}, {name}", line) for i, (name, line) in enumerate(zip(LINE_NAMES, colours.lines, strict=True))],
         "Amounts from 0": [(percent(i / 5, 0), stop) for i, stop in enumerate(colours.sequential)],
     }
 
@@ -57,7 +58,7 @@ def _draw(look: Look) -> go.Figure:
     plot = new_plot(look, "", (width, height), margin, showlegend=False)
     for r, (role, parts) in enumerate(roles.items()):
         marker: dict[str, Any] = {"size": 13 if turned else step, "line": {"width": 1, "color": colours.grid}}
-        marker["symbol"] = [SYMBOLS[j % len(SYMBOLS)] for j in range(len(parts))] if role.startswith("Runs") else "square"
+        marker["symbol"] = [SYMBOLS[j % len(SYMBOLS)] for j in range(len(parts))] if role == SERIES else "square"
         for w, way in enumerate(_WAYS):
             plot.add_scatter(
                 x=[j if turned else w * wide + j for j in range(len(parts))],
@@ -74,9 +75,11 @@ def _draw(look: Look) -> go.Figure:
         plot.update_yaxes(**ticks, range=[group * len(roles) - 0.5, -0.5], **plain)
         plot.update_xaxes(range=[-0.8, wide - 0.2], visible=False, **plain)
         beside = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 12 - left}
-        annotate(plot, ({"y": r * group, "text": f"<b>{role}</b>", **beside} for r, role in enumerate(roles)))
+        named = {SERIES: f"<b>{SERIES}</b>: {', '.join(LINE_NAMES)}"}
+        annotate(plot, ({"y": r * group, "text": named.get(role, f"<b>{role}</b>"), **beside} for r, role in enumerate(roles)))
     else:
-        plot.update_yaxes(row_axis(list(roles)))
+        named = {SERIES: f"{SERIES}:<br>{', '.join(LINE_NAMES[:4])},<br>{', '.join(LINE_NAMES[4:])}"}
+        plot.update_yaxes(row_axis([named.get(role, role) for role in roles]))
         middles = [w * wide + (most - 1) / 2 for w in range(len(_WAYS))]
         plot.update_xaxes(tickvals=middles, ticktext=list(_WAYS), side="top", range=[-0.8, wide * len(_WAYS) - 1.2], **plain)
     return plot

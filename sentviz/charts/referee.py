@@ -19,6 +19,7 @@ from sentviz.charts.registry import RunRequirement, figure
 from sentviz.charts.subjects import Runs, Study, sourced
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.runs.store import Run
 
 MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
 FAITHFULNESS = RunRequirement("measured explanations", lambda run: "" if has_faithfulness(run) else MEASURE.format(run=run.name))
@@ -47,6 +48,21 @@ HELD = {
 }
 TRIVIAL = ("first", "signs", "ranks", "size", "error")  # measures in which the exact values are perfect
 
+SHORT = {  # titles of the measures that a page offers
+    "first": "First word",
+    "signs": "Signs",
+    "ranks": "Ranks",
+    "error": "Error",
+    "reached": "Order",
+    "comprehensiveness": "Comprehensiveness",
+    "patched-word": "Patched words",
+    "patched-state": "Patched states",
+}
+PATCHED = (
+    "Effect of a mean state in the place of the word, after the embedding (patched words) or after half of the layers (patched states), on"
+    " test texts of at most 30 words. After half of the layers, other words already hold what they read from it."
+)
+
 MOST = 6  # lines of a panel
 CURVES = {"deletion": "The named words removed", "insertion": "Only the named words"}
 
@@ -62,7 +78,14 @@ def _faithfulness(of: Runs, *, metric: Annotated[str, choice(_titles(RANKED))] =
 def _referee(of: Runs, *, metric: Annotated[str, choice(_titles(HELD))] = "first") -> Figure:
     title, better = HELD[metric]
     rows = _titled(rows_of_metric(methods_of(of.run), metric), "method")
-    return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"))
+    figure = ranking(rows, title=title, better=better, percent=metric in ("first", "signs"))
+    return replace(figure, caption=sentence([figure.caption, PATCHED])) if metric.startswith("patched") else figure
+
+
+def measures_of(run: Run | None = None) -> dict[str, tuple[str, dict[str, str]]]:
+    """Return the measures that a run has, or all of `SHORT`, as choices of a page: title and option by the text in links."""
+    known = SHORT if run is None else set(methods_of(run)["metric"])
+    return {name: (title, {"metric": name}) for name, title in SHORT.items() if name in known}
 
 
 @figure("referee-curves", "What the words do that each explanation names first", Runs, REFEREE)

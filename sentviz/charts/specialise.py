@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sentviz.analysis.maps.specialise import FILE, differences, verdict
+from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.charts.chart import Axis, Chart, Panels, Rule, numbered, points
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.maps import component_name
@@ -12,8 +14,11 @@ from sentviz.charts.registry import RunRequirement, figure, table
 from sentviz.charts.subjects import Runs
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import signed
+from sentviz.io.table import Column, Table
+from sentviz.runs.store import Run
 
-COMPONENTS = table("components.parquet", "components", "sentviz specialise")
+COMPONENTS = table(FILE, "components", "sentviz specialise")
 SEVERAL = RunRequirement(
     "several components",
     lambda run: (
@@ -89,7 +94,7 @@ def _sample(frame: pd.DataFrame) -> str:
 @figure("component-words", "What components attend to, by class of words", Runs, SEVERAL, COMPONENTS)
 def _component_words(of: Runs) -> Figure:
     """Draw attention to each class of words relative to an even share: a panel per layer, a row per class, a mark per component."""
-    frame = of.run.frame("components.parquet")
+    frame = of.run.frame(FILE)
     drawn = _components(frame, "attention")
     rows = {str(name): f"{name}\nn = {n:,}" for name, n in drawn.groupby("word_class", sort=False)["n"].max().items()}
     cells = drawn.assign(panel=drawn["layer"], row=drawn["word_class"], series=drawn["component"])
@@ -111,7 +116,7 @@ def _component_words(of: Runs) -> Figure:
 @figure("component-entropy", "Entropy of each component", Runs, SEVERAL, COMPONENTS)
 def _component_entropy(of: Runs) -> Figure:
     """Draw the entropy of the rows as a share of the largest possible entropy: a row per layer, a mark per component."""
-    frame = of.run.frame("components.parquet")
+    frame = of.run.frame(FILE)
     drawn = _components(frame, "entropy")
     cells = drawn.assign(panel=0, row=drawn["layer"], series=drawn["component"])
     rows = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
@@ -130,7 +135,7 @@ def _component_entropy(of: Runs) -> Figure:
 @figure("component-likeness", "Similarity of the components", Runs, SEVERAL, COMPONENTS)
 def _component_likeness(of: Runs) -> Figure:
     """Draw how similar two components are, and for comparison two heads of one component: a panel per measure, a mark per layer."""
-    frame = of.run.frame("components.parquet")
+    frame = of.run.frame(FILE)
     drawn = frame[frame["measure"].isin(list(_MEASURES))]
     if drawn.empty:
         raise InputError("No likeness of components was measured.")
@@ -151,3 +156,67 @@ def _component_likeness(of: Runs) -> Figure:
         ]
     )
     return Figure(file_safe("component-likeness", of.run.name), chart, drawn.reset_index(drop=True), caption)
+
+
+# ---- in words
+
+
+def conclusion(run: Run) -> str:
+    """Return whether the components of a run differ beyond every baseline."""
+    return verdict(run.frame(FILE))[0]
+
+
+def reasons(run: Run) -> list[str]:
+    """Return the result against each baseline, as sentences."""
+    return verdict(run.frame(FILE))[1:]
+
+
+def what_they_are(run: Run) -> str:
+    """Return what A₁, A₂ ... are, with their weights in the mix; the stored example has the weights."""
+    components = run.capabilities.components
+    names = ", ".join(map(component_name, range(components - 1))) + f" and {component_name(components - 1)}"
+    words = (
+        f"Every head makes {components} attention maps, {names}, and mixes them to one. A habit is a map's entropy or its attention to one"
+        " of five classes of words, in one layer."
+    )
+    if not run.has_weights:
+        return words
+    lambdas = run.example().lambdas
+    weights = "; ".join(
+        f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {signed(weight)}" for c, weight in enumerate(row) if c)
+        for layer, row in enumerate(lambdas)
+    )
+    minus = " A component with a negative weight is subtracted." if (lambdas < 0).any() else ""
+    return f"{words} A₁ enters with weight 1; {weights}.{minus}"
+
+
+def differences_table(run: Run) -> Table:
+    """Return what the components differ by in each habit and layer, with the baselines."""
+    cells = differences(run.frame(FILE)).reset_index(drop=True)
+    frame = cells.assign(habit=cells["word_class"].replace("", "entropy"), layer=cells["layer"] + 1)
+    shuffled = "p-value from labels shuffled 2,000 times within each sentence, after Holm; the smallest p before Holm is 0.0005"
+    words = (
+        "A difference is the largest minus the smallest of the components' means, with a 95 % bootstrap interval over sentences. The maps"
+        " are measured before mixing. From layer 2 on, a token's state also contains its neighbours."
+    )
+    columns = (
+        Column("habit"),
+        Column("layer"),
+        Column("value", "difference", interval=("low", "high")),
+        Column("p_holm", "p, shuffled", help=shuffled),
+        Column("untrained_high", "untrained, largest", help="largest difference in an untrained model"),
+        Column("dealt_high", "heads shuffled, 97.5 %", help="limit of the difference when heads are shuffled between components"),
+        Column("p_dealt", "p, heads shuffled", help="share of shuffles with at least this difference; not corrected"),
+        Column("n", "sentences"),
+    )
+    return Table(file_safe("components", run.name), "Differences between the components", frame, words, columns)
+
+
+def word_lists(run: Run) -> list[str]:
+    """Return which words each class has."""
+    lexicon = run.frame(FILE)["lexicon"].iloc[0]
+    first = (
+        f"Positive and negative words: the sign of their polarity in `{lexicon}`, without the words below. The other classes are the"
+        " complete lists below. A word that is not in the model's vocabulary has no class."
+    )
+    return [first, *(f"**{name}**: {', '.join(sorted(words))}" for name, words in own_lists().items())]

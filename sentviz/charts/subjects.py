@@ -20,6 +20,7 @@ from sentviz.charts.registry import FigureSubject, RunRequirement
 from sentviz.charts.source import Source
 from sentviz.data.labels import Reading
 from sentviz.errors import InputError
+from sentviz.io.lazy import pd
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.store import Run, find
@@ -218,6 +219,7 @@ class Runs(FigureSubject):
     versus: Sequence[str] = ()
     calibrated: bool = True  # False = probabilities before calibration
     directions: Directions | None = field(default=None, init=False, repr=False)  # directions that a page has found
+    sentence: pd.DataFrame | None = field(default=None, init=False, repr=False)  # measures of the heads on a visitor's sentence
 
     SAYS: ClassVar[str] = "of the training and the measurements of a run"
 
@@ -229,9 +231,14 @@ class Runs(FigureSubject):
         return subject
 
     @property
+    def nameable(self) -> bool:
+        """False with a visitor's sentence."""
+        return self.sentence is None
+
+    @property
     def digests(self) -> tuple[str, ...]:
-        """Digests of the runs, which alone decide the figures."""
-        return tuple(run.digest for run in self.sources)
+        """Digests of the runs, which alone decide the figures unless there is a visitor's sentence."""
+        return tuple(run.digest for run in self.sources) if self.sentence is None else ()
 
     @cached_property
     def sources(self) -> list[Run]:

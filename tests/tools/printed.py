@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sentviz.io.table import Table
 from sentviz.papers.fused import study as fused
 from sentviz.papers.ndt import latency
 from sentviz.papers.ndt.study import DATASETS
-from sentviz.papers.studies.items import Table, makers
+from sentviz.papers.studies.items import makers
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
 

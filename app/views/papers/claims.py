@@ -6,9 +6,9 @@ import streamlit as st
 
 from app import visit
 from app.blocks.files import csv_button
+from app.blocks.sections import studied
 from app.text import intro, md
 from app.views.papers import board_part
-from app.views.papers.blocks import studied
 from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.io.glossary import tip
 from sentviz.papers.studies.claims import ledger

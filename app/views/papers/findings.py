@@ -9,9 +9,9 @@ import streamlit as st
 
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
+from app.blocks.sections import studied, study_figure
 from app.shared import once
 from app.text import intro
-from app.views.papers.blocks import studied, study_figure
 from sentviz.charts.gallery import code
 from sentviz.papers.studies.findings import Picture, article, every_claim
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pkgutil import resolve_name
 
 import streamlit as st
 
 from app import visit
 from app.blocks.boundary import boundary
+from app.blocks.sections import missing_note, pick, show_blocks, show_study_figure, studied
 from app.shared import once
 from app.text import md
-from app.views.papers import board_part, items_part
-from app.views.papers.blocks import missing_note, pick, show_study_figure, studied
-from app.views.papers.sections import show_section
+from app.views.papers import OWN, board_part, items_part
 from sentviz.analysis.claim import Finding
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import answers_of
@@ -20,7 +20,7 @@ from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, of_pap
 from sentviz.papers.studies.findings import opening_of
 from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers
-from sentviz.runs.sections import FigureBlock, Section
+from sentviz.runs.sections import FigureBlock, Section, Studied
 from sentviz.runs.store import Run
 
 
@@ -67,7 +67,8 @@ def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
         items = []
     for item in items:
         st.markdown(f"##### {md(f'{item.name}: {item.title}')}")
-    show_section(paper, section, runs)
+    dataset = pick("Data set", "study", resolve_name(section.datasets)) if section.datasets else ""
+    show_blocks(section.blocks, Studied(paper.name, runs, dataset), f"{paper.name}-{section.name}", OWN)
 
 
 def _differences(paper: Paper, part: str) -> None:
@@ -107,7 +108,7 @@ def _opening(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
         return
     st.markdown("\n\n".join(f"**{title}:** {md(text)}" for title, text in opening.lines))
     if opening.figure:
-        missing_note([show_study_figure(paper, opening.figure, opening.of, runs)])
+        missing_note([show_study_figure(paper.name, opening.figure, opening.of, runs)])
 
 
 current = paper_at(st.session_state["page"])

@@ -10,12 +10,13 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_drawn
+from app.blocks.table import show_table
 from app.shared import once
 from app.text import md, page_theme
-from app.views.papers.blocks import show_table
 from sentviz.charts import Figure, palette
+from sentviz.io.table import Table
 from sentviz.papers.studies.compare_configurations import of_paper
-from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, Table, listed, makers, measured_items
+from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, listed, makers, measured_items
 from sentviz.runs.items import Kind, plural
 from sentviz.runs.registry import LAST, Paper, find_paper
 from sentviz.runs.store import Run

@@ -11,23 +11,20 @@ from app import cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import option_texts, series_of
+from app.blocks.sections import show_blocks, show_study_figure
 from app.text import halves, md
-from app.views.hardmax import parts as hardmax_parts
-from app.views.papers.blocks import show_study_figure
-from app.views.testset import gates_part
-from sentviz.analysis.testset.leaders import FILE, leading
+from app.views.model.heads_part import GATES
 from sentviz.charts.phenomena import MOST
 from sentviz.charts.subjects import Answers, Runs, Sentence
 from sentviz.data.demo import FAILURES
 from sentviz.data.labels import sides
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
-from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.study import configurations, rates
-from sentviz.runs.registry import find_paper
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 SHOWN_FAILURES = (*FAILURES, "plain")  # plain sentences have none of the three properties, to compare with
@@ -35,62 +32,29 @@ SHOWN_FAILURES = (*FAILURES, "plain")  # plain sentences have none of the three 
 # ---- hardmax transformer
 
 
-def hardmax_page(runs: Sequence[Run], _: str) -> None:
+def hardmax_page(of: Studied) -> None:
     """Link to the page that shows a review of the visitor's."""
     st.page_link("views/hardmax/hardmax.py", label="Watch the words of your own review", icon=":material/bubble_chart:")
 
 
-def hardmax_playground(runs: Sequence[Run], _: str) -> None:
+def hardmax_playground(of: Studied) -> None:
     """Link to the playground."""
     label = "Move points of your own with any A in the playground"
     st.page_link("views/hardmax/hardmax.py", label=label, icon=":material/scatter_plot:", query_params={"lab": "playground"})
 
 
-def hardmax_step(runs: Sequence[Run], _: str) -> None:
-    """Draw the step of one token of the example."""
-    for run in with_weights(runs)[:1]:
-        show_figure("token-step", Sentence(run, EXAMPLE), "paper-step")
-
-
-def hardmax_vocabulary(runs: Sequence[Run], _: str) -> None:
-    """Draw every word at its embedding, with the two words that the poster names."""
-    for run in surveyed(runs)[:1]:
-        show_figure("vocabulary", Runs.of(run), "paper-vocabulary", marked=NAMED)
-
-
-def hardmax_depth(runs: Sequence[Run], _: str) -> None:
-    """Draw how many words are at a leader after each layer, of the first run whose leaders are counted."""
-    for run in surveyed(runs)[:1]:
-        show_figure("leaders-depth", Runs.of(run), "hardmax-depth", measure="at leaders")
-
-
-def hardmax_leaders(runs: Sequence[Run], _: str) -> None:
-    """Draw the most frequent leaders of both classes."""
-    for run in surveyed(runs)[:1]:
-        for column, label in zip(halves("hardmax-led"), run.labels, strict=False):
-            with column:
-                show_figure("leaders", Runs.of(run), f"paper-led-{label}", label=label)
-        model = hardmax_parts.model(run)
-        words = leading(run.frame(FILE), model.vocabulary)
-        reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max())
-        st.caption(
-            f"The leaders are at least {reach / 3:.2f} from the line, a third of the largest distance of a leader. Other thresholds can be"
-            " set in Sentence › Hardmax clusters."
-        )
-
-
 # ---- SentiFormer
 
 
-def gates(runs: Sequence[Run], dataset: str) -> None:
+def gates(of: Studied) -> None:
     """Show the gates of the first seed by word class, part of speech and word."""
-    for run in gated(runs, dataset)[:1]:
+    for run in gated(of.runs, of.dataset)[:1]:
         st.caption(f"Below: {md(run.name)}.")
-        gates_part.show(run)
+        show_blocks(GATES, run, "gates")
 
 
 @boundary()
-def failures(runs: Sequence[Run], _: str) -> None:
+def failures(of: Studied) -> None:
     """Show the accuracy of some runs on implicit, sarcastic and code-mixed sentences, with the sentences and each run's predictions."""
     names = [name for name, run in cache.models().items() if cache.fits_demo(run)]
     if not names:
@@ -111,9 +75,9 @@ def failures(runs: Sequence[Run], _: str) -> None:
         st.caption("Choose at least one run.")
         return
     rows = {name: cache.demo_rows(cache.run(name), SHOWN_FAILURES) for name in chosen}
-    of = Runs.of(*map(cache.run, chosen))
-    of.demo_rows = rows
-    show_figure("phenomena", of, "failures", only=SHOWN_FAILURES, sided=True, series=series_of(of.sources))
+    subject = Runs.of(*map(cache.run, chosen))
+    subject.demo_rows = rows
+    show_figure("phenomena", subject, "failures", only=SHOWN_FAILURES, sided=True, series=series_of(subject.sources))
     with st.expander("The sentences, and what each run predicts"):
         kind = st.segmented_control(
             "Group", FAILURES, default=FAILURES[0], required=True, key="failure-group", label_visibility="collapsed"
@@ -149,17 +113,17 @@ def choose_version(runs: Sequence[Run], key: str, *, weights: bool = False) -> R
     return by_title[st.selectbox("Version", names, names.index(best) if best in by_title else 0, key=key, width=260)]
 
 
-def schema(runs: Sequence[Run], _: str) -> None:
+def schema(of: Studied) -> None:
     """Show figure 1: the parts of a version's model."""
     st.markdown("##### Figure 1: the encoder")
-    run = choose_version(runs, "sevenessxin-schema-of")
+    run = choose_version(of.runs, "sevenessxin-schema-of")
     if run is not None:
-        show_study_figure(find_paper("sevenessxin"), "version-schema", printed_tables.DATASET, runs, version=run.configuration)
+        show_study_figure("sevenessxin", "version-schema", printed_tables.DATASET, of.runs, version=run.configuration)
 
 
-def matrix(runs: Sequence[Run], _: str) -> None:
+def matrix(of: Studied) -> None:
     """Show figure 5: the confusion matrix, each class's recall next to the printed one, and what the printed recalls imply."""
-    run = choose_version(runs, "sevenessxin-matrix-of")
+    run = choose_version(of.runs, "sevenessxin-matrix-of")
     low, high = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
     left, right = halves("sevenessxin-matrix")
     with left:
@@ -177,9 +141,9 @@ def matrix(runs: Sequence[Run], _: str) -> None:
         )
 
 
-def clouds(runs: Sequence[Run], _: str) -> None:
+def clouds(of: Studied) -> None:
     """Show figure 8: the words of right and wrong predictions, by frequency or by what sets a cell of the matrix apart."""
-    run = choose_version(runs, "sevenessxin-clouds-of")
+    run = choose_version(of.runs, "sevenessxin-clouds-of")
     if run is None:
         return
     titles = {"count": "frequent words, as in the paper", "keyness": "words that set a cell apart"}
@@ -191,9 +155,9 @@ def clouds(runs: Sequence[Run], _: str) -> None:
     )
 
 
-def importance(runs: Sequence[Run], _: str) -> None:
+def importance(of: Studied) -> None:
     """Show figures 6 and 7: what the first layer looks at in two sentences, next to each other."""
-    run = choose_version(runs, "sevenessxin-importance-of", weights=True)
+    run = choose_version(of.runs, "sevenessxin-importance-of", weights=True)
     if run is None:
         return
     for column, (kind, example) in zip(halves("sevenessxin-importance"), printed_tables.SENTENCES.items(), strict=True):
@@ -210,9 +174,9 @@ def importance(runs: Sequence[Run], _: str) -> None:
 
 
 @boundary()
-def padding(runs: Sequence[Run], _: str) -> None:
+def padding(of: Studied) -> None:
     """Compare one sentence with padding that is masked and padding that is read."""
-    run = choose_version(runs, "sevenessxin-padding-of", weights=True)
+    run = choose_version(of.runs, "sevenessxin-padding-of", weights=True)
     if run is None:
         return
     text = st.text_input("Sentence", printed_tables.SENTENCES["contrast"], key="sevenessxin-padding-text")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, span
 from sentviz.papers.sentiformer.figures import POSITIONS, learned_by, separated
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
-from sentviz.runs.store import Run
+from sentviz.runs.sections import Studied
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 LENGTHS = ("8", "16", "24", "32")  # words of the longest training sequence
 
 
-def show(runs: Sequence[Run], _: str) -> None:
+def show(of: Studied) -> None:
     """Show the claim, the training, accuracies by sequence length, and predictions for a typed sequence."""
     st.markdown("##### Proposition 2: attention can decide what models of the last words cannot decide", help=tip("markov-model"))
     st.markdown(

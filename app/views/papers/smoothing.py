@@ -17,6 +17,7 @@ from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
 from sentviz.charts.subjects import Sentence
 from sentviz.io.glossary import tip
 from sentviz.io.numbers import percent
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -26,7 +27,7 @@ FORMULA = (
 
 
 @boundary()
-def show(runs: Sequence[Run], _: str) -> None:
+def show(of: Studied) -> None:
     """A token of a sentence, a layer and a head: the kernel value of every other token, and the average that it makes."""
     st.markdown("##### Definition 1: attention is a kernel smoother", help=tip("kernel-smoother"))
     st.latex(FORMULA)
@@ -53,11 +54,11 @@ def show(runs: Sequence[Run], _: str) -> None:
     row = cell(cache.model(run), trace, layer, head, query, 0)
     best = int(np.argmax(np.abs(row.row)))
     arithmetic = cell(cache.model(run), trace, layer, head, query, best)
-    of = Sentence.of(run, trace)
-    of.known["cell", layer, head, query, best] = arithmetic
+    subject = Sentence.of(run, trace)
+    subject.known["cell", layer, head, query, best] = arithmetic
     left, right = halves("smoothing", 1.5, 1.0)
     with left:
-        show_figure("smoother", of, "kernel", layer=layer, head=head, query=query, key=best, kernel=True)
+        show_figure("smoother", subject, "kernel", layer=layer, head=head, query=query, key=best, kernel=True)
     with right:
         _words(arithmetic, trace, run)
 

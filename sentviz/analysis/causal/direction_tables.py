@@ -22,6 +22,7 @@ from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.lazy import pd, stats
 from sentviz.io.numbers import percent
+from sentviz.io.table import Column, Table
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -223,6 +224,40 @@ def board(runs: Sequence[Run]) -> pd.DataFrame:
     for name in set(frame) - {"run", "n"}:
         frame[name] = (100 * frame[name].astype(float)).round(1)
     return frame
+
+
+def board_table(runs: Sequence[Run]) -> Table:
+    """Return `board` with the meaning of its columns."""
+    words = (
+        "Accuracy in % without the difference of means, set to its mean after every layer. The printed numbers are of a language model on"
+        " SST (punctuation: commas), not of a classifier; “lost” is the share of the accuracy above 50 % that is lost at all tokens. Deep"
+        " models are measured on texts of at most 30 words if there are enough of them."
+    )
+    frame = board(runs)
+    columns = [Column(str(name), form="" if name == "n" else ".1f") for name in frame]
+    return Table("directions-of-all-models", "All models beside the printed numbers", frame, words, columns)
+
+
+def depths(run: Run) -> dict[str, tuple[str, dict[str, int]]]:
+    """Return the depths of a run, the last one first, as choices of a page: title and option by the text in links."""
+    return {str(depth): (depth_name(depth).capitalize(), {"depth": depth}) for depth in range(run.capabilities.layers, -1, -1)}
+
+
+def unmarked_words(run: Run) -> str:
+    """Return why the probes of a run have neither negation nor word class; "" if they have."""
+    marked = (table_of(run)["name"] == "negation").any()
+    return "" if marked else "Negation and word class are marked in English texts only."
+
+
+def steered_in_words(class_directions: Directions, after: pd.DataFrame, depth: int, norm: float) -> str:
+    """Return how a prediction changes if a vector along the difference of means is added, from the frame of `Directions.steer`."""
+    labels = class_directions.model.labels
+    before, then = (max((row[label], label) for label in labels) for row in after.to_dict("records"))
+    share, side = abs(norm) / float(class_directions.norms[depth]), class_directions.sides[norm >= 0]
+    return (
+        f"**{before[1]} {percent(before[0], 0)} → {then[1]} {percent(then[0], 0)}** with a vector of norm {abs(norm):.2f} toward {side}"
+        f" at every token ({depth_name(depth)}), {percent(share, 0)} of the mean norm of the states."
+    )
 
 
 def headline(run: Run) -> str:

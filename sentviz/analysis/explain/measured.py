@@ -20,6 +20,7 @@ from sentviz.analysis.explain.headline import chance_over_examples
 from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import number, percent
 from sentviz.io.spreadsheet import store_csv
 from sentviz.runs.store import Run
 
@@ -55,6 +56,66 @@ def has_faithfulness(run: Run) -> bool:
 def flips_of(run: Run) -> pd.DataFrame:
     """Return the shipped measurements of a run's smallest edits, as `flips_over` returns them; empty if there are none."""
     return rows_of("flips", run)
+
+
+def best_rival(run: Run) -> str:
+    """Return the method with the highest comprehensiveness after word removal; "" if none is measured."""
+    rivals = _rivals(run)
+    return "" if rivals.empty else f"Highest after word removal: {rivals['method'].iloc[0]}"
+
+
+def rivals_in_words(run: Run) -> str:
+    """Return the comprehensiveness of the best rival of word removal, and whether the others are worse."""
+    rivals = _rivals(run)
+    if rivals.empty:
+        return ""
+    best = rivals.iloc[0]
+    near = int((rivals["high"].iloc[1:] >= best["low"]).sum())
+    overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
+    return f"Comprehensiveness {number(best['value'], ends=(best['low'], best['high']))}; " + (
+        f"{overlap} with it, so the difference is not significant." if near else "no other interval overlaps with it."
+    )
+
+
+def _rivals(run: Run) -> pd.DataFrame:
+    """Return the comprehensiveness of each method but random explanations and word removal, by title, the highest first."""
+    frame = faithfulness_of(run).query("metric == 'comprehensiveness' and method not in ('random', 'removal')")
+    return frame.assign(method=frame["method"].map(_title)).sort_values("value", ascending=False)
+
+
+def times_in_words(run: Run) -> str:
+    """Return the time of each method per sentence, the fastest first; "" if it is not measured."""
+    times = faithfulness_of(run).query("metric == 'milliseconds'").sort_values("value")
+    if times.empty:
+        return ""
+    costs = " · ".join(f"{_title(row['method'])} {row['value']:.0f}" for row in times.to_dict("records"))
+    return f"Milliseconds in addition to the prediction, mean of {int(times['n'].max())} sentences on the machine that measured: {costs}."
+
+
+def _title(name: str) -> str:
+    return SCORES[name].title if name in SCORES else name
+
+
+def flips_in_words(run: Run) -> str:
+    """Return in how many texts a small edit changes the predicted class; "" if it is not measured."""
+    flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
+    if not flips:
+        return ""
+    shares = {metric: percent(row["value"], 0, ends=(row["low"], row["high"])) for metric, row in flips.items()}
+    cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per text"
+    sentences = [
+        f"Found for {shares['found']} of {flips['found']['n']} test texts of at most {MAX_WORDS} words; one word is enough for"
+        f" {shares['one']} ({cost})."
+    ]
+    if "equal" in shares:
+        sentences += [f"For {shares['equal']} the search finds an edit of one word if there is one: all plausible ones were tried as well."]
+    if "known" in shares and flips["known"]["value"] < 1:
+        sentences += [
+            f"For {shares['known']} the search is certain whether one word is enough: it found such an edit or tried every plausible one."
+        ]
+    if "random" in shares:
+        sentences += [f"{shares['random']} of random edits of as many words also change the predicted class."]
+    return " ".join(sentences)
 
 
 def flips_over(

@@ -132,6 +132,12 @@ def at_leaders(model: HardmaxModel, rows: Sequence[Ids], nearness: Sequence[floa
     return shares
 
 
+def farthest_leader(frame: pd.DataFrame, model: HardmaxModel) -> float:
+    """Return the largest distance of a word that leads from the decision line, from a frame of `survey`."""
+    words = leading(frame, model.vocabulary)
+    return float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max())
+
+
 def lacks(has: Capabilities) -> str:
     """Return why the leaders of a model cannot be measured, as a predicate; "" if they can."""
     return "" if has.moving else NO_LEADERS

@@ -6,9 +6,26 @@ from pathlib import Path
 
 from sentviz.papers.fused.presets import ADDITIONS, INJECTIONS, MODELS, PRESETS
 from sentviz.runs.registry import Page, Paper, Study
-from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
+from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock, Where
 
 __all__ = ["PAPER"]
+READABLE = "sentviz.papers.fused.study:has_readable"
+SENTENCE, LAST_HEAD = "sentviz.papers.fused.study:example", "sentviz.papers.fused.study:last_head"
+WITHOUT = "With an installed run with weights, this page"
+EXAMPLE = (
+    TextBlock("##### Figure 2: the polarity of each token"),
+    FigureBlock("polarity", of=SENTENCE, key="fused-polarity"),
+    SideBySide(
+        (
+            (TextBlock("##### Figure 3: the similarity of the polarities"), FigureBlock("sigma", of=SENTENCE, key="fused-sigma")),
+            (
+                TextBlock("##### Figures 1 and 3: what it changes in the attention"),
+                FigureBlock("lexicon-difference", LAST_HEAD, of=SENTENCE, key="fused-difference"),
+            ),
+        )
+    ),
+    OwnBlock("fused-follow"),
+)
 
 PAPER = Paper(
     name="fused",
@@ -24,7 +41,7 @@ PAPER = Paper(
                 "method",
                 "How the lexicon is fused (figures 1 to 3)",
                 (
-                    OwnBlock("fused-figures"),
+                    Where(READABLE, EXAMPLE, (TextBlock(f"{WITHOUT} shows figures 1 to 3 on a sentence.", small=True),)),
                     TextBlock("##### Section 3.1: why not the product of Xia et al.?"),
                     FigureBlock("product-and-sum"),
                     TextBlock("Scores of trained models that are negative, where the product lowers the attention between alike words:"),
@@ -123,7 +140,11 @@ PAPER = Paper(
                         " They stand in the place of the other runs on E5, here and in the claims on [CLS]."
                     ),
                     FigureBlock("cls-lines"),
-                    OwnBlock("fused-sentence"),
+                    Where(
+                        READABLE,
+                        (Drawer("See the effect on a sentence", (OwnBlock("fused-sentence"),), "fused-sentence"),),
+                        (TextBlock(f"{WITHOUT} shows the effect on a sentence.", small=True),),
+                    ),
                 ),
                 group="Method",
             ),

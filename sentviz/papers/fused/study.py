@@ -17,13 +17,17 @@ import numpy as np
 
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.heads import FILE
+from sentviz.charts.subjects import Sentence
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
+ROUNDING = 1e-7  # largest rounding error of a weight in single precision
 FOLDER = Path(__file__).parent / "printed"
 PRINTED = "nsmc"  # the data set that the paper's gains are of
 DATASETS = {"nsmc": "NSMC", "sst2": "SST-2"}  # ours: the paper has NSMC only
@@ -381,6 +385,34 @@ def answers(runs: Sequence[Run]) -> list[str]:
 def readable(runs: Sequence[Run]) -> list[Run]:
     """Return the runs of the paper's best setting that have weights, English first."""
     return [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.has_weights]
+
+
+def has_readable(of: Studied) -> bool:
+    """Return whether a run of the paper's best setting has weights."""
+    return bool(readable(of.runs))
+
+
+def example(of: Studied) -> Sentence:
+    """Return the example of the first readable run."""
+    return Sentence(readable(of.runs)[0])
+
+
+def last_head(of: Studied) -> dict[str, int]:
+    """Return the last head of the first readable run, as an option of a figure."""
+    return {"head": readable(of.runs)[0].capabilities.heads - 1}
+
+
+def change_in_words(change: Trace) -> str:
+    """Return how much the lexicon changes the weights of the last head in layer 1, from a trace of the difference."""
+    assert change.attention is not None
+    head = len(change.head_ids) - 1
+    moved = np.abs(change.attention[0, head])
+    own = float(moved[0].max())
+    rows = f"row of [CLS] **{own if own > ROUNDING else 0:.2g}**, column of [CLS] **{moved[1:, 0].max():.2g}**"
+    return (
+        f"Layer 1, head {head + 1}: the same weights, the same Q and K, with σ and without. Largest change of a weight: {rows},"
+        f" elsewhere **{moved[1:, 1:].max():.2g}**. Rows of neutral tokens do not change."
+    )
 
 
 def spread(seeds: Sequence[Run]) -> float:

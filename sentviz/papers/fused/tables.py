@@ -9,12 +9,13 @@ from sentviz.analysis.evaluation import not_learned_sentence
 from sentviz.charts.figure import sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.table import Column, Table
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.items import VERDICTS, Column, Table, TableMaker, of_all
+from sentviz.papers.studies.items import VERDICTS, TableMaker, of_all
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
 

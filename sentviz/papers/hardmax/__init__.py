@@ -6,9 +6,10 @@ from pathlib import Path
 
 from sentviz.papers.hardmax.presets import PRESETS, family
 from sentviz.runs.registry import Page, Paper
-from sentviz.runs.sections import FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
+from sentviz.runs.sections import FigureBlock, OwnBlock, Says, Section, SideBySide, TableBlock, TextBlock
 
 __all__ = ["PAPER"]
+SURVEYED = "sentviz.papers.hardmax.study:first_surveyed"
 
 PAPER = Paper(
     name="hardmax",
@@ -25,7 +26,7 @@ PAPER = Paper(
                 "The step and the theorem",
                 (
                     TextBlock("##### Equations 1a and 1b: the step of one token, A = I", term="hardmax-step"),
-                    OwnBlock("hardmax-step"),
+                    FigureBlock("token-step", of="sentviz.papers.hardmax.study:example", key="paper-step"),
                     TextBlock("##### Definition and theorem", term="clustering-theorem"),
                     TextBlock(
                         "A token is a **leader** if in some layer it attends only to itself. If the tokens are different and not 0, and A"
@@ -49,7 +50,7 @@ PAPER = Paper(
                     FigureBlock("hardmax-components"),
                     OwnBlock("hardmax-page"),
                     TextBlock("##### The vocabulary, with amazing and torture"),
-                    OwnBlock("hardmax-vocabulary"),
+                    FigureBlock("vocabulary", {"marked": ("amazing", "torture")}, of=SURVEYED, key="paper-vocabulary"),
                 ),
                 group="Method",
             ),
@@ -58,9 +59,18 @@ PAPER = Paper(
                 "Leaders and accuracies",
                 (
                     SideBySide(
-                        ((FigureBlock("hardmax-accuracy"), FigureBlock("hardmax-nearness")), (OwnBlock("hardmax-depth"),)),
+                        (
+                            (FigureBlock("hardmax-accuracy"), FigureBlock("hardmax-nearness")),
+                            (FigureBlock("leaders-depth", {"measure": "at leaders"}, of=SURVEYED, key="hardmax-depth"),),
+                        ),
                     ),
-                    OwnBlock("hardmax-leaders"),
+                    SideBySide(
+                        tuple(
+                            (FigureBlock("leaders", {"label": label}, of=SURVEYED, key=f"paper-led-{label}"),)
+                            for label in ("negative", "positive")
+                        )
+                    ),
+                    Says("sentviz.papers.hardmax.study:distance_in_words", "caption"),
                 ),
             ),
             Section(

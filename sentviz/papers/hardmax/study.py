@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sentviz.analysis.testset.leaders import FILE
+from sentviz.analysis.testset.leaders import FILE, farthest_leader
+from sentviz.charts.subjects import Runs, Sentence
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.compare_configurations import configurations
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 DATASET = "imdb"
@@ -75,6 +77,29 @@ def counted(runs: Iterable[Run], *, weights: bool = False) -> list[Run]:
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
     """Return the seeds of one dimension that have weights and whose leaders were counted over the test split."""
     return [run for run in with_weights(runs, d) if FILE in run.files]
+
+
+def example(of: Studied) -> Sentence | None:
+    """Return the example of the first run with weights; None if there is none."""
+    return next((Sentence(run, EXAMPLE) for run in with_weights(of.runs)), None)
+
+
+def first_surveyed(of: Studied) -> Runs | None:
+    """Return the first run whose leaders were counted; None if there is none."""
+    return next(map(Runs, surveyed(of.runs)), None)
+
+
+def distance_in_words(of: Studied) -> str:
+    """Return how far the leaders of the first surveyed run are at least from the decision line; "" if there is none."""
+    from sentviz.models.hardmax import HardmaxModel
+
+    if not (runs := surveyed(of.runs)):
+        return ""
+    least = farthest_leader(runs[0].frame(FILE), HardmaxModel.of(runs[0])) / 3
+    return (
+        f"The leaders are at least {least:.2f} from the line, a third of the largest distance of a leader. Other thresholds can be set in"
+        " Sentence › Hardmax clusters."
+    )
 
 
 def beside(runs: Iterable[Run]) -> pd.DataFrame:

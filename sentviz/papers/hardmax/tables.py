@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sentviz.papers.studies.items import Column, Table, TableMaker, of_all
+from sentviz.io.table import Column, Table
+from sentviz.papers.studies.items import TableMaker, of_all
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
 

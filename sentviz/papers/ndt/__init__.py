@@ -7,12 +7,23 @@ from pathlib import Path
 from sentviz.papers.ndt.presets import ADDITIONS, CONTROLLED, PRESETS
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS
 from sentviz.runs.registry import Page, Paper, Study
-from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
+from sentviz.runs.sections import Control, Drawer, FigureBlock, OwnBlock, Says, Section, SideBySide, TableBlock, TextBlock, Where
 
 __all__ = ["PAPER"]
 
 DATASETS = "sentviz.papers.ndt.study:DATASETS"  # with titles
-BEST = {"paper": ("The paper's best NDT", {"best": False}), "here": ("The best NDT here, by validation", {"best": True})}
+LEAK = "What the re-split leaks: test phrases inside training phrases"
+BEST = Control(
+    "Drawn", "drawn", {"paper": ("The paper's best NDT", {"best": False}), "here": ("The best NDT here, by validation", {"best": True})}
+)
+SCALE = Control("Scale", "scale", {"value": ("Value", {"change": False}), "change": ("Change from the start", {"change": True})})
+CONTROLLED_LAMBDAS = (
+    TextBlock("##### Learned, or set by the start values?"),
+    Says("sentviz.papers.ndt.study:describe_controls", "list"),
+    FigureBlock("lambda-settings"),
+    Drawer("Every lambda of these runs", (TableBlock("controls"),), "ndt-controls"),
+    Says("sentviz.papers.ndt.study:control_commands", "caption"),
+)
 
 PAPER = Paper(
     name="ndt",
@@ -30,7 +41,7 @@ PAPER = Paper(
                 "Accuracy (tables I to IX)",
                 (
                     OwnBlock("ndt-results"),
-                    Drawer("What the re-split leaks: test phrases inside training phrases", (TableBlock("leak"),), "ndt-leak", ("sst2",)),
+                    Where(lambda of: of.dataset == "sst2", (Drawer(LEAK, (TableBlock("leak"),), "ndt-leak"),)),
                     Drawer("Table IX: silhouettes of all data sets", (TableBlock("silhouettes"),), "ndt-silhouettes"),
                 ),
                 datasets=DATASETS,
@@ -40,17 +51,17 @@ PAPER = Paper(
                 "lambda",
                 "Lambda (tables II to VIII)",
                 (
-                    OwnBlock("ndt-lambda-grid"),
-                    OwnBlock("ndt-controls"),
+                    FigureBlock("lambda-grid", controls=(SCALE,)),
+                    Where("sentviz.papers.ndt.study:is_controlled", CONTROLLED_LAMBDAS),
                     TextBlock("##### Final λ, measured and reported"),
                     TableBlock("lambdas"),
                 ),
                 datasets=DATASETS,
                 group="Method",
             ),
-            Section("confusion", "Mistakes (figure 1)", (FigureBlock("confusion-panels", switch=BEST),)),
-            Section("roc", "ROC (figure 2)", (FigureBlock("roc-panels", switch=BEST),)),
-            Section("tsne", "Maps of the texts (figure 3)", (FigureBlock("tsne-panels", switch=BEST),)),
+            Section("confusion", "Mistakes (figure 1)", (FigureBlock("confusion-panels", controls=(BEST,)),)),
+            Section("roc", "ROC (figure 2)", (FigureBlock("roc-panels", controls=(BEST,)),)),
+            Section("tsne", "Maps of the texts (figure 3)", (FigureBlock("tsne-panels", controls=(BEST,)),)),
             Section(
                 "cost",
                 "Cost (tables X, XI)",
@@ -69,7 +80,14 @@ PAPER = Paper(
             Section(
                 "base",
                 "On a pretrained encoder",
-                (TextBlock("##### Ours, not the paper's: a second component on MiniLM, SST-2"), OwnBlock("ndt-on-base")),
+                (
+                    TextBlock("##### Ours, not the paper's: a second component on MiniLM, SST-2"),
+                    TableBlock("base-accuracy"),
+                    Where(
+                        "sentviz.papers.ndt.based:has_lambdas",
+                        (TextBlock("##### λ by layer, at the start and at the end"), TableBlock("base-lambdas")),
+                    ),
+                ),
                 group="Method",
             ),
         ),

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.table import Column, Table
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, compared
-from sentviz.papers.studies.items import VERDICTS, Column, Table
+from sentviz.papers.studies.items import VERDICTS
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 BASE, DATASET = "minilm", "sst2"
@@ -100,6 +102,11 @@ def lambdas(runs: Sequence[Run]) -> Table:
         Column("seeds"),
     )
     return Table("ndt-on-minilm-lambdas", "Lambda on a pretrained encoder", frame, words, columns)
+
+
+def has_lambdas(of: Studied) -> bool:
+    """Return whether there is a run on MiniLM with a second component."""
+    return len(compare_configurations.configurations(of.runs, DATASET, tuple(TITLES)[1:])) > 0
 
 
 def _ends(run: Run) -> pd.DataFrame:

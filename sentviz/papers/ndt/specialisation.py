@@ -20,8 +20,8 @@ from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_base
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats
 from sentviz.io.numbers import number, p_value, span
+from sentviz.io.table import Column, Table
 from sentviz.papers.ndt.study import DATASETS, configurations
-from sentviz.papers.studies.items import Column, Table
 from sentviz.runs.store import Run
 
 WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits

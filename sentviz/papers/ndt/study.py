@@ -11,6 +11,7 @@ from sentviz.papers.ndt import printed_tables
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.studies import compare_configurations
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 DATASETS = {"imdb": "IMDb", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
@@ -138,6 +139,12 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     return table.assign(printed_added=table["printed"] - base["printed"], added=table["value"] - base["value"])
 
 
+def is_controlled(of: Studied) -> bool:
+    """Return whether there is a run on a data set that was trained with a control of its lambdas."""
+    recipes = (run.config["recipe"] for run in of.runs if run.config["data"]["name"] == of.dataset and run.capabilities.lambdas)
+    return any(recipe.get("variant") in CONTROLS for recipe in recipes)
+
+
 def controlled_lambdas(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """Return the effect of a lambda's start, rate and decay: the same models, trained with other ones.
 
@@ -177,10 +184,10 @@ def controlled_lambdas(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     )
 
 
-def describe_controls(frame: pd.DataFrame) -> list[str]:
-    """Describe the lambdas and the accuracy of each run in a frame of `controlled_lambdas`, one sentence per run; empty if the frame is."""
+def describe_controls(of: Studied) -> list[str]:
+    """Describe the lambdas and the accuracy of each controlled run and its original, one sentence per run."""
     lines = []
-    for (model, seed, variant), part in frame.groupby(["model", "seed", "variant"], sort=False):
+    for (model, seed, variant), part in controlled_lambdas(of.runs, of.dataset).groupby(["model", "seed", "variant"], sort=False):
         start = "its own starts" if not variant else VARIANTS[str(variant)]
         accuracy = percent(part["accuracy"].iloc[0], 2, ends=(part["low"].iloc[0], part["high"].iloc[0]))
         same = int((part["start"] * part["end"] > 0).sum())
@@ -191,3 +198,11 @@ def describe_controls(frame: pd.DataFrame) -> list[str]:
         printed = f"; on average {apart:.3f} from the paper's λ" if isfinite(apart) else ""
         lines.append(f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}{printed}; accuracy {accuracy}.")
     return lines
+
+
+def control_commands(of: Studied) -> str:
+    """Return the commands that train the controlled runs, and how their numbers are read."""
+    return (
+        f"`sentviz study ndt-controls --dataset {of.dataset}` trains them, `ndt-settings` those with other rates and decays. Runs of"
+        " the same seed are next to each other. Accuracies have 95 % intervals over test rows, without chance in training."
+    )

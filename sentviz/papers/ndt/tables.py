@@ -10,14 +10,15 @@ import numpy as np
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
-from sentviz.papers.ndt import latency, printed_tables, specialisation
+from sentviz.io.table import Column, Table
+from sentviz.papers.ndt import based, latency, printed_tables, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.lambdas import lambda_frames
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
+from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, controlled_lambdas, parameters, printed_name, summary
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.items import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
+from sentviz.papers.studies.items import VERDICTS, Maker, PaperItem, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import CONSTRAINT_SIGNS
@@ -365,6 +366,29 @@ def _comparisons(runs: Sequence[Run]) -> list[PaperItem]:
     return [table for dataset, base in pairs if len((table := comparisons(runs, dataset, base)).frame)]
 
 
+def beaten_in_words(table: Table, base: str) -> str:
+    """Return how many configurations beat a baseline, from the table of `comparisons`."""
+    verdicts, is_ndt = table.frame["verdict"], table.frame["model"].str.startswith("ndt-")
+    counts = " · ".join(f"{(verdicts == word).sum()} {text}" for word, text in VERDICTS.items())
+    beaten = f"{(verdicts[is_ndt] == 'better').sum()} of {is_ndt.sum()} NDT configurations beat {BASES[base]}"
+    return f"**{beaten}** after Holm's correction; of all {len(verdicts)}: {counts}"
+
+
+def averages(runs: Sequence[Run], dataset: str, measured: pd.DataFrame) -> Table:
+    """Return every average of the result of `summary`, with a column for each metric."""
+    wide = measured.pivot(index="model", columns="metric", values="value").reindex(list(configurations(runs, dataset)))
+    words = "Precision, recall and F1 as macro and weighted means and, for two classes, of the positive class; loss in nats."
+    return Table(f"averages-{dataset}", "Every average", wide.rename_axis(columns=None).reset_index(), words)
+
+
+def controls(runs: Sequence[Run], dataset: str) -> Table:
+    """Return every lambda of the runs that were trained with other starts, rates and decays; layers and components count from 1."""
+    frame = controlled_lambdas(runs, dataset)
+    frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1, variant=frame["variant"].replace("", "as it is"))
+    columns = [Column(name) for name in ("model", "variant", "seed", "layer", "component", "start", "end", "change")]
+    return Table(f"controls-{dataset}", "Lambdas from controlled starts", frame, "", columns)
+
+
 TABLES: dict[str, TableMaker] = {
     "results": _measured_results,
     "lambdas": lambdas,
@@ -373,5 +397,8 @@ TABLES: dict[str, TableMaker] = {
     "milliseconds": milliseconds,
     "leak": lambda runs, dataset: leaked(),
     "components": of_all(specialisation.table),
+    "controls": controls,
+    "base-accuracy": of_all(based.accuracies),
+    "base-lambdas": of_all(based.lambdas),
 }
 MAKERS: dict[str, Maker] = {"comparisons": _comparisons}

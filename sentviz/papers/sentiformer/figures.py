@@ -14,12 +14,13 @@ from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Runs, Sentence, Study, sourced
 from sentviz.data.demo import FAILURES, labels_for
 from sentviz.errors import InputError
+from sentviz.io.table import Column, Table
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.printed_tables import SARCASTIC
 from sentviz.papers.sentiformer.study import DATASETS, READINGS, with_weights
 from sentviz.papers.studies.compare_configurations import points
-from sentviz.papers.studies.items import Column, Maker, PaperItem, Table, of_first
+from sentviz.papers.studies.items import Maker, PaperItem, of_first
 from sentviz.papers.studies.rates import chosen
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import without_training

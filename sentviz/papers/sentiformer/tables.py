@@ -8,6 +8,7 @@ from sentviz.analysis.evaluation import not_learned_sentence
 from sentviz.charts.figure import sentence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.io.table import Column, Table
 from sentviz.papers.sentiformer import measured, printed_tables, throughput
 from sentviz.papers.sentiformer.study import (
     COMPARED,
@@ -24,7 +25,7 @@ from sentviz.papers.sentiformer.study import (
     not_trained,
 )
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.items import VERDICTS, Column, Table, TableMaker, of_all
+from sentviz.papers.studies.items import VERDICTS, TableMaker, of_all
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen
 from sentviz.runs.presets import without_training

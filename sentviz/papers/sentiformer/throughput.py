@@ -15,10 +15,10 @@ import numpy as np
 
 from sentviz.analysis.evaluation import Floats
 from sentviz.io.lazy import pd
+from sentviz.io.table import Column, Table
 from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.sentiformer.presets import PRESETS
 from sentviz.papers.studies import timing
-from sentviz.papers.studies.items import Column, Table
 from sentviz.papers.studies.stored import Stored
 
 FOLDER = Path(__file__).parent / "measured"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from sentviz.papers.sevenessxin.presets import ADDITIONS, AT_EPOCHS, EPOCHS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
 from sentviz.runs.registry import Page, Paper, Study
-from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
+from sentviz.runs.sections import Control, Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
 __all__ = ["PAPER"]
 
 DATA = ("sentiment140",)
-EQUAL = {"epochs": ("Six epochs each", {"equal": "epochs"}), "updates": ("Equal updates", {"equal": "updates"})}
+EQUAL = Control("Drawn", "drawn", {"epochs": ("Six epochs each", {"equal": "epochs"}), "updates": ("Equal updates", {"equal": "updates"})})
 
 PAPER = Paper(
     name="sevenessxin",
@@ -54,7 +54,7 @@ PAPER = Paper(
                 "training",
                 "Training curves (figures 1 to 4)",
                 (
-                    FigureBlock("version-curves", switch=EQUAL),
+                    FigureBlock("version-curves", controls=(EQUAL,)),
                     TextBlock(
                         "Figures 2 to 4 of the paper: training loss, validation loss and validation F1 of V1, V2, V3, V5 and V6 with RoPE"
                         " and QK-norm. The paper shows 15 epochs, although V1, V2, V3 and V5 were trained for 10. V6 stands for V2, too:"

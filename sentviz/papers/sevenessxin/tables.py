@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
+from sentviz.io.table import Column, Table
 from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.items import VERDICTS, Column, Table, TableMaker, of_all
+from sentviz.papers.studies.items import VERDICTS, TableMaker, of_all
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe

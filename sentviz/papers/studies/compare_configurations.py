@@ -156,6 +156,16 @@ def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNo
     return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar", learned)
 
 
+def better_in_words(configurations: Configurations, a: str, b: str) -> tuple[str, str]:
+    """Return whether one configuration is better than another one, and the numbers."""
+    comparison = mixed(configurations[a], configurations[b], noise=seed_noise(configurations.values()))
+    answer = {"better": "Yes.", "worse": "No, it is worse.", "cannot be told": "No significant difference."}[comparison.word()]
+    how = numbers.p_value(comparison.p)
+    if comparison.test != "over seeds":
+        how = f"McNemar {how} compares the two runs, not the two models"
+    return answer, f"{comparison.numbers}; {how}"
+
+
 def corrected(comparisons: Mapping[str, Comparison]) -> dict[str, tuple[float, Word]]:
     """Return p after Holm's correction over all comparisons, and the word for it, by the comparison's name."""
     adjusted = holm({name: comparison.p for name, comparison in comparisons.items()})

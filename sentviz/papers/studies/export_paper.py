@@ -15,9 +15,10 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.io.files import replacing, version
 from sentviz.io.lazy import go
+from sentviz.io.table import Table
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.compare_configurations import of_paper
-from sentviz.papers.studies.items import PaperItem, Table, listed, makers
+from sentviz.papers.studies.items import PaperItem, listed, makers
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
-from sentviz.runs.store import Run
+from sentviz.runs.sections import Studied
 
 
-def count_runs(runs: Sequence[Run], dataset: str) -> None:
+def count_runs(of: Studied) -> None:
     """Show how many runs the study reads."""
-    st.markdown(f"The study reads {len(runs)} runs.")
+    st.markdown(f"The study reads {len(of.runs)} runs.")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from sentviz.errors import InputError
+from sentviz.io.table import Column, Table
 from sentviz.papers.studies.compare_configurations import configurations, summary
-from sentviz.papers.studies.items import Column, Table, TableMaker
+from sentviz.papers.studies.items import TableMaker
 from sentviz.runs.store import Run
 
 DATASET = "sst2"

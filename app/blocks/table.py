@@ -1,93 +1,20 @@
-"""Figures and tables of a paper on its page, the note about those that are missing, and what several parts of its page read."""
+"""A table of the library on a page, with its caption and its numbers as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from app import cache, visit
-from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
-from app.shared import once
-from app.text import md, page_theme, with_code
-from sentviz.charts import Figure, palette
+from app.text import page_theme, with_code
+from sentviz.charts import palette
 from sentviz.charts.colours import blend, ink_on
-from sentviz.charts.gallery import code, make
-from sentviz.charts.registry import FigureSpec, find_figure
-from sentviz.charts.subjects import Study
 from sentviz.charts.text import text_columns
-from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.items import Column, Table
-from sentviz.runs.registry import Paper
-from sentviz.runs.store import Run
-
-MOST_NAMED = 3  # runs that a note names
-
-
-def studied() -> list[Run]:
-    """Return the runs that studies read, and show a note that names the installed runs that they do not read, with the reason."""
-    catalog = cache.study_runs()
-    for why in dict.fromkeys(catalog.left_out.values()):
-        names = [name for name, reason in catalog.left_out.items() if reason == why]
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        note = f"Left out of the papers' tables and claims, {why}: {', '.join(names[:MOST_NAMED])}{more}. All other pages show these runs."
-        st.info(md(note), icon=":material/rule:")
-    return catalog.runs
-
-
-def pick(label: str, field: str, titles: Mapping[str, str], widget: Callable[..., Any] = st.segmented_control) -> str:
-    """Let a visitor pick one of a few things by its title, and return its name; the first if the link names none of them."""
-    visit.choose(widget, label, field, titles, required=True)
-    chosen = str(getattr(visit.focus(), field))
-    return chosen if chosen in titles else next(iter(titles))
-
-
-# ---- figures
-
-
-@once(96, "Drawing")
-def study_figure(name: str, of: str, runs: Sequence[Run], **options: Any) -> Figure:
-    """Return a figure of a study for one data set, or "all"."""
-    return make(name, Study.of(of, runs), **options)
-
-
-def show_study_figure(paper: Paper, name: str, of: str, runs: Sequence[Run], **options: Any) -> str:
-    """Draw a figure of a study for one data set, or "all"; return why it cannot be drawn, "" if it can."""
-    spec, key = find_figure(name), f"{paper.name}-{name}-{of}"
-    if not _is_requested(spec, Study.of(of, runs), key):
-        return ""
-    draw = partial(study_figure, name, of, runs, **options)
-    try:
-        draw()
-    except InputError as error:
-        return str(error)
-    show_drawn(draw, key, code=code(of, name, **options))
-    return ""
-
-
-def _is_requested(spec: FigureSpec, study: Study, key: str) -> bool:
-    """Return whether a figure is drawn now. If it takes long, a visitor first presses a button under the sentence that says so."""
-    why = spec.waits(study)
-    if not why or st.session_state.get(f"{key}-asked"):
-        return True
-    st.caption(md(why))
-    if st.button("Compute", icon=":material/scatter_plot:", key=f"{key}-compute"):
-        st.session_state[f"{key}-asked"] = True
-        st.rerun()
-    return False
-
-
-def missing_note(reasons: Sequence[str]) -> None:
-    """Show why figures or tables are missing, each reason once."""
-    if lines := [with_code(reason) for reason in dict.fromkeys(reasons) if reason]:
-        st.info("\n".join(lines) if len(lines) == 1 else "\n".join(f"- {line}" for line in lines), icon=":material/inventory_2:")
-
-
-# ---- tables
+from sentviz.io.table import Column, Table
 
 LETTER, PADDING, WIDEST = 7, 24, 320  # pixels: a letter of a table, the space beside a text, and the widest column of texts
 OF_TITLE = 6.5, 18  # pixels: a letter of a column's title, and the space beside the title

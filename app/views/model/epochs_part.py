@@ -8,12 +8,15 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers, visit
+from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
+from app.blocks.measure import lacking
+from app.blocks.run_choice import most_similar
 from app.blocks.sentence import component_choice, layer_and_head, place, sentence_box
 from app.components import browser
 from app.focus import Focus
+from app.places import MEASURED
 from app.shared import once
 from app.text import md
 from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples
@@ -124,6 +127,25 @@ def figures(run: Run, film: Film, focus: Focus) -> None:
 KEY = "through"
 AXES = " or ".join(PICTURES.values())
 TITLES = {"joint": "one projection", "aligned": "each epoch's own"}
+
+
+def epoch_by_epoch(run: Run) -> None:
+    """Draw the run after each of its epochs; offer to measure them, or a run whose epochs are measured."""
+    if MEASURED.shows(run):
+        show(run)
+    elif MEASURED.could(run):
+        lacking(run, "epochs")
+    elif measured := cache.runs_for(MEASURED):
+        alike = most_similar(run, measured).name
+        command = f"sentviz train {run.config['data']['name']} --model {run.configuration} --keep-epochs 6"
+        st.button(
+            f"Watch a training epoch by epoch: {md(alike)}",
+            icon=":material/movie:",
+            key="to-epochs",
+            help=f"The epochs of {md(run.name)} are not stored; `{command}` trains it and stores them.",
+            on_click=visit.go,
+            kwargs={"run": alike},
+        )
 
 
 @boundary()
