@@ -20,8 +20,9 @@ from app.fields import TEXT_IN_URL
 from app.focus import FIELDS, PRIVATE, Focus
 from app.places import SENTENCE, Place, View, place_of, places
 from app.server import queue
-from app.text import halves, md, name_runs
+from app.text import halves, md, name_runs, page_theme
 from sentviz.analysis.explain import SCORES
+from sentviz.charts import palette
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.naming import plain_name
 from sentviz.runs.registry import paper_at
@@ -65,7 +66,8 @@ def begin(view: View, pages: Mapping[str, Any]) -> None:
         state["query"], state["queries"] = now, (state.get("query", {}), time.monotonic())
     if query != now:
         st.query_params.from_dict(now)
-    st.html(f"<style>{STYLE}</style>")
+    colours = palette(page_theme())
+    st.html(f"<style>:root {{ --paper: {colours.paper}; --grid: {colours.grid}; --accent: {colours.accent}; }} {STYLE}</style>")
     _bars(view)
     state["shown_notes"] = state.pop("notes", [])
     with st.container(gap="small", key="remarks"):  # It is always there: elements below another number of elements are drawn anew.

@@ -42,6 +42,12 @@ def with_code(text: str) -> str:
     return "".join(f"`{part}`" if place % 2 else md(part) for place, part in enumerate(parts))
 
 
+def marked(text: str) -> str:
+    """Return plain text for markdown, in which words between two stars are bold."""
+    parts = text.split("**")
+    return with_code(text) if len(parts) % 2 == 0 else "**".join(part and with_code(part) for part in parts)
+
+
 def intro(shows: str, cannot: str) -> None:
     """Show the introduction of a page: its content, and its limits."""
     st.caption(f"{shows} {cannot}")

@@ -12,10 +12,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.browser import Picked, new_point, picked_token
-from app.views.hardmax.playground import DEFAULTS, MATRICES, linked, matrix_of, pasted, settings, starts
 from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
 from sentviz.io.numbers import probability
+from sentviz.models.clustering.playground import DEFAULTS, MATRICES, linked, matrix_of, pasted, settings, starts
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach

@@ -139,10 +139,10 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     page_text = words(app).replace("\\", "")
     assert "up to 24 words, as in training" in page_text and "Head 2: [CLS]" in page_text
     assert "6,000" not in page_text and "Trained on 300 sequences" in page_text
-    table = app.dataframe[-1].value if "first word exchanged" in app.dataframe[-1].value else app.dataframe[-2].value
+    table = app.dataframe[-1].value if "answer_twin" in app.dataframe[-1].value else app.dataframe[-2].value
     assert len(table) == 8
     markov = table[table["model"].str.startswith("last")]
-    assert (markov["answer"] == markov["first word exchanged"]).all()
+    assert (markov["answer"] == markov["answer_twin"]).all()
     app.text_input(key="prop2-text").set_value("not a clue").run()
     assert "is none of the 8 words" in words(app).replace("\\", "") and not app.exception
     assert "sequence" not in app.query_params and app.text_input(key="prop2-text").value == "not a clue"

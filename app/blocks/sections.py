@@ -18,7 +18,7 @@ from app.blocks.slice_choice import note_unsliced
 from app.blocks.table import show_table
 from app.focus import FIELDS
 from app.shared import once
-from app.text import halves, intro, md, with_code
+from app.text import halves, intro, marked, md, with_code
 from sentviz.charts import Figure
 from sentviz.charts.gallery import code, make
 from sentviz.charts.registry import FigureSpec, FigureSubject, find_figure
@@ -111,7 +111,7 @@ def show_blocks(blocks: Sequence[Block], of: Any, key: str, own: Mapping[str, st
 
 def _say(block: Says, of: Any) -> None:
     words = _asked(block.words, of)
-    lines = [FORMS[block.form].format(_marked(line)) for line in ([words] if isinstance(words, str) else words) if line]
+    lines = [FORMS[block.form].format(marked(line)) for line in ([words] if isinstance(words, str) else words) if line]
     if lines:
         show_text = st.caption if block.form == "caption" else st.markdown
         show_text(("\n" if block.form == "list" else "\n\n").join(lines), help=tip(block.term) if block.term else None)
@@ -125,12 +125,6 @@ def _asked(function: OfSubject, of: Any) -> Any:
 @once(64, "Reading the runs")
 def _of_study(function: str, of: Studied) -> Any:
     return resolved(function)(of)
-
-
-def _marked(text: str) -> str:
-    """Return plain text for markdown, in which words between two stars are bold."""
-    parts = text.split("**")
-    return with_code(text) if len(parts) % 2 == 0 else "**".join(part and with_code(part) for part in parts)
 
 
 # ---- figures

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sentviz.analysis.testset.rows import accuracy_by_phenomenon
+from sentviz.analysis.testset.rows import Rows, accuracy_by_phenomenon
 from sentviz.charts.chart import Axis, Chart, Rule, numbered, points
 from sentviz.charts.figure import Figure, file_safe, sentence
 from sentviz.charts.options import Series
 from sentviz.charts.registry import figure
 from sentviz.charts.subjects import WEIGHTS, Runs, sourced
+from sentviz.data.labels import sides
 from sentviz.errors import InputError
+from sentviz.io.lazy import pd
 
 MOST = 6  # runs
 _ALL = "all"
@@ -62,3 +64,16 @@ def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, serie
     )
     drawn = Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), chart, frame.reset_index(drop=True), caption)
     return sourced(drawn, *of.sources, rows=rows[of.run.name])
+
+
+def predicted_sentences(rows: Mapping[str, Rows], group: str) -> pd.DataFrame:
+    """Return the sentences of a group of the demo set with what each run predicts: text, label, and a column for each run."""
+    of_group = {name: each.frame[each.frame["tag"] == group].reset_index(drop=True) for name, each in rows.items()}
+    first = next(iter(rows))
+    labels = [rows[first].classes[label] for label in of_group[first]["label"]]
+    table = pd.DataFrame({"text": of_group[first]["text"], "label": labels})
+    for name, each in rows.items():
+        side = sides(each.classes)
+        pairs = of_group[name][["label", "predicted"]].itertuples(index=False)
+        table[name] = [f"{'✓' if side[label] == side[predicted] else '✗'} {each.classes[predicted]}" for label, predicted in pairs]
+    return table

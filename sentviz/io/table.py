@@ -19,7 +19,7 @@ class Column:
     form: str = ""  # format of numbers; default: integers in groups of three digits, three decimals for other numbers
     interval: tuple[str, str] | None = None  # columns of the lower and upper end, written in brackets after the number
     percent: bool = False  # True: shares are written times 100
-    words: Mapping[str, str] = field(default_factory=dict)  # value -> text that is written instead
+    words: Mapping[Any, str] = field(default_factory=dict)  # value -> text that is written instead
     best: bool = False  # True: a star marks the largest value on a page
     full_shade: float = 0.0  # difference, as written, at which a signed number has the full colour; 0 for no colour
     help: str = ""  # tooltip of the column's title

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
 from app import visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
-from app.text import halves, md
+from app.blocks.sections import show_blocks
+from app.text import halves
 from app.views.hardmax.parts import model, runs, without_runs
-from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, leading, per_layer
+from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, distances_in_words, farthest_leader, speed_in_words
 from sentviz.charts.subjects import Runs
 from sentviz.io.numbers import percent
+from sentviz.runs.sections import FigureBlock, Says, SideBySide, TextBlock, Where
 from sentviz.runs.store import Run
 
 PAPER = 2.0  # least distance of a leader from the decision line in the paper
+BLOCKS = (
+    TextBlock("##### How fast reviews cluster"),
+    Says(speed_in_words),
+    SideBySide(
+        (
+            (FigureBlock("leaders-depth", key="depth-places"),),
+            (FigureBlock("leaders-depth", {"measure": "at leaders"}, key="depth-share"),),
+        )
+    ),
+    Where(
+        lambda run: run.shape.width == 2,
+        (FigureBlock("vocabulary"), Says(distances_in_words, "caption")),
+        (TextBlock("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.", small=True),),
+    ),
+)
 
 
 @boundary()
@@ -31,17 +47,13 @@ def show() -> None:
         lacking(run, "leaders")
         return
     _lists(run)
-    _depth(run)
-    _map(run)
+    show_blocks(BLOCKS, run, "leaders")
 
 
 @st.fragment
 def _lists(run: Run) -> None:
     """Draw the most frequent leaders of each class, which three sliders select."""
-    classifier, frame = model(run), run.frame(FILE)
-    words = leading(frame, classifier.vocabulary)
-    size = float(np.linalg.norm(classifier.decision[0]))
-    reach = float((words.loc[words["leads"] > 0, "score"].abs() / size).max())
+    reach = farthest_leader(run.frame(FILE), model(run))
     st.markdown("##### The most frequent leaders")
     with st.container(horizontal=True, gap="medium"):
         with st.container(width=220):
@@ -72,40 +84,4 @@ def _lists(run: Run) -> None:
     st.caption(
         "A word leads a review if in some layer no other word is further in its direction."
         " Judge for yourself whether these words convey sentiment."
-    )
-
-
-def _depth(run: Run) -> None:
-    """Draw clusters and leaders by layer, which shows if the model has enough layers."""
-    layers = per_layer(run.frame(FILE))
-    st.markdown("##### How fast reviews cluster")
-    last = layers[layers["layer"] == layers["layer"].max()].set_index("measure")
-    steps = int(layers["layer"].max())
-    st.markdown(
-        f"After {steps} layers the words of the median review are at **{last.loc['clusters', 'q50']:.0f} places**,"
-        f" with **{percent(last.loc['at leaders', 'q50'], 0)} of its words at a leader**."
-    )
-    left, right = halves("hardmax-depth")
-    with left:
-        show_figure("leaders-depth", Runs(run), "depth-places")
-    with right:
-        show_figure("leaders-depth", Runs(run), "depth-share", measure="at leaders")
-
-
-def _map(run: Run) -> None:
-    """Draw the vocabulary in the plane of the embedding."""
-    classifier = model(run)
-    words = leading(run.frame(FILE), classifier.vocabulary)
-    if run.shape.width != 2:
-        st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
-        return
-    show_figure("vocabulary", Runs(run))
-    led = words[words["leads"] > 0]
-    size = float(np.linalg.norm(classifier.decision[0]))
-    st.caption(
-        md(
-            f"{len(led):,} of {len(words):,} words lead at least one review. Their median distance from the decision line is"
-            f" {(led['score'].abs() / size).median():.2f}; that of words that never lead is"
-            f" {(words[words['leads'] == 0]['score'].abs() / size).median():.2f}."
-        )
     )

@@ -13,7 +13,7 @@ from app.blocks.get_data import offer
 from app.blocks.sentence import sentence_box, sentence_of, texts_in_focus
 from app.server.queue import turn
 from app.shared import once
-from app.text import halves, md
+from app.text import halves, marked, md
 from sentviz.analysis.causal.direction_tables import depths, steered_in_words
 from sentviz.analysis.causal.directions import Directions
 from sentviz.charts.directions import directions_of
@@ -55,7 +55,7 @@ def steer(run: Run) -> None:
     st.slider("Norm, in percent of the distance of the two means", -200, 200, step=5, **visit.bound("push", steps))
     norm = steps / 100 * class_directions.apart("difference", depth)
     after = class_directions.steer(trace.text, depth, [0.0, norm], trace.text_pair)
-    st.markdown(steered_in_words(class_directions, after, depth, norm))
+    st.markdown(marked(steered_in_words(class_directions, after, depth, norm)))
     of = sentence_of(run, trace)
     of.known["directions"] = class_directions
     show_figure("steering", of, depth=depth, norm=norm)

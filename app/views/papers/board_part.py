@@ -22,11 +22,10 @@ from sentviz.charts.gallery import code, make
 from sentviz.charts.look import Look
 from sentviz.charts.registry import find_figure
 from sentviz.charts.verdicts import VERDICTS, effect_in_words, verdict_colour
-from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.figures import drawn
-from sentviz.papers.studies.verdicts import runs_for_claims, verdicts
+from sentviz.papers.studies.verdicts import runs_for_claims, tested_runs, verdicts
 from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
 
@@ -38,24 +37,6 @@ ICONS: dict[Verdict, str] = {
 }
 OWN = "Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds."
 HALF = 640  # pixels of a board beside another
-STYLE = (
-    "<style>div:has(> [class*='st-key-claim-sheet']) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
-    " background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }}"
-    # Over the column of boards that the clicked cell is not in, so that the cell stays in sight.
-    " @media (min-width: 1101px) {{ div:has(> [class*='st-key-claim-sheet-over']) {{ position: fixed; top: 7rem; bottom: 0; width: 48vw;"
-    " max-height: none; border: 1px solid {grid}; border-radius: .5rem 0 0 0; padding: .8rem 1.2rem; }}"
-    " div:has(> .st-key-claim-sheet-over-right) {{ right: 0; }} div:has(> .st-key-claim-sheet-over-left) {{ left: 0; }}"
-    " [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; top: 4rem;"
-    " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}"
-    " @media (max-width: 1100px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; bottom: 0; z-index: 90;"
-    " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}"
-    " @media (min-width: 641px) {{ .st-key-claim-list {{ display: none; }} }}"
-    " @media (max-width: 640px) {{ [class*='st-key-plot-board'], [class*='st-key-figure-board'] [data-testid='stCaptionContainer'],"
-    " .st-key-halves-poster {{ display: none; }} }}"  # A phone has no room for a board.
-    " [class*='st-key-halves-board'] [data-testid='stColumn']:last-child:not(:has(.st-key-claim-beside)) {{ display: none; }}</style>"
-)
-
-
 _judged = once(16, "Testing the claims")(verdicts)
 
 
@@ -186,8 +167,6 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False, 
     Args:
         beside: whether it stands in a column of the page. over: side of the window over which it stands, "left" or "right"; "" = below.
     """
-    colours = palette(page_theme())
-    st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
     row = next((row for row in claims.to_dict("records") if row["key"] == opened()), None)
     if row is None:
         return
@@ -249,19 +228,7 @@ def _behind(claim: Claim, paper: Paper, runs: Sequence[Run]) -> None:
         return
     with st.expander(f"The {len(readable)} runs that the test may read", on_change="rerun", key="claim-runs") as more:
         if more.open:
-            st.dataframe(_listed(readable), hide_index=True, height=220, key="claim-runs-table")
-
-
-def _listed(runs: Sequence[Run]) -> pd.DataFrame:
-    rows = []
-    for run in runs:
-        try:
-            test = run.metrics()["test"]
-            numbers = 100 * test["accuracy"]["value"], test["n"]
-        except SentvizError:
-            continue
-        rows.append((run.name, run.config["recipe"]["seed"], *numbers, run.digest))
-    return pd.DataFrame(rows, columns=["run", "seed", "accuracy, %", "n", "digest"])
+            st.dataframe(tested_runs(readable), hide_index=True, height=220, key="claim-runs-table")
 
 
 def show_findings(claims: Sequence[Claim], runs: Sequence[Run]) -> None:

@@ -12,22 +12,14 @@ from app import visit
 from app.blocks.figure import show_drawn
 from app.blocks.table import show_table
 from app.shared import once
-from app.text import md, page_theme
-from sentviz.charts import Figure, palette
+from app.text import md
+from sentviz.charts import Figure
 from sentviz.io.table import Table
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.items import CLAIMS, LIST, PaperItem, listed, makers, measured_items
 from sentviz.runs.items import Kind, plural
 from sentviz.runs.registry import LAST, Paper, find_paper
 from sentviz.runs.store import Run
-
-STYLE = (
-    "<style>.items {{ width: 100%; border-collapse: collapse; font-size: .9rem; line-height: 1.4; }}"
-    " .items th {{ text-align: start; font-weight: 600; opacity: .75; }}"
-    " .items :is(th, td) {{ padding: .4rem .8rem .4rem 0; border-bottom: 1px solid {grid}; vertical-align: top; }}"
-    " .items td:first-child {{ font-weight: 600; min-width: 6.5rem; }} .items td:nth-child(2) {{ min-width: 9rem; }}"
-    " .items td:nth-child(3) {{ white-space: nowrap; }} .items a {{ color: {accent}; }}</style>"
-)
 
 
 @once(32, "Reading the runs")
@@ -65,11 +57,7 @@ def _list(paper: Paper) -> None:
         (row["item"], row["content"], row["state"], _link(row["place"], row["link"]), row["why"] or "–") for row in rows.to_dict("records")
     ]
     body = "".join(f"<tr>{''.join(f'<td>{cell if i == 3 else escape(cell)}</td>' for i, cell in enumerate(row))}</tr>" for row in cells)
-    colours = palette(page_theme())
-    style = STYLE.format(grid=colours.grid, accent=colours.accent)
-    st.html(
-        f"{style}<table class='items'><thead><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    st.html(f"<table class='items'><thead><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def _counted(kind: Kind, count: int) -> str:

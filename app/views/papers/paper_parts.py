@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 
 from app import cache, visit
@@ -12,18 +11,16 @@ from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import option_texts, series_of
 from app.blocks.sections import show_blocks, show_study_figure
-from app.text import halves, md
+from app.text import halves, marked, md
 from app.views.model.heads_part import GATES
-from sentviz.charts.phenomena import MOST
+from sentviz.charts.phenomena import MOST, predicted_sentences
 from sentviz.charts.subjects import Answers, Runs, Sentence
 from sentviz.data.demo import FAILURES
-from sentviz.data.labels import sides
-from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
-from sentviz.papers.sevenessxin.study import configurations, rates
+from sentviz.papers.sevenessxin.study import configurations, padding_compared, printed_recalls_in_words, recalls_in_words
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
@@ -82,14 +79,8 @@ def failures(of: Studied) -> None:
         kind = st.segmented_control(
             "Group", FAILURES, default=FAILURES[0], required=True, key="failure-group", label_visibility="collapsed"
         )
-        by_run = {name: each.frame[each.frame["tag"] == kind].reset_index(drop=True) for name, each in rows.items()}
-        first = rows[chosen[0]]
-        table = pd.DataFrame({"text": by_run[chosen[0]]["text"], "label": [first.classes[label] for label in by_run[chosen[0]]["label"]]})
-        for name, each in rows.items():
-            side = sides(each.classes)
-            pairs = by_run[name][["label", "predicted"]].itertuples(index=False)
-            table[name] = [f"{'✓' if side[label] == side[predicted] else '✗'} {each.classes[predicted]}" for label, predicted in pairs]
-        st.dataframe(table, hide_index=True, height=320, column_config={"text": st.column_config.TextColumn(width="large")})
+        large = {"text": st.column_config.TextColumn(width="large")}
+        st.dataframe(predicted_sentences(rows, kind), hide_index=True, height=320, column_config=large)
 
 
 # ---- 7ess-Xin
@@ -124,21 +115,13 @@ def schema(of: Studied) -> None:
 def matrix(of: Studied) -> None:
     """Show figure 5: the confusion matrix, each class's recall next to the printed one, and what the printed recalls imply."""
     run = choose_version(of.runs, "sevenessxin-matrix-of")
-    low, high = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
     left, right = halves("sevenessxin-matrix")
     with left:
         if run is not None:
             show_figure("confusion", Answers(run), "sevenessxin-confusion")
     with right:
-        st.markdown(f"**Reported (figure 5):** {percent(high)} of positive and {percent(low)} of negative tweets are classified correctly.")
-        if run is not None:
-            recalls = [f"{percent(value, ends=(a, b))} of {label}" for label, (value, a, b) in rates([run]).items()]
-            st.markdown(f"**{md(run.name)}:** {' and '.join(recalls[::-1])} tweets.")
-        st.caption(
-            f"On a balanced test set the reported recalls give an accuracy of {percent((low + high) / 2)} and a precision"
-            f" of {high / (high + 1 - low):.3f}; table II says 83.13 % and 0.823. The text next to the figure says about 33 % false"
-            " negatives and 20 % false positives. These three statements cannot be true for one model."
-        )
+        st.markdown("\n\n".join(map(marked, recalls_in_words(run))))
+        st.caption(printed_recalls_in_words())
 
 
 def clouds(of: Studied) -> None:
@@ -181,16 +164,5 @@ def padding(of: Studied) -> None:
         return
     text = st.text_input("Sentence", printed_tables.SENTENCES["contrast"], key="sevenessxin-padding-text")
     masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
-    assert masked.pooled is not None and read.pooled is not None
-    words = len(read.tokens) - read.padding
-    on_padding = float(read.map(0).mean(axis=0)[words:].sum())
-    shift = float(np.linalg.norm(read.pooled - masked.pooled) / np.linalg.norm(masked.pooled))
-    table = {
-        "padding": ["masked", "read"],
-        "prediction": [f"{trace.label}, {percent(trace.confidence, 0)}" for trace in (masked, read)],
-        "tokens": [len(masked.tokens), len(read.tokens)],
-        "attention of layer 1 on padding": ["none", percent(on_padding, 0)],
-        "change of the pooled vector": ["", f"{percent(shift, 0)} of its length"],
-    }
-    st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
+    st.dataframe(padding_compared(masked, read), hide_index=True, key="sevenessxin-padding-now")
     st.caption("The run was trained masked, unlike the published code's. Sentence › Reason has the same switch: Mask, below “What if?”.")

@@ -11,17 +11,17 @@ from app import visit
 from app.blocks.boundary import boundary
 from app.blocks.control import control
 from app.blocks.figure import show_drawn
+from app.blocks.table import show_table
 from app.fields import LARGEST, whole_number
 from app.server.queue import finished, wait
-from app.text import halves, md
+from app.text import halves, marked
 from sentviz.charts import Figure, heatmap
 from sentviz.charts.gallery import code
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
-from sentviz.io.lazy import pd
-from sentviz.io.numbers import percent, span
 from sentviz.papers.sentiformer.figures import POSITIONS, learned_by, separated
-from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
+from sentviz.papers.sentiformer.separation import EXAMPLE, WORDS, places_of
+from sentviz.papers.sentiformer.separation_in_words import answers_table, head_in_words, separation_in_words
 from sentviz.runs.sections import Studied
 from sentviz.runs.trace import Trace
 
@@ -54,13 +54,9 @@ def show(of: Studied) -> None:
     lines = code("all", "separation", positions=setting.positions, longest=setting.longest, seed=setting.seed)
     left, right = halves("separation", 1.6, 1.0)
     with left:
-        show_drawn(
-            lambda: separated(separation),
-            "separation",
-            code=lines,
-        )
+        show_drawn(lambda: separated(separation), "separation", code=lines)
     with right:
-        st.markdown("\n".join(f"- {line}" for line in _said(separation)))
+        st.markdown("\n".join(f"- {line}" for line in separation_in_words(separation)))
     _ask(separation)
 
 
@@ -101,42 +97,6 @@ def _setting() -> Any:
     return setting
 
 
-def _said(separation: Separation) -> list[str]:
-    """Return sentences on the accuracies of the models and the time of training, in Markdown."""
-    frame, longest = separation.accuracy, separation.setting.longest
-    inside, beyond = frame[frame["length"] <= longest], frame[frame["length"] > longest]
-    lines = []
-    for model, rows in inside[inside["order"] == 0].groupby("model", sort=False):
-        worst = rows.sort_values("accuracy", kind="stable").iloc[0]
-        line = f"**{model}**: {percent(rows['right'].sum() / rows['n'].sum())} up to {longest} words, as in training"
-        line += "." if worst["accuracy"] == 1 else f"; the lowest is {percent(worst['accuracy'])} at {worst['length']} words."
-        far = beyond[beyond["model"] == model]
-        if len(far):
-            line += f" In longer sequences: {span(far['accuracy'], percent)}."
-        lines.append(line)
-    blind = frame[(frame["order"] > 0) & (frame["length"] > frame["order"])]
-    if len(blind):
-        lines.append(
-            f"**Markov models** in sequences of more than k words: {span(blind['accuracy'], percent)}. No function of"
-            " the last k words has an expected accuracy above 50 % there."
-        )
-    gru = inside[(inside["model"] == "GRU") & (inside["length"] > 6)]
-    if len(gru) and gru["low"].min() > 0.9:
-        lines.append(
-            "So attention is separated from Markov models. **It is not separated from every RNN, as the paper says:** a GRU can store"
-            " “the first"
-            " word is not” in its state, and this GRU does."
-        )
-    elif len(gru):
-        lines.append("This GRU did not learn the rule. This does not prove that no GRU can learn it.")
-    lines.append(
-        "The proposition says that a transformer *can represent* the rule at each length, not that training finds the rule for all lengths."
-    )
-    took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in separation.seconds.items())
-    lines.append(f"Trained on {separation.setting.rows:,} sequences in {sum(separation.seconds.values()):.0f} s here ({took}).")
-    return lines
-
-
 def _sequence(value: str) -> str | None:
     """Return a sequence from a link if the models can answer it; None for any other text."""
     try:
@@ -170,37 +130,13 @@ def _ask(separation: Separation) -> None:
     """Show each model's prediction for a typed sequence and for the sequence with another first word, and the two heads."""
     text = _typed()
     st.caption(f"Words to choose from: {', '.join(WORDS)}.")
-    answers = separation.solvers.answers(text)
-    first, *rest = text.lower().split()
-    twin = " ".join(["was" if first == FIRST else FIRST, *rest])
-    twin_answers = separation.solvers.answers(twin)
-    table = pd.DataFrame(
-        {
-            "model": answers["model"],
-            "answer": answers["answer"],
-            "p(positive)": answers["positive"],
-            "right": answers["right"],
-            "first word exchanged": twin_answers["answer"],
-            "p(positive) ": twin_answers["positive"],
-            "right ": twin_answers["right"],
-        }
-    )
     left, right = halves("prop2-answers", 1.2, 1.0)
     with left:
-        number = st.column_config.NumberColumn(format="%.3f")
-        st.dataframe(
-            table, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
-        )
-        st.caption(f"The second sequence is “{md(twin)}”. A model that does not see the first word gives the same prediction for both.")
+        show_table(answers_table(separation, text), "prop2-table")
     trace = separation.solvers.transformer.trace(text.lower())
     with right:
         for head in range(2):
-            row = trace.rows(0, 0, 1, head, "effective")[0]
-            best = int(row.argmax())
-            st.markdown(
-                f"Head {head + 1}: [CLS], which alone is read, gives {percent(row[best], 0)} to “{md(trace.tokens[best])}”, token"
-                f" {best + 1} of {len(trace.tokens)}."
-            )
+            st.markdown(marked(head_in_words(trace, head)))
     for head, column in enumerate(halves("prop2-heads")):
         with column:
             show_drawn(

@@ -12,11 +12,11 @@ from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import pick_run
 from app.blocks.sentence import sentence_box
-from app.text import halves, md
-from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
+from app.blocks.table import show_table
+from app.text import halves, marked, md
+from sentviz.analysis.maps.arithmetic import average_in_words, average_table, cell
 from sentviz.charts.subjects import Sentence
 from sentviz.io.glossary import tip
-from sentviz.io.numbers import percent
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -60,7 +60,10 @@ def show(of: Studied) -> None:
     with left:
         show_figure("smoother", subject, "kernel", layer=layer, head=head, query=query, key=best, kernel=True)
     with right:
-        _words(arithmetic, trace, run)
+        st.markdown("\n\n".join(map(marked, average_in_words(arithmetic, trace, run.capabilities.gate))))
+        with st.expander("Every token in numbers", on_change="rerun", key="smooth-numbers") as drawer:
+            if drawer.open:
+                show_table(average_table(arithmetic), "smooth-table")
 
 
 def _plain(run: Run, names: Sequence[str]) -> str:
@@ -96,41 +99,3 @@ def _row(trace: Trace) -> tuple[int, int, int]:
         )
     head = visit.focus().head
     return visit.focus().layer - 1, int(head) - 1 if head.isdecimal() else 0, int(query or 0)
-
-
-def _words(entry: CellArithmetic, trace: Trace, run: Run) -> None:
-    """Explain the kernel of this run, check that the average equals the head's output, and list the numbers of every token."""
-    has, frame = run.capabilities, entry.smoother()
-    top, second = frame["weight"].abs().nlargest(2).index.tolist() if len(frame) > 1 else (0, 0)
-    seen = int(frame["seen"].sum())
-    sentences = [
-        f"**{md(entry.tokens[entry.query])}** is averaged over {seen:,} of {len(frame):,} tokens. The largest weight is that of"
-        f" **{md(entry.tokens[top])}** ({percent(frame['weight'][top])})"
-        + (f" and **{md(entry.tokens[second])}** ({percent(frame['weight'][second])})." if len(frame) > 1 else ".")
-    ]
-    if entry.window:
-        sentences.append(f"The kernel is 0 outside a window of {entry.window} tokens and the global ones.")
-    if has.gate:
-        sentences.append(
-            "The kernel has an additional factor: the gate of the other token, between 0 and 1, which is the same for every query."
-        )
-    if len(entry.parts) > 1:
-        sentences.append(
-            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is not a kernel smoother"
-            " in the strict sense: the weights do not always sum to 1 and can be negative."
-        )
-    if entry.head_norm is not None:
-        sentences.append("After the head, the average is normalized. The figure does not show this.")
-    sentences.append(
-        f"**The average is the head's output:** the fused computation, which never makes a weight, gives the same vector but for"
-        f" {apart(entry, trace):.1g} of its length."
-    )
-    st.markdown("\n\n".join(sentences))
-    with st.expander("Every token in numbers"):
-        kernels = {name: name.removeprefix("kernel_a") for name in frame.columns if name.startswith("kernel_")}
-        several = len(kernels) > 1
-        titles = {name: f"kernel {number}" if several else "kernel" for name, number in kernels.items()}
-        table = frame[["key_token", *kernels, "weight", "value_norm", "along"]].rename(
-            columns=titles | {"key_token": "token", "value_norm": "size of value", "along": "share of output"}
-        )
-        st.dataframe(table, hide_index=True, height=260, column_config={"token": st.column_config.TextColumn(pinned=True)})

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, torch
-from sentviz.io.numbers import MINUS
+from sentviz.io.numbers import MINUS, percent
+from sentviz.io.table import Column, Table
 from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.trace import Trace
 
@@ -306,3 +307,48 @@ def apart(derived: CellArithmetic, trace: Trace) -> float:
         q, k, v = (torch.from_numpy(array)[None] for array in arrays)
         out = terms.attend(q, k, v)[0, 0, derived.query].double().numpy()
     return float(np.linalg.norm(out - derived.output) / (np.linalg.norm(derived.output) or 1.0))
+
+
+# ---- as a kernel smoother
+
+
+def average_in_words(entry: CellArithmetic, trace: Trace, has_gate: bool) -> list[str]:
+    """Return what a head averages for a token of its trace, how it differs from a kernel smoother, and that it is the head's output."""
+    frame = entry.smoother()
+    first, *second = frame["weight"].abs().nlargest(2).index.tolist()
+    weights = " and ".join(f"**{entry.tokens[key]}** ({percent(frame['weight'][key])})" for key in (first, *second))
+    lines = [
+        f"**{entry.tokens[entry.query]}** is averaged over {int(frame['seen'].sum()):,} of {len(frame):,} tokens. The largest weight is"
+        f" that of {weights}."
+    ]
+    if entry.window:
+        lines.append(f"The kernel is 0 outside a window of {entry.window} tokens and the global ones.")
+    if has_gate:
+        lines.append("The kernel has one more factor: the gate of the other token, between 0 and 1, which is the same for every query.")
+    if len(entry.parts) > 1:
+        lines.append(
+            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is not a kernel smoother"
+            " in the strict sense: the weights do not always sum to 1 and can be negative."
+        )
+    if entry.head_norm is not None:
+        lines.append("After the head, the average is normalized. The figure does not show this.")
+    return [
+        *lines,
+        "**The average is the head's output:** the fused computation, which never makes a weight, gives the same vector but for"
+        f" {apart(entry, trace):.1g} of its length.",
+    ]
+
+
+def average_table(entry: CellArithmetic) -> Table:
+    """Return the kernel and the weight of every token, the size of its value, and its share of the output."""
+    frame = entry.smoother()
+    kernels = [str(name) for name in frame if str(name).startswith("kernel_")]
+    titles = {name: f"kernel {name.removeprefix('kernel_a')}" if len(kernels) > 1 else "kernel" for name in kernels}
+    columns = (
+        Column("key_token", "token"),
+        *(Column(name, title) for name, title in titles.items()),
+        Column("weight"),
+        Column("value_norm", "size of value"),
+        Column("along", "share of output"),
+    )
+    return Table("kernel-smoother", "Every token in numbers", frame, "", columns)

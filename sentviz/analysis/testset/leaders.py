@@ -24,11 +24,13 @@ import numpy.typing as npt
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, torch
+from sentviz.io.numbers import percent
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
     from sentviz.models.hardmax import HardmaxModel, Ids
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.store import Run
 
 Doubles = npt.NDArray[np.float64]
 
@@ -230,3 +232,27 @@ def per_layer(frame: pd.DataFrame) -> pd.DataFrame:
     wide.columns.name = None
     n = int(frame.loc[frame["table"] == "reviews", "value"].sum())
     return wide[["measure", "layer", *STATISTICS]].assign(n=n)
+
+
+def speed_in_words(run: Run) -> str:
+    """Return how far the words of the median review of a surveyed run are clustered after all layers."""
+    layers = per_layer(run.frame(FILE))
+    steps = int(layers["layer"].max())
+    median = layers[layers["layer"] == steps].set_index("measure")["q50"]
+    return (
+        f"After {steps} layers the words of the median review are at **{median['clusters']:.0f} places**, with"
+        f" **{percent(median['at leaders'], 0)} of its words at a leader**."
+    )
+
+
+def distances_in_words(run: Run) -> str:
+    """Return how many words lead, and how far those that lead and those that never lead are from the decision line."""
+    from sentviz.models.hardmax import HardmaxModel
+
+    model = HardmaxModel.of(run)
+    words = leading(run.frame(FILE), model.vocabulary)
+    leads, away = words["leads"] > 0, words["score"].abs() / np.linalg.norm(model.decision[0])
+    return (
+        f"{leads.sum():,} of {len(words):,} words lead at least one review. Their median distance from the decision line is"
+        f" {away[leads].median():.2f}; that of words that never lead is {away[~leads].median():.2f}."
+    )

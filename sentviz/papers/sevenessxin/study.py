@@ -11,6 +11,7 @@ from sentviz.analysis.evaluation import RESAMPLES, from_confusion, holm, interva
 from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
 from sentviz.io.lazy import pd
+from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.printed_tables import DATASET
@@ -20,6 +21,7 @@ from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 
 
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -208,3 +210,40 @@ def rates(runs: Sequence[Run]) -> dict[str, tuple[float, float, float]]:
         low, high = wilson(counts[place, place], counts[place].sum())
         by_label[label] = (float(counts[place, place] / counts[place].sum()), float(low), float(high))
     return by_label
+
+
+def recalls_in_words(run: Run | None) -> list[str]:
+    """Return the recall of each class that figure 5 prints, and that of a run."""
+    low, high = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
+    reported = f"**Reported (figure 5):** {percent(high)} of positive and {percent(low)} of negative tweets are classified correctly."
+    if run is None:
+        return [reported]
+    recalls = [f"{percent(value, ends=(a, b))} of {label}" for label, (value, a, b) in rates([run]).items()]
+    return [reported, f"**{run.name}:** {' and '.join(recalls[::-1])} tweets."]
+
+
+def printed_recalls_in_words() -> str:
+    """Return why the recalls that the paper prints do not fit its other numbers."""
+    low, high = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
+    return (
+        f"On a balanced test set the reported recalls give an accuracy of {percent((low + high) / 2)} and a precision"
+        f" of {high / (high + 1 - low):.3f}; table II says 83.13 % and 0.823. The text next to the figure says about 33 % false"
+        " negatives and 20 % false positives. These three statements cannot be true for one model."
+    )
+
+
+def padding_compared(masked: Trace, read: Trace) -> pd.DataFrame:
+    """Return what a model makes of a text with padding that is masked, and with padding that is read."""
+    assert masked.pooled is not None and read.pooled is not None
+    words = len(read.tokens) - read.padding
+    on_padding = float(read.map(0).mean(axis=0)[words:].sum())
+    shift = float(np.linalg.norm(read.pooled - masked.pooled) / np.linalg.norm(masked.pooled))
+    return pd.DataFrame(
+        {
+            "padding": ["masked", "read"],
+            "prediction": [f"{trace.label}, {percent(trace.confidence, 0)}" for trace in (masked, read)],
+            "tokens": [len(masked.tokens), len(read.tokens)],
+            "attention of layer 1 on padding": ["none", percent(on_padding, 0)],
+            "change of the pooled vector": ["", f"{percent(shift, 0)} of its length"],
+        }
+    )

@@ -56,6 +56,19 @@ def runs_for_claims(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ())
     return [run for run in runs if run.config["data"]["name"] in datasets]
 
 
+def tested_runs(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return the runs that have a test accuracy: run, seed, accuracy in %, n, digest."""
+    rows = []
+    for run in runs:
+        try:
+            test = run.metrics()["test"]
+            numbers = 100 * test["accuracy"]["value"], test["n"]
+        except SentvizError:
+            continue
+        rows.append((run.name, run.config["recipe"]["seed"], *numbers, run.digest))
+    return pd.DataFrame(rows, columns=["run", "seed", "accuracy, %", "n", "digest"])
+
+
 def digest_of_sources(paper: Paper, runs: Iterable[Run]) -> str:
     """Return twelve hex digits for all that a paper's claims may read: runs by name and digest, printed and measured tables by content.
 
