@@ -318,6 +318,15 @@ def examples(run: Run) -> tuple[dict[int, Trace], tuple[str, ...]]:
     return _each(run.measured, lambda epoch: Trace.load(run.path(f"epochs/{epoch}.example.safetensors")).calibrated(run.calibration))
 
 
+def source_in_words(run: Run, seen: EpochSeries) -> str:
+    """Return the run, the rows and the epochs of a series, and what it means that a row is forgotten."""
+    return (
+        f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
+        f"drawn with seed {seen.first.seed}, predicted after epochs {', '.join(map(str, seen.epochs))}. "
+        "A row is forgotten if it is right after one epoch and wrong after the next (Toneva et al. 2019)."
+    )
+
+
 def asked_of(
     run: Run, text: str, pair: str | None = None, model: Callable[[int], Model] | None = None
 ) -> tuple[dict[int, Trace], tuple[str, ...]]:

@@ -19,11 +19,10 @@ from app.focus import Focus
 from app.places import MEASURED
 from app.shared import once
 from app.text import md
-from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples
+from sentviz.analysis.epochs import PICTURES, EpochSeries, asked_of, epoch_series, examples, source_in_words
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.charts.epochs import Epochs
 from sentviz.charts.figure import file_safe
-from sentviz.data import datasets
 from sentviz.errors import SentvizError
 from sentviz.export.animation import NEEDS_BROWSER, film_gif
 from sentviz.export.chromium import find_browser
@@ -89,14 +88,9 @@ def film_of(run: Run, seen: EpochSeries, traces: Mapping[int, Trace], focus: Foc
 def texts_of(run: Run, split: str) -> dict[str, str]:
     """Return the texts of a split by id; an empty dictionary if the data set is not on this machine."""
     try:
-        return _texts(run.config["data"]["name"], split)
+        frame = cache.split_of(run.config["data"]["name"], split)
     except SentvizError:
         return {}
-
-
-@once(2, "Reading the data set")
-def _texts(name: str, split: str) -> dict[str, str]:
-    frame = datasets.load_split(name, split).frame
     both = frame["text"] + " ⏐ " + frame["text_pair"] if "text_pair" in frame else frame["text"]
     return dict(zip(frame["id"].astype(str), both.astype(str), strict=True))
 
@@ -184,11 +178,7 @@ def _draw(run: Run, film: Film) -> None:
 
     with st.container(key="figure-through", gap="small"):
         browser.draw("through", through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs)), key=KEY, row=take_row)
-        about = (
-            f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
-            f"drawn with seed {seen.first.seed}, predicted after epochs {', '.join(map(str, seen.epochs))}. "
-            "A row is forgotten if it is right after one epoch and wrong after the next (Toneva et al. 2019)."
-        )
+        about = source_in_words(run, seen)
         with st.container(horizontal=True, gap="small", wrap=False):
             st.caption(md(about), width="stretch", help=tip("forgetting-event"))
             common: dict[str, Any] = {"type": "tertiary", "on_click": "ignore"}

@@ -1,14 +1,14 @@
 """A page per paper, and their claims."""
 
 OWN = {  # name of an OwnBlock -> function of its subject
-    "fused-follow": "app.views.papers.own_fused:follow_button",
-    "fused-answers": "app.views.papers.own_fused:answers",
-    "fused-sentence": "app.views.papers.own_fused:sentence",
-    "fused-measure-coverage": "app.views.papers.own_fused:measure_coverage",
+    "fused-follow": "app.views.papers.own_parts:follow_button",
+    "fused-answers": "app.views.papers.own_parts:answers",
+    "fused-sentence": "app.views.papers.own_parts:sentence",
+    "fused-measure-coverage": "app.views.papers.own_parts:measure_coverage",
     "hardmax-page": "app.views.papers.paper_parts:hardmax_page",
     "hardmax-playground": "app.views.papers.paper_parts:hardmax_playground",
-    "ndt-results": "app.views.papers.own_ndt:results",
-    "ndt-compare": "app.views.papers.own_ndt:compare",
+    "ndt-results": "app.views.papers.own_parts:results",
+    "ndt-compare": "app.views.papers.own_parts:compare",
     "sentiformer-gates": "app.views.papers.paper_parts:gates",
     "sentiformer-smoothing": "app.views.papers.smoothing:show",
     "sentiformer-proposition": "app.views.papers.proposition:show",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
@@ -13,9 +12,8 @@ from app.blocks.boundary import boundary
 from app.blocks.figure import show_figure
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.sentence import head_title, map_controls, map_figure, place, sentence_of, strength
-from app.text import halves, md
-from sentviz.analysis.maps.arithmetic import plain
-from sentviz.analysis.maps.injection import Entries, Row, by_accident, described, neutral, reached
+from app.text import halves, marked, md
+from sentviz.analysis.maps.injection import Entries, accidents_in_words, described, reached, row_in_words, strongest
 from sentviz.charts.lexicon import row_of
 from sentviz.data.lexicon import SIDES
 from sentviz.errors import SentvizError
@@ -25,7 +23,6 @@ from sentviz.runs.intervention import Edit
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-ACCIDENTS = 6  # parts of words that a warning names
 SIDE = 400  # pixels of a map
 
 
@@ -67,14 +64,8 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
 
 def _accidents(trace: Trace) -> None:
     """Warn of tokens that have a polarity only because entries of the lexicon contain their letters."""
-    if accidents := by_accident(trace):
-        named = ", ".join(f"“{md(trace.tokens[i])}” of “{md(word)}”" for i, word in accidents[:ACCIDENTS])
-        more = f" and {len(accidents) - ACCIDENTS} more" if len(accidents) > ACCIDENTS else ""
-        st.warning(
-            f"These tokens are only parts of words: {named}{more}. Such a token has the polarity of all entries that contain it, not of"
-            " its word.",
-            icon=":material/content_cut:",
-        )
+    if says := accidents_in_words(trace):
+        st.warning(md(says), icon=":material/content_cut:")
 
 
 # ---- one token
@@ -85,11 +76,7 @@ def _token(trace: Trace) -> int:
     chosen = visit.focus().token
     if 0 < chosen <= len(trace.tokens):
         return chosen - 1
-    assert trace.polarity is not None
-    strong = np.abs(trace.polarity[:, 0] - trace.polarity[:, 2])
-    words_only = strong.copy()
-    words_only[[i for i, _ in by_accident(trace)]] = 0
-    return int((words_only if words_only.any() else strong).argmax())
+    return strongest(trace)
 
 
 @boundary()
@@ -118,7 +105,10 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
     head = heads[-1] if isinstance(head, str) else head
     component = 0 if isinstance(component, str) else component
     row = row_of(of, focus.layer - 1, head, component, token)
-    _remarks(trace, run, row)
+    notes = row_in_words(trace, run.shape, row)
+    if isinstance(place(focus.head), str):
+        notes.insert(0, f"The maps below show the {head_title(focus.head)}; this row shows head {row.head + 1}.")
+    st.caption("  \n".join(map(marked, notes)))
     scores, attention = halves("lexicon-rows", 1.2, 1.0)
     of_row: dict[str, Any] = {"layer": row.layer, "head": row.head, "component": row.component, "token": token}
     with scores:
@@ -159,32 +149,6 @@ def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
     )
     page_buttons(count, key)
     return entries
-
-
-def _remarks(trace: Trace, run: Run, row: Row) -> None:
-    """Show notes about this row, such as the reason that it cannot change."""
-    assert trace.polarity is not None
-    heads, word, notes = reached(run.shape), md(trace.tokens[row.token]), []
-    if isinstance(place(visit.focus().head), str):
-        notes.append(f"The maps below show the {head_title(visit.focus().head)}; this row shows head {row.head + 1}.")
-    if row.head not in heads:
-        notes.append(f"Only head {heads[-1] + 1} uses the lexicon. Changes in head {row.head + 1} come from the layers below.")
-    elif neutral(trace.polarity)[row.token] and row.multiplies:
-        notes.append(
-            f"“{word}” is neutral: σ is 1/3 towards every token, so all its scores are multiplied by {plain(float(row.injected[0]))}."
-            " Softmax does not cancel a factor, so the row changes."
-        )
-    elif neutral(trace.polarity)[row.token]:
-        notes.append(
-            f"“{word}” is neutral: σ is 1/3 towards every token, and softmax cancels a term that is the same for all keys. **In layer 1"
-            " its row"
-            " cannot change**, so the slider has no effect there. In higher layers it changes only because the input states have changed."
-        )
-    if row.layer:
-        notes.append("*Without* is the same model at strength 0. Above layer 1 its Q and K differ, too, because their input states differ.")
-    else:
-        notes.append("*Without* is the same model at strength 0. In layer 1 its Q and K are the same.")
-    st.caption("  \n".join(notes))
 
 
 # ---- whole maps

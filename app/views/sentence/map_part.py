@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,11 +16,11 @@ from app.blocks.sentence import map_controls, notebook, place, sentence_of
 from app.components.attention_map import Layer, attention_map, picked
 from app.text import halves, md
 from sentviz.analysis.maps import coarse_map
-from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.analysis.maps.coarse_map import HOWS, KINDS, How, Kind, Packed, TokenMap, Units, WindowVisibility
-from sentviz.charts import Figure, component_name, file_safe, heatmap
+from sentviz.analysis.maps.arithmetic import CellArithmetic, cell
+from sentviz.analysis.maps.coarse_map import HOWS, KINDS, Packed, TokenMap, Units, WindowVisibility
+from sentviz.charts import file_safe
+from sentviz.charts.map_view import MapView, figure_of_map, head_of_cell, sight_in_words, token_cell
 from sentviz.charts.maps import component_slug, head_slug
-from sentviz.charts.subjects import sourced
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -29,34 +28,6 @@ from sentviz.runs.trace import Trace
 KEY = "long-map"
 REACHES = ("trained", "whole")  # reach of the model in a text that is longer than those of the training
 LONGEST = 10_000  # tokens that are read of a text that is longer than those of the training
-
-
-@dataclass(frozen=True)
-class _View:
-    """A map and the way in which its tokens are merged into units."""
-
-    layer: int
-    head: int | str
-    component: int | str
-    kind: Kind
-    queries: How
-    keys: How
-
-    @property
-    def words(self) -> str:
-        """Name of the map, such as "Effective attention of layer 1, head 2"."""
-        what = "Effective attention" if self.component == "effective" else component_name(self.component)
-        who = f"{self.head} over heads" if isinstance(self.head, str) else f"head {self.head + 1}"
-        return f"{what} of layer {self.layer + 1}, {who}"
-
-    @property
-    def together(self) -> str:
-        """Sentence about the merging of tokens into units; "" for tokens."""
-        if self.kind == "tokens":
-            return ""
-        unit = {"words": "word", "sentences": "sentence"}[self.kind]
-        merging = {"sum": "the sum", "mean": "the mean", "max": "the value farthest from 0"}
-        return f"The weight between two {unit}s is {merging[self.keys]} over the keys, then {merging[self.queries]} over the queries."
 
 
 def show(trace: Trace, run: Run) -> None:
@@ -78,7 +49,7 @@ def show(trace: Trace, run: Run) -> None:
                 "Queries of a unit", HOWS, index=0, key="map-queries", width=120, help="How the rows of a unit's tokens are combined."
             )
     focus = visit.focus()
-    _map(trace, run, _View(focus.layer - 1, place(focus.head), place(focus.component), kind, queries, keys))
+    _map(trace, run, MapView(focus.layer - 1, place(focus.head), place(focus.component), kind, queries, keys))
 
 
 def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
@@ -100,7 +71,7 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
 
 @st.fragment
 @boundary()
-def _map(trace: Trace, run: Run, view: _View) -> None:
+def _map(trace: Trace, run: Run, view: MapView) -> None:
     """Draw the map and its arithmetic. A click runs only this part of the page again."""
     units = coarse_map.units(trace, view.kind)
     left, right = halves("map", 1.1, 1.0)
@@ -114,12 +85,12 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
 
 
-def _source(trace: Trace, view: _View) -> TokenMap:
+def _source(trace: Trace, view: MapView) -> TokenMap:
     return coarse_map.map_of_trace(trace, view.layer, view.head, view.component)
 
 
 def _layers(
-    source: TokenMap, units: Units, view: _View, window: tuple[int, int, int, int] | None, run: Run
+    source: TokenMap, units: Units, view: MapView, window: tuple[int, int, int, int] | None, run: Run
 ) -> tuple[list[Layer], tuple[int, int] | None]:
     """Return the packed map, or an overview and the requested exact part; and the strongest cell if every cell is exact."""
     if len(units) <= coarse_map.EXACT_UNITS:
@@ -140,16 +111,16 @@ def _layers(
     return layers, None
 
 
-def _overview(source: TokenMap, units: Units, view: _View) -> tuple[Packed, int]:
+def _overview(source: TokenMap, units: Units, view: MapView) -> tuple[Packed, int]:
     averages, block = coarse_map.overview(source, units, queries=view.queries, keys=view.keys)
     return coarse_map.pack(averages), block
 
 
-def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: WindowVisibility | None) -> None:
+def _below(trace: Trace, run: Run, view: MapView, units: Units, layers: Sequence[Layer], sight: WindowVisibility | None) -> None:
     packed, _, _, block = layers[0]
     sentences = [
         f"{view.words}: {len(units):,} {view.kind} per side.",
-        "" if sight is None else _sight(sight),
+        "" if sight is None else sight_in_words(sight),
         view.together,
         f"Each cell is the mean of {block} × {block} until you zoom in." if block > 1 else "",
         "Purple is negative." if packed.signed else "",
@@ -162,45 +133,23 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
             lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
-            make = partial(_figure, trace, run, view, units)
+            make = partial(figure_of_map, trace, run, view, units)
             export_menu(make, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
-
-
-def _sight(sight: WindowVisibility) -> str:
-    """Return a sentence about the tokens that an attention window can see."""
-    places = [f"{place + 1:,}" for place in sight.globals]
-    listed = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else "".join(places)
-    share = percent(sight.share) if sight.share < 0.995 else "nearly all"
-    return (
-        f"Every token sees {sight.window // 2} tokens to each side"
-        + (f" and the global token{'s' * (len(places) > 1)} {listed} (dashed)" if places else "")
-        + f": {share} of the map. All other weights are 0."
-    )
-
-
-def _figure(trace: Trace, run: Run, view: _View, units: Units) -> Figure:
-    """Return the map as a figure; of a long one only the units that receive most, with the hidden attention in the caption."""
-    drawn = (
-        trace
-        if view.kind == "tokens"
-        else coarse_map.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
-    )
-    head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
-    figure = heatmap(drawn, view.layer, head, view.component)
-    return sourced(replace(figure, caption=" ".join(filter(None, [figure.caption, view.together]))), run, trace=trace)
 
 
 # ---- arithmetic
 
 
-def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: TokenMap, at: tuple[int, int] | None, *, clicked: bool) -> None:
+def _arithmetic(
+    trace: Trace, run: Run, view: MapView, units: Units, source: TokenMap, at: tuple[int, int] | None, *, clicked: bool
+) -> None:
     """Draw the arithmetic of the clicked cell; without a click that of the strongest cell, once torch is loaded."""
     if at is None or not (clicked or "torch" in sys.modules):  # the first paint does not wait for it
         st.markdown("##### Cell arithmetic")
         st.caption("Click a cell of the map to read, in numbers, how its weight is computed.")
         return
-    query, key, note = _token_cell(source, units, coarse_map.units(trace), at)
-    head, more = _head(trace, view, query, key)
+    query, key, note = token_cell(source, units, coarse_map.units(trace), at)
+    head, more = head_of_cell(trace, view, query, key)
     of = sentence_of(run, trace)
     arithmetic = of.known["cell", view.layer, head, query, key] = cell(of.model, trace, view.layer, head, query, key)
     tokens = [f"“{md(trace.tokens[i])}”" for i in (query, key)]
@@ -209,30 +158,6 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Token
         st.caption(md(remark))
     _steps(arithmetic)
     show_figure("smoother", of, layer=view.layer, head=head, query=query, key=key)
-
-
-def _token_cell(source: TokenMap, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
-    """Return query and key token of a cell, and a note; for larger units the strongest pair of tokens in the cell."""
-    (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
-    if bottom - top == right - left == 1:
-        return top, left, ""
-    inside = coarse_map.tile(source, tokens, (top, bottom), (left, right))
-    row, column = np.unravel_index(int(np.abs(inside).argmax()), inside.shape)
-    return top + int(row), left + int(column), f"This is the strongest of the {inside.size:,} pairs of tokens in the cell."
-
-
-def _head(trace: Trace, view: _View, query: int, key: int) -> tuple[int, str]:
-    """Return the head whose arithmetic is drawn, for a mean or maximum the one with the largest weight, and a sentence about all heads."""
-    if not isinstance(view.head, str):
-        return view.head, ""
-    weights = [float(trace.rows(view.layer, query, query + 1, head, view.component)[0, key]) for head in trace.head_ids]
-    best = int(np.argmax(np.abs(weights) if view.head == "mean" else weights))
-    summary = f"The mean of {len(weights)} heads" if view.head == "mean" else f"The largest of {len(weights)} heads"
-    return (
-        trace.head_ids[best],
-        f"{summary}: {', '.join(map(plain, weights))}. The steps below are those of head {trace.head_ids[best] + 1}, whose weight is"
-        " largest.",
-    )
 
 
 def _steps(arithmetic: CellArithmetic) -> None:

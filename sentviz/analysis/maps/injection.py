@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.maps.arithmetic import plain
 from sentviz.data.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
 from sentviz.data.texts import word_spans
 from sentviz.data.tokenizers import Tokenizer
@@ -149,3 +150,51 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
         before=before.components[0, 0, 0, 0].astype(float),
         after=captured.components[0, 0, 0, 0].astype(float),
     )
+
+
+# ---- in words
+
+ACCIDENTS = 6  # parts of words that a warning names
+
+
+def accidents_in_words(trace: Trace) -> str:
+    """Return which tokens have a polarity only because entries of the lexicon contain their letters; "" if none has."""
+    accidents = by_accident(trace)
+    named = ", ".join(f"“{trace.tokens[i]}” of “{word}”" for i, word in accidents[:ACCIDENTS])
+    more = f" and {len(accidents) - ACCIDENTS} more" if len(accidents) > ACCIDENTS else ""
+    return named and (
+        f"These tokens are only parts of words: {named}{more}. Such a token has the polarity of all entries that contain it, not of its"
+        " word."
+    )
+
+
+def strongest(trace: Trace) -> int:
+    """Return the token with the strongest polarity, a complete word if there is one."""
+    assert trace.polarity is not None
+    strong = np.abs(trace.polarity[:, 0] - trace.polarity[:, 2])
+    words_only = strong.copy()
+    words_only[[i for i, _ in by_accident(trace)]] = 0
+    return int((words_only if words_only.any() else strong).argmax())
+
+
+def row_in_words(trace: Trace, shape: ModelConfig, row: Row) -> list[str]:
+    """Return what the lexicon can change in a row, and what the row without it is."""
+    assert trace.polarity is not None
+    heads, word, notes = reached(shape), trace.tokens[row.token], []
+    if row.head not in heads:
+        notes.append(f"Only head {heads[-1] + 1} uses the lexicon. Changes in head {row.head + 1} come from the layers below.")
+    elif neutral(trace.polarity)[row.token] and row.multiplies:
+        notes.append(
+            f"“{word}” is neutral: σ is 1/3 towards every token, so all its scores are multiplied by {plain(float(row.injected[0]))}."
+            " Softmax does not cancel a factor, so the row changes."
+        )
+    elif neutral(trace.polarity)[row.token]:
+        notes.append(
+            f"“{word}” is neutral: σ is 1/3 towards every token, and softmax cancels a term that is the same for all keys. **In layer 1"
+            " its row cannot change**, so the slider has no effect there. In higher layers it changes only because the input states have"
+            " changed."
+        )
+    same = (
+        "Above layer 1 its Q and K differ, too, because their input states differ." if row.layer else "In layer 1 its Q and K are the same."
+    )
+    return [*notes, f"“Without” is the same model at strength 0. {same}"]

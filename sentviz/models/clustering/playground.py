@@ -1,4 +1,4 @@
-"""What people set in the playground of the hardmax rule: points, the matrix A, and the text of both in a link."""
+"""The settings of the playground of the hardmax rule: points, the matrix A, and the text of both in a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models of proposition 2 learned, in sentences and as a table."""
+"""Sentences and a table about the models that learn proposition 2."""
 
 from __future__ import annotations
 
