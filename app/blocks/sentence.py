@@ -15,8 +15,6 @@ from app.focus import MAP, Focus
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.charts import component_name
-from sentviz.charts.gallery import code
-from sentviz.charts.source import Call
 from sentviz.charts.subjects import Sentence
 from sentviz.data.texts import BREAK
 from sentviz.errors import SentvizError
@@ -59,12 +57,6 @@ def sentence_of(run: Run, trace: Trace) -> Sentence:
     of = Sentence.of(run, trace)
     of.load = lambda: cache.model(run)
     return of
-
-
-def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
-    """Return the call that draws a sentence's figure in a notebook."""
-    aim = {"target": trace.target.label, "against": trace.target.against}
-    return code(run.name, figure, text=trace.text, pair=trace.text_pair, change=trace.change.text(), **aim, **options)
 
 
 def in_lines(text: str) -> str:

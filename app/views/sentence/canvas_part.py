@@ -13,18 +13,16 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import menu
-from app.blocks.sentence import in_lines, notebook, open_map, place
+from app.blocks.sentence import in_lines, open_map, place, sentence_of
 from app.components import browser
 from app.focus import Focus
 from app.live import ticket
 from sentviz.analysis.explain import SCORES
-from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_quick, scene_of
 from sentviz.browser.packing import digest
-from sentviz.charts import Figure, file_safe, heatmap, probability_bars
+from sentviz.charts import file_safe
+from sentviz.charts.gallery import call, make
 from sentviz.charts.maps import component_slug, head_slug
-from sentviz.charts.strip import strip
-from sentviz.charts.subjects import sourced
 from sentviz.data.texts import BREAK
 from sentviz.errors import SentvizError
 from sentviz.io.numbers import percent
@@ -167,15 +165,14 @@ def _pin(tokens: int) -> None:
 def exports(scene: Scene, run: Run, score: str) -> None:
     """Draw one menu for the files of the figures in the picture, of the picture itself, and of a page that computes."""
     trace, (layer, head, component) = scene.trace, scene.pick
-    named = file_safe("tokens", SCORES[score].title.lower())
-    figures: dict[str, tuple[Any, ...]] = {
-        "verdict": (lambda: _verdict(trace, run), "probabilities", notebook(run, "verdict", trace)),
-        "strip": (lambda: _strip(trace, run, score), named, notebook(run, "strip", trace, score=score)),
+    of = sentence_of(run, trace)
+    figures: dict[str, tuple[str, str, dict[str, Any]]] = {  # name, file and options of each figure
+        "verdict": ("verdict", "probabilities", {"answered": False}),
+        "strip": ("strip", file_safe("tokens", SCORES[score].title.lower()), {"score": score}),
     }
     if trace.has_maps:
         named = file_safe("attention", trace.run, f"layer{layer + 1}", head_slug(head), component_slug(component))
-        code = notebook(run, "attention", trace, layer=layer, head=head, component=component)
-        figures["map"] = partial(_map, trace, run, scene.pick), named, code
+        figures["map"] = "attention", named, {"layer": layer, "head": head, "component": component, "side": 400}
     kinds = [kind for kind in FILES if kind in figures or kind == "picture" or (kind == "live" and can_be_live(run))]
     with st.popover("Export", icon=":material/download:", type="tertiary", key="exports"):
         how: dict[str, Any] = {"format_func": FILES.get, "label_visibility": "collapsed", "required": True}
@@ -186,15 +183,15 @@ def exports(scene: Scene, run: Run, score: str) -> None:
             st.caption("Words, heads, maps and answer as they are linked here, in one HTML file that needs no network.")
             st.download_button(
                 "HTML",
-                data=lambda: canvas_html(scene, about=_verdict(trace, run).source).encode(),
+                data=lambda: canvas_html(scene, about=make("verdict", of).source).encode(),
                 file_name="sentviz-sentence.html",
                 mime="text/html",
                 on_click="ignore",
                 key="picture",
             )
         else:
-            make, named, code = figures[kind]
-            menu(make, named, kind, code)
+            name, named, options = figures[kind]
+            menu(partial(make, name, of, **options), named, kind, call(name, of, options))
 
 
 def can_be_live(run: Run) -> bool:
@@ -218,16 +215,3 @@ def live_file(run: Run) -> None:
         (model,) = about["models"]
         if "same" in (cost := model["cost"]):
             st.caption(f"It computes in 8 bits: the same class as this run for {percent(cost['same'])} of {cost['n']:,} test rows.")
-
-
-def _verdict(trace: Trace, run: Run) -> Figure:
-    bars = probability_bars(trace.labels, trace.probabilities)
-    return sourced(replace(bars, caption=f"{bars.caption} {calibration_note(trace)}".strip()), run, trace=trace)
-
-
-def _strip(trace: Trace, run: Run, score: str) -> Figure:
-    return sourced(strip(trace, score), run, trace=trace)
-
-
-def _map(trace: Trace, run: Run, pick: Pick) -> Figure:
-    return sourced(heatmap(trace, *pick, side=400), run, trace=trace)

@@ -12,13 +12,14 @@ import streamlit as st
 from app import answers, visit
 from app.blocks.boundary import boundary
 from app.blocks.figure import export_menu, show_figure
-from app.blocks.sentence import map_controls, notebook, place, sentence_of
+from app.blocks.sentence import map_controls, place, sentence_of
 from app.components.attention_map import Layer, attention_map, picked
 from app.text import halves, md
 from sentviz.analysis.maps import coarse_map
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell
 from sentviz.analysis.maps.coarse_map import HOWS, KINDS, Packed, TokenMap, Units, WindowVisibility
 from sentviz.charts import file_safe
+from sentviz.charts.gallery import call
 from sentviz.charts.map_view import MapView, figure_of_map, head_of_cell, sight_in_words, token_cell
 from sentviz.charts.maps import component_slug, head_slug
 from sentviz.io.numbers import percent
@@ -132,9 +133,9 @@ def _below(trace: Trace, run: Run, view: MapView, units: Units, layers: Sequence
             name = file_safe(
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
-            lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
-            make = partial(figure_of_map, trace, run, view, units)
-            export_menu(make, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
+            at = {"layer": view.layer, "head": view.head, "component": view.component}
+            lines = call("attention", sentence_of(run, trace), at) if view.kind == "tokens" else None
+            export_menu(partial(figure_of_map, trace, run, view, units), name, KEY, code=lines)
 
 
 # ---- arithmetic
