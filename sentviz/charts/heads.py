@@ -142,4 +142,4 @@ def has_cls(run: Run) -> bool:
 
 @figure("head-grid", "One measure of every head", Runs, MAPS, HEADS)
 def _head_grid(of: Runs, *, measure: Annotated[str, choice(MEASURE_TITLES)] = "entropy") -> Figure:
-    return head_grid(of.run.frame("heads.parquet"), measure)
+    return head_grid(of.run.frame("heads.parquet") if of.sentence is None else of.sentence, measure)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.boundary import boundary
-from app.blocks.figure import show_drawn, show_figure
+from app.blocks.figure import show_figure
 from app.blocks.measure import lacking, measured_run
 from app.blocks.run_choice import series_of, several
 from app.blocks.sections import show_blocks
@@ -18,8 +18,8 @@ from app.text import halves, md
 from sentviz.analysis.maps.gates import FILE as GATES_FILE
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.charts.gate_groups import gates_in_words, gates_table
-from sentviz.charts.heads import MEASURE_TITLES, head_grid, with_cls
-from sentviz.charts.subjects import Runs, sourced
+from sentviz.charts.heads import MEASURE_TITLES, with_cls
+from sentviz.charts.subjects import Runs
 from sentviz.io.lazy import pd
 from sentviz.runs.sections import Control, Drawer, FigureBlock, OwnBlock, Says, SideBySide, TableBlock, TextBlock, Where
 from sentviz.runs.store import Run
@@ -64,16 +64,11 @@ def grids(of: Runs) -> None:
             columns = halves(f"cls-heads-{k}")
         with columns[k % 2]:
             st.markdown(f"**{md(title)}**")
-            if title == run.name:
-                show_figure("head-grid", Runs(run), f"cls-grid-{k}", measure=measure)
-            else:
-                show_drawn(partial(_of_sentence, frame, measure, run), f"cls-grid-{k}")
+            grid_of = Runs(run)
+            grid_of.sentence = frame if title != run.name else None
+            show_figure("head-grid", grid_of, f"cls-grid-{k}", measure=measure)
     if unable := [md(part[0]) for part in each if part not in able]:
         st.caption(f"Without this measure: {', '.join(unable)}.")
-
-
-def _of_sentence(frame: pd.DataFrame, measure: str, run: Run) -> Any:
-    return sourced(head_grid(frame, measure), run)
 
 
 # ---- gates

@@ -3,7 +3,6 @@
 OWN = {  # name of an OwnBlock -> function of its subject
     "fused-follow": "app.views.papers.own_parts:follow_button",
     "fused-answers": "app.views.papers.own_parts:answers",
-    "fused-sentence": "app.views.papers.own_parts:sentence",
     "fused-measure-coverage": "app.views.papers.own_parts:measure_coverage",
     "hardmax-page": "app.views.papers.paper_parts:hardmax_page",
     "hardmax-playground": "app.views.papers.paper_parts:hardmax_playground",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from app import visit
 from app.blocks.figure import export_menu, picking, show_drawn
+from app.blocks.sections import study_figure
 from app.components.claim_list import LETTERS, claim_list, picked
 from app.shared import once
 from app.text import halves, md, page_theme
@@ -18,7 +20,7 @@ from sentviz.analysis.claim import HOW, KINDS, VERDICT_WORDS, Claim, Verdict, de
 from sentviz.charts import Figure
 from sentviz.charts.board import heading
 from sentviz.charts.colours import ink_on, palette
-from sentviz.charts.gallery import code, make
+from sentviz.charts.gallery import code
 from sentviz.charts.look import Look
 from sentviz.charts.registry import find_figure
 from sentviz.charts.verdicts import VERDICTS, effect_in_words, verdict_colour
@@ -179,7 +181,7 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False, 
             _words(row, claim, paper)
         if claim is not None:
             with right:
-                _shown(claim)
+                _shown(claim, runs)
             _behind(claim, paper, runs)
 
 
@@ -208,18 +210,13 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
         st.button("Close", icon=":material/close:", type="tertiary", key="claim-close", on_click=visit.go, kwargs={"claim": ""})
 
 
-def _shown(claim: Claim) -> None:
+def _shown(claim: Claim, runs: Sequence[Run]) -> None:
     """Draw the figure that shows an opened claim."""
     if not claim.figure:
         return
     spec = find_figure(claim.figure)
     of = claim.data[0] if claim.data and claim.data[0] in spec.names else spec.names[0]
-    show_drawn(lambda: _study(claim.figure, of), "claim-figure", code=code(of, claim.figure))
-
-
-@once(16, "Drawing the figure that shows it")
-def _study(name: str, of: str) -> Figure:
-    return make(name, find_figure(name).of(of))
+    show_drawn(partial(study_figure, claim.figure, of, runs), "claim-figure", code=code(of, claim.figure))
 
 
 def _behind(claim: Claim, paper: Paper, runs: Sequence[Run]) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 
 import streamlit as st
 
-from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
-from app.blocks.sections import studied, study_figure
+from app.blocks.sections import missing_note, show_study_figure, studied
 from app.shared import once
 from app.text import intro
-from sentviz.charts.gallery import code
 from sentviz.papers.studies.findings import Picture, article, every_claim
 
 _DEEPER = re.compile(r"^(?=#+ )")  # the page's own headings are smaller than those of the site
@@ -24,8 +21,7 @@ runs = studied()
 with st.container(width=WIDTH):
     for part in once(2)(article)():
         if isinstance(part, Picture):
-            again = code(part.of, part.figure)
-            show_drawn(partial(study_figure, part.figure, part.of, runs), f"findings-{part.figure}", code=again)
+            missing_note([show_study_figure("findings", part.figure, part.of, runs)])
         else:
             st.markdown(_DEEPER.sub("##", part.replace("$", "\\$")))
 st.markdown("#### Every claim")

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
-from app import cache, visit
+from app import visit
 from app.blocks.boundary import boundary
 from app.blocks.control import control
-from app.blocks.figure import show_drawn
 from app.blocks.sections import missing_note, show_study_figure
 from app.blocks.table import show_table
 from app.shared import once
 from app.text import halves, md
-from sentviz.analysis.maps.compare import difference
-from sentviz.charts.attention import difference_map
-from sentviz.charts.subjects import sourced
 from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS as FUSED_ON
-from sentviz.papers.fused.study import answer, change_in_words, encoders, readable
+from sentviz.papers.fused.study import answer, encoders, readable
 from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.figures import SPLITS
@@ -31,7 +26,6 @@ from sentviz.papers.ndt.tables import results as results_table
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, better_in_words
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
-from sentviz.runs.trace import Trace
 
 # ---- NDT
 
@@ -119,27 +113,6 @@ def follow_button(of: Studied) -> None:
 
     if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
         st.switch_page("views/sentence/attention.py")
-
-
-@once(2, "Running the model with and without its lexicon")
-def _change(run: Run) -> Trace:
-    """Return attention with the lexicon minus attention without it, on the run's example."""
-    model, text = cache.model(run), run.example().text
-    return difference(model.trace(text, change="term:lexicon=0"), model.trace(text))
-
-
-@boundary()
-def sentence(of: Studied) -> None:
-    """Show the change of attention by the lexicon on a run's example."""
-    run = readable(of.runs)[0]
-    change = _change(run)
-    left, right = halves("fused-sentence", 1.3, 1.0)
-    with left:
-        figure = partial(difference_map, change, "itself without its lexicon", 0, len(change.head_ids) - 1)
-        show_drawn(lambda: sourced(figure(), run), "fused-sentence-map")
-    with right:
-        st.markdown(change_in_words(change))
-        follow_button(of)
 
 
 @boundary()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sentviz.papers.fused.presets import ADDITIONS, INJECTIONS, MODELS, PRESETS
 from sentviz.runs.registry import Page, Paper, Study
-from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock, Where
+from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Says, Section, SideBySide, TableBlock, TextBlock, Where
 
 __all__ = ["PAPER"]
 READABLE = "sentviz.papers.fused.study:has_readable"
@@ -25,6 +25,15 @@ EXAMPLE = (
         )
     ),
     OwnBlock("fused-follow"),
+)
+CHANGE = (
+    SideBySide(
+        (
+            (FigureBlock("lexicon-difference", LAST_HEAD, of=SENTENCE, key="fused-sentence-map"),),
+            (Says("sentviz.papers.fused.study:change_in_words"), OwnBlock("fused-follow")),
+        ),
+        (1.3, 1.0),
+    ),
 )
 
 PAPER = Paper(
@@ -142,7 +151,7 @@ PAPER = Paper(
                     FigureBlock("cls-lines"),
                     Where(
                         READABLE,
-                        (Drawer("See the effect on a sentence", (OwnBlock("fused-sentence"),), "fused-sentence"),),
+                        (Drawer("See the effect on a sentence", CHANGE, "fused-sentence"),),
                         (TextBlock(f"{WITHOUT} shows the effect on a sentence.", small=True),),
                     ),
                 ),

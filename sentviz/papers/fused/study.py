@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.heads import FILE
 from sentviz.charts.subjects import Sentence
 from sentviz.io.lazy import pd
@@ -23,9 +24,9 @@ from sentviz.io.numbers import percent, signed
 from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
+from sentviz.runs.intervention import Edit
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
-from sentviz.runs.trace import Trace
 
 ROUNDING = 1e-7  # largest rounding error of a weight in single precision
 FOLDER = Path(__file__).parent / "printed"
@@ -402,8 +403,10 @@ def last_head(of: Studied) -> dict[str, int]:
     return {"head": readable(of.runs)[0].capabilities.heads - 1}
 
 
-def change_in_words(change: Trace) -> str:
-    """Return how much the lexicon changes the weights of the last head in layer 1, from a trace of the difference."""
+def change_in_words(of: Studied) -> str:
+    """Return how much the lexicon changes the weights of the last head in layer 1, on the example of the first readable run."""
+    sentence = example(of)
+    change = difference(sentence.new_trace(Edit("term", name="lexicon", to=0.0)), sentence.fresh)
     assert change.attention is not None
     head = len(change.head_ids) - 1
     moved = np.abs(change.attention[0, head])
