@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ from sentviz.io.numbers import number, percent
 
 FEW = 8  # counts up to which each whole number has a line
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
+MOST_UNREAD = 12  # words that are named of those that were not read
 PLANE = RunRequirement(
     "an embedding of two dimensions",
     lambda run: (
@@ -201,3 +203,30 @@ def _vocabulary(of: Runs, *, named: int = 40, marked: Sequence[str] = ()) -> Fig
     )
     most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
     return Figure("vocabulary", Drawing(_draw_words, data), frame.reset_index(drop=True), caption, printed=most)
+
+
+# ---- one review
+
+
+def read_in_words(review: Any, base: Any, length: int) -> list[str]:
+    """Return which words of a review a model read, which of them lead, and which it left out.
+
+    Args:
+        review: as it was read; base: without changes by hand. length: words that the model reads at most.
+    """
+    counts = Counter(review.words[i] for i in review.leaders)
+    leaders = f"Leaders ({len(counts)}): {', '.join(counts)}." if counts else "No word is a leader."
+    sentences = [f"Number of words read: {len(review.words)}. {leaders}"]
+    if len(review.words) == 1:
+        sentences.append("There is only one word. It attracts itself, so it does not move.")
+    if some := list(dict.fromkeys(base.unknown)):
+        more = f" and {len(some) - MOST_UNREAD:,} more" if len(some) > MOST_UNREAD else ""
+        sentences.append(f"Not read because they are stop-words or unknown: {', '.join(some[:MOST_UNREAD])}{more}.")
+    if base.dropped:
+        sentences.append(f"{base.dropped:,} further words were not read, because the model reads only the first {length} words.")
+    return sentences
+
+
+def farthest_step(positions: npt.NDArray[np.float64]) -> int:
+    """Return the token that moves furthest in the first layer, from its positions by layer, (K + 1, n, d)."""
+    return int(np.linalg.norm(positions[min(1, len(positions) - 1)] - positions[0], axis=1).argmax())

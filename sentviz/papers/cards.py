@@ -329,3 +329,21 @@ def _section(title: str, paragraphs: Iterable[str]) -> list[str]:
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def origin_in_words(run: Run) -> str:
+    """Return where a run comes from: its rows, training, hardware, versions and digest."""
+    config = run.config
+    data, best = config["data"], config["best"]
+    splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
+    rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
+    reached = f" with {percent(best['accuracy'], 2)} on validation" if "accuracy" in best else ""
+    trained = (
+        f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}"
+        if config["steps"]
+        else "Adopted, not trained here"
+    )
+    return (
+        f"{rows}. {trained}{reached}; {config['seconds']:,} seconds on {config['hardware']}; sentviz {config['version']['sentviz']}, torch"
+        f" {config['version']['torch']}, {config['created']}; digest {run.digest}."
+    )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from app import visit
@@ -20,6 +18,7 @@ from app.fields import LONGEST, two_places
 from app.text import halves, md
 from app.views.hardmax.parts import exports, model, runs, temperature, without_runs
 from sentviz.browser.particles import scene_data
+from sentviz.charts.clustering import farthest_step, read_in_words
 from sentviz.charts.gallery import code
 from sentviz.charts.scene import LOOKS, scene_of_review
 from sentviz.charts.subjects import sourced
@@ -198,32 +197,14 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
     if heat or edits != _Edits():
         words += f" :gray[As trained: {md(run.labels[int(before > 0.5)])}, {probability(max(before, 1 - before))}.]"
     st.markdown(words)
-    counts = Counter(review.words[i] for i in review.leaders)
-    sentences = [
-        f"Number of words read: {len(review.words)}. Leaders ({len(counts)}): {', '.join(counts)}."
-        if counts
-        else f"Number of words read: {len(review.words)}. No word is a leader."
-    ]
-    if len(review.words) == 1:
-        sentences.append("There is only one word. It attracts itself, so it does not move.")
-    if base.unknown:
-        some = list(dict.fromkeys(base.unknown))
-        sentences.append(
-            "Not read because they are stop-words or unknown:"
-            f" {', '.join(some[:12])}{f' and {len(some) - 12:,} more' if len(some) > 12 else ''}."
-        )
-    if base.dropped:
-        sentences.append(
-            f"{base.dropped:,} further words were not read, because the model reads only the first {run.shape.max_length} words."
-        )
-    st.caption(md(" ".join(sentences)))
+    st.caption(md(" ".join(read_in_words(review, base, run.shape.max_length))))
 
 
 def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], edits: _Edits, heat: float, picked: Picked | None) -> None:
     """Draw the step of the clicked word and the buttons that remove or pin it."""
     clicked = picked is not None
     if picked is None:
-        picked = Picked(_farthest(review), 0)
+        picked = Picked(farthest_step(review.positions), 0)
     token, layers = picked.token, len(review.positions) - 1
     layer = min(picked.layer, layers - 1)
     word = review.words[token]
@@ -261,12 +242,6 @@ def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], 
         "token-step",
         code=code(run.name, "token-step", text=text, layer=layer, token=token) if not heat and edits == _Edits() else None,
     )
-
-
-def _farthest(review: Any) -> int:
-    """Return the token that moves furthest in the first layer."""
-    z = review.positions
-    return int(np.linalg.norm(z[min(1, len(z) - 1)] - z[0], axis=1).argmax())
 
 
 def _back(run: Run, text: str, edits: _Edits, base: Any) -> None:

@@ -15,8 +15,8 @@ from app.blocks.run_choice import in_groups
 from app.text import halves, intro, md, name_runs
 from sentviz.data import demo
 from sentviz.errors import RunError
-from sentviz.io.numbers import percent, written
-from sentviz.papers.cards import card, filename
+from sentviz.io.numbers import written
+from sentviz.papers.cards import card, filename, origin_in_words
 from sentviz.papers.studies.cross_domain import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.catalog import catalog, faults
 from sentviz.runs.registry import printed
@@ -92,22 +92,7 @@ def show_details(run: Run) -> None:
     if run not in stored:
         st.caption("This model is open in memory and has no files. It is here as long as the app runs.")
         return
-    data, best = config["data"], config["best"]
-    splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
-    rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
-    reached = f" with {percent(best['accuracy'], 2)} on validation" if "accuracy" in best else ""
-    trained = (
-        f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}"
-        if config["steps"]
-        else "Adopted, not trained here"
-    )
-    st.markdown(
-        md(
-            f"{rows}. {trained}{reached}; {config['seconds']:,} seconds on "
-            f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
-            f"digest {run.digest}."
-        )
-    )
+    st.markdown(md(origin_in_words(run)))
     with st.expander("config.json"):
         st.json(config, expanded=1)
     with st.expander("Model card", on_change="rerun", key="card") as opened:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 
-import numpy as np
 import streamlit as st
 
 from app import answers, cache, visit
@@ -14,11 +13,10 @@ from app.blocks.figure import show_figure
 from app.blocks.sentence import sentence_of
 from app.server.queue import finished, giving_way, turn, wait
 from app.text import md
-from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick
+from sentviz.analysis.explain.exact import Exact, cost, exact, is_quick, subset_table
 from sentviz.analysis.explain.value_function import ABSENT, Absent
 from sentviz.charts.interactions import ABSENT as TITLES
 from sentviz.io.glossary import tip
-from sentviz.io.lazy import pd
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Job
@@ -105,15 +103,6 @@ def show(values: Exact, trace: Trace, run: Run) -> None:
         st.caption(
             f"Each row is the text with only some of its {values.by}, and its log-odds. {values.passes:,} different texts were predicted."
         )
-
-
-def subset_table(values: Exact) -> pd.DataFrame:
-    """Return every subset as text, its size, and its value; larger subsets first."""
-    n = len(values.players)
-    present = [[(place >> i) & 1 == 1 for i in range(n)] for place in range(len(values.table))]
-    texts = [" ".join(part.text if there else "·" for part, there in zip(values.players, row, strict=True)) for row in present]
-    frame = pd.DataFrame({"text": texts, values.by: np.sum(present, axis=1), values.measure: values.table})
-    return frame.sort_values(values.by, ascending=False, kind="stable", ignore_index=True)
 
 
 @boundary("exact")

@@ -27,6 +27,7 @@ from sentviz.analysis.explain.value_function import Absent, Cut, Doubles, Game, 
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.io.lazy import pd
 from sentviz.io.numbers import signed
 from sentviz.runs.target import Target
 from sentviz.runs.trace import Trace
@@ -220,3 +221,12 @@ def _players(table: Sequence[float] | Doubles) -> int:
 
 def _sizes(n: int) -> npt.NDArray[np.int64]:
     return np.asarray(subsets(n).sum(axis=1))
+
+
+def subset_table(values: Exact) -> pd.DataFrame:
+    """Return every subset as text, its size, and its value; larger subsets first."""
+    n = len(values.players)
+    present = [[(place >> i) & 1 == 1 for i in range(n)] for place in range(len(values.table))]
+    texts = [" ".join(part.text if there else "·" for part, there in zip(values.players, row, strict=True)) for row in present]
+    frame = pd.DataFrame({"text": texts, values.by: np.sum(present, axis=1), values.measure: values.table})
+    return frame.sort_values(values.by, ascending=False, kind="stable", ignore_index=True)
