@@ -14,7 +14,7 @@ from app.blocks.sentence import sentence_box, sentence_of, texts_in_focus
 from app.server.queue import turn
 from app.shared import once
 from app.text import halves, marked, md
-from sentviz.analysis.causal.direction_tables import depths, steered_in_words
+from sentviz.analysis.causal.direction_tables import steered_in_words
 from sentviz.analysis.causal.directions import Directions
 from sentviz.charts.directions import directions_of
 from sentviz.charts.subjects import Runs
@@ -31,9 +31,9 @@ def shared_directions(run: Run) -> Directions:
 
 
 def _depth(run: Run) -> int:
-    """Return the chosen depth; its choice is drawn by the page."""
-    choices = depths(run)
-    return int(visit.chosen("depth", list(choices), resets=("run",)))
+    """Return the depth in focus, whose choice the page draws; the last one unless the model has it."""
+    depth, last = visit.focus().depth, run.capabilities.layers
+    return depth if 0 <= depth <= last else last
 
 
 @boundary()
