@@ -38,10 +38,10 @@ def test_the_page_shows_measured_runs_and_steers_a_sentence(monkeypatch: pytest.
     app = opened("directions", run=RUN, text="a dull song", push="150")
     text = page_text(app)
     assert not app.exception and "Without one direction after" in text and "with a vector of norm" in text
-    table = app.table[0].value
-    assert table.index[-1] == "Tigges et al. 2024" and table.iloc[-1]["all tokens"] == "62" and table.iloc[-1]["random"] == "–"
-    app.session_state["cause-claims"] = True
+    app.session_state["cause-claims"] = app.session_state["all-directions"] = True
     app.run()
+    last = next(each.value for each in app.dataframe if "unchanged" in each.value).iloc[-1]
+    assert last["run"] == "Tigges et al. 2024" and last["all tokens"] == 62 and np.isnan(last["random"])
     assert all(claim.statement in page_text(app) for claim in CLAIMS)
     app.slider(key="focus-push").set_value(0).run()
     assert "with a vector of norm 0.00" in page_text(app)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.exact import exact
@@ -23,18 +24,25 @@ RUN, TEXT = "sst2/ndt-unit-2", "A slow start, but a quiet delight."
 @pytest.mark.exhaustive
 def test_the_page_names_methods_to_believe_and_methods_at_chance() -> None:
     """The heading names the best quick methods; measures can be chosen; claims have a verdict on each run."""
-    app = opened("explanations", run=RUN)
+    app = _unfolded(RUN)
     assert not app.exception and "the most decisive word most often" in page_text(app)
     assert "short texts with a negation" in page_text(app)
     assert "the search finds an edit of one word" in page_text(app) and "the search is certain" not in page_text(app)
     known = flips_of(find("english/minilm")).set_index("metric").loc["known"]
     sentence = f"For {percent(known['value'], 0, ends=(known['low'], known['high']))} the search is certain whether one word is enough"
-    assert known["value"] < 1 and sentence in page_text(opened("explanations", run="english/minilm"))
+    assert known["value"] < 1 and sentence in page_text(_unfolded("english/minilm"))
     app.session_state["settings"].values["metric"] = "signs"
     app.session_state["referee-claims"] = app.session_state["referee-models"] = True
     app.run()
     assert not app.exception and "right sign" in page_text(app)
     assert sum("Test: " in line for line in page_text(app).split("\n")) == 3
+
+
+def _unfolded(run: str) -> AppTest:
+    """Return the page with the faithfulness on texts of any length."""
+    app = opened("explanations", run=run)
+    app.session_state["any-length"] = True
+    return app.run()
 
 
 @pytest.mark.exhaustive

@@ -27,7 +27,9 @@ def test_the_picture_is_above_its_controls(page: str, control: str) -> None:
 @pytest.mark.exhaustive
 def test_the_verdict_on_components_has_its_picture_before_its_reasons() -> None:
     """The picture follows the verdict; the list of reasons is below the picture."""
-    nodes = list(opened("components").main)
+    app = opened("components")
+    app.session_state["components-details"] = True
+    nodes = list(app.run().main)
     picture = next(place for place, node in enumerate(nodes) if node.type == "plotly_chart")
     reasons = next(place for place, node in enumerate(nodes) if node.type == "markdown" and node.value.startswith("- "))
     assert picture < reasons

@@ -43,6 +43,7 @@ COMPONENTS = Page(
         Drawer(
             "Details: the result against each baseline, and every difference",
             (Says(reasons, "list"), TextBlock("##### Differences between the components"), TableBlock(differences_table)),
+            "components-details",
             icon=":material/table:",
         ),
         Drawer("Which words count", (Says(word_lists),), icon=":material/dictionary:"),
@@ -80,7 +81,12 @@ DIRECTIONS = Page(
             (1.15, 1.0),
         ),
         OwnBlock(directions_part.along),
-        Drawer("All models beside the printed numbers", (TableBlock(lambda run: board_table(_every(run))),), icon=":material/table:"),
+        Drawer(
+            "All models beside the printed numbers",
+            (TableBlock(lambda run: board_table(_every(run))),),
+            "all-directions",
+            icon=":material/table:",
+        ),
         Drawer(
             "Five claims about causes",
             (OwnBlock(lambda run: show_findings(of_causes.CLAIMS, _every(run))),),
