@@ -20,7 +20,9 @@ IN_FOCUS = """([pattern, role]) => {
   while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
   if (!node || node === document.body) return false
   const label = node.id && document.querySelector(`label[for="${CSS.escape(node.id)}"]`)
-  const words = [node.getAttribute("aria-label"), label?.innerText, node.innerText, node.placeholder, node.title].filter(Boolean).join(" ")
+  const words = [  // not those of a region
+    node.getAttribute("aria-label"), label?.innerText, node.innerText?.length < 300 && node.innerText, node.placeholder, node.title,
+  ].filter(Boolean).join(" ")
   const own = node.getAttribute("role") || node.type || node.localName
   return new RegExp(pattern, "i").test(words) && (!role || own === role || node.localName === role)
 }"""
