@@ -72,7 +72,7 @@ class Keys:
 
     def choose(self, name: str, option: str) -> None:
         """Choose an option of a box by typing it."""
-        self.reach(name)
+        self.reach(name, "combobox")
         self.press("Control+a")
         self.type(option)
         self.page.wait_for_timeout(500)
@@ -189,7 +189,9 @@ def test_from_an_own_file_to_its_rows(keys: Keys, tmp_path: Path) -> None:
     frame = pd.DataFrame({"text": texts, "label": ["negative", "positive"] * 200})
     frame.assign(prob=[0.9 if k % 4 in (0, 1, 3) else 0.2 for k in range(400)]).to_csv(file, index=False)
     keys.find("upload a file", "yours")
-    keys.reach("Browse|Upload", "button")
+    page.locator("[data-testid=stFileUploader]").wait_for()
+    settled(page)
+    keys.reach(r"^upload\s+Upload$|^Browse files", "button")
     with page.expect_file_chooser() as chooser:
         keys.press("Enter")
     chooser.value.set_files(str(file))
@@ -204,7 +206,7 @@ def test_from_an_own_file_to_its_rows(keys: Keys, tmp_path: Path) -> None:
     weakest = page.locator(".st-key-weakest button").first
     weakest.wait_for()
     settled(page)
-    keys.reach("battery", "button")
+    keys.reach("or more words", "button")
     keys.press("Enter")
     page.locator(".st-key-one-row").wait_for()
     settled(page)
@@ -212,5 +214,5 @@ def test_from_an_own_file_to_its_rows(keys: Keys, tmp_path: Path) -> None:
     keys.press("Enter")
     settled(page)
     assert "battery" in page.locator(".st-key-one-row [data-testid=stText]").first.inner_text()
-    keys.reach("^CSV", back=True)
-    assert b"battery" in keys.download("^CSV")
+    keys.reach("CSV", back=True)
+    assert b"battery" in keys.download("CSV")
