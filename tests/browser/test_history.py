@@ -62,23 +62,23 @@ def test_ten_steps_back_and_forward(page: Any, server: str) -> None:
 def test_two_tabs_do_not_share_a_state(page: Any, server: str) -> None:
     """A model, a filter and a sentence that one tab chooses are not those of the other, also after it was loaded again."""
     page.set_default_timeout(120_000)
-    other = page.context.new_page()
-    other.set_default_timeout(120_000)
+    second_tab = page.context.new_page()
+    second_tab.set_default_timeout(120_000)
     try:
         page.goto(f"{server}/?run=sst2%2Fndt-unit-2&text=A%20quiet%20delight.")
-        other.goto(f"{server}/confusion?run=sst2%2Fdiff&slice=cell%3D0,1")
-        for tab in (page, other):
+        second_tab.goto(f"{server}/confusion?run=sst2%2Fdiff&slice=cell%3D0,1")
+        for tab in (page, second_tab):
             settled(tab)
         go(page, "Rows", "Confusion")
         page.wait_for_url(re.compile("/confusion"))
         settled(page)
         assert "sst2/ndt-unit-2" in model_of(page) and "slice" not in page.url
-        assert "sst2/diff" in model_of(other) and "slice=cell" in other.url
-        other.reload()
-        settled(other)
+        assert "sst2/diff" in model_of(second_tab) and "slice=cell" in second_tab.url
+        second_tab.reload()
+        settled(second_tab)
         go(other, "Sentence", "Reason")
-        other.wait_for_url(re.compile(r"/(\?|$)"))
-        settled(other)
-        assert "sst2/diff" in model_of(other) and "quiet delight" not in other.locator("[data-testid=stMain]").inner_text()
+        second_tab.wait_for_url(re.compile(r"/(\?|$)"))
+        settled(second_tab)
+        assert "sst2/diff" in model_of(second_tab) and "quiet delight" not in second_tab.locator("[data-testid=stMain]").inner_text()
     finally:
-        other.close()
+        second_tab.close()
