@@ -76,7 +76,7 @@ def test_two_tabs_do_not_share_a_state(page: Any, server: str) -> None:
         assert "sst2/diff" in model_of(second_tab) and "slice=cell" in second_tab.url
         second_tab.reload()
         settled(second_tab)
-        go(other, "Sentence", "Reason")
+        go(second_tab, "Sentence", "Reason")
         second_tab.wait_for_url(re.compile(r"/(\?|$)"))
         settled(second_tab)
         assert "sst2/diff" in model_of(second_tab) and "quiet delight" not in second_tab.locator("[data-testid=stMain]").inner_text()
