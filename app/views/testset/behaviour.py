@@ -92,7 +92,7 @@ def rate_of(name: str) -> str:
 
 st.markdown(
     f"{md(run.name)} passes **{int(card.passed.sum()):,} of {len(card.cases):,}** {LANGUAGES[card.language]} cases. Lowest rates: "
-    + ", ".join(f"{name} {rate_of(name)} %" for name in weakest)
+    + ", ".join(f"{name} {rate_of(name)}" for name in weakest)
     + ".",
     help=tip("behaviour-card"),
 )
