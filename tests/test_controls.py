@@ -12,6 +12,7 @@ import pytest
 
 from sentviz.papers.ndt.study import controlled_lambdas, describe_controls
 from sentviz.runs.catalog import study_runs
+from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 from tests.test_app import SHIPPED
 
@@ -39,7 +40,7 @@ def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp
         assert row.start == pytest.approx(values[0])
         assert row.change == pytest.approx(values[-1] - values[0])
         assert row.accuracy == first.metrics()["test"]["accuracy"]["value"]
-    lines = describe_controls(frame)
+    lines = describe_controls(Studied("ndt", [first, second, second_run], first.config["data"]["name"]))
     assert len(lines) == 2
     assert "every lambda stays at the preset's start" in lines[1]
 
@@ -47,7 +48,7 @@ def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp
 def test_without_controls_there_is_nothing_to_say(tiny_run: Path) -> None:
     run = Run.open(tiny_run)
     assert controlled_lambdas([run], run.config["data"]["name"]).empty
-    assert describe_controls(controlled_lambdas([], "sst2")) == []
+    assert describe_controls(Studied("ndt", [], "sst2")) == []
     assert dataclasses.is_dataclass(run)
 
 

@@ -45,6 +45,14 @@ class MapView:
         merging = {"sum": "the sum", "mean": "the mean", "max": "the value farthest from 0"}
         return f"The weight between two {unit}s is {merging[self.keys]} over the keys, then {merging[self.queries]} over the queries."
 
+    def figure(self, trace: Trace, run: Run, units: Units) -> Figure:
+        """Return the map as a figure; of a long one only the units that receive most, with the hidden attention in the caption."""
+        merged = trace
+        if self.kind != "tokens":
+            merged = coarse_map.merged(trace, units, self.layer, self.head, self.component, queries=self.queries, keys=self.keys)
+        drawn = heatmap(merged, self.layer, self.head, self.component)
+        return sourced(replace(drawn, caption=" ".join(filter(None, [drawn.caption, self.together]))), run, trace=trace)
+
 
 def sight_in_words(sight: WindowVisibility) -> str:
     """Return a sentence about the tokens that an attention window can see."""
@@ -56,18 +64,6 @@ def sight_in_words(sight: WindowVisibility) -> str:
         + (f" and the global token{'s' * (len(places) > 1)} {listed} (dashed)" if places else "")
         + f": {share} of the map. All other weights are 0."
     )
-
-
-def figure_of_map(trace: Trace, run: Run, view: MapView, units: Units) -> Figure:
-    """Return the map as a figure; of a long one only the units that receive most, with the hidden attention in the caption."""
-    drawn = (
-        trace
-        if view.kind == "tokens"
-        else coarse_map.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
-    )
-    head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
-    figure = heatmap(drawn, view.layer, head, view.component)
-    return sourced(replace(figure, caption=" ".join(filter(None, [figure.caption, view.together]))), run, trace=trace)
 
 
 def token_cell(source: TokenMap, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:

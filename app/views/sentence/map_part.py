@@ -20,7 +20,7 @@ from sentviz.analysis.maps.arithmetic import CellArithmetic, cell
 from sentviz.analysis.maps.coarse_map import HOWS, KINDS, Packed, TokenMap, Units, WindowVisibility
 from sentviz.charts import file_safe
 from sentviz.charts.gallery import call
-from sentviz.charts.map_view import MapView, figure_of_map, head_of_cell, sight_in_words, token_cell
+from sentviz.charts.map_view import MapView, head_of_cell, sight_in_words, token_cell
 from sentviz.charts.maps import component_slug, head_slug
 from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
@@ -135,7 +135,7 @@ def _below(trace: Trace, run: Run, view: MapView, units: Units, layers: Sequence
             )
             at = {"layer": view.layer, "head": view.head, "component": view.component}
             lines = call("attention", sentence_of(run, trace), at) if view.kind == "tokens" else None
-            export_menu(partial(figure_of_map, trace, run, view, units), name, KEY, code=lines)
+            export_menu(partial(view.figure, trace, run, units), name, KEY, code=lines)
 
 
 # ---- arithmetic
