@@ -118,7 +118,7 @@ def test_a_row_is_both_sentences(model: Model) -> None:
     first, texts = frame.iloc[0], dict(zip(frame["text"], frame["text_pair"], strict=True))
     for text, second_text in table[["text", "second text"]].itertuples(index=False):
         begins = text.removesuffix("…").rstrip(), second_text.removesuffix("…").rstrip()
-        assert any(one.startswith(begins[0]) and two.startswith(begins[1]) for one, two in texts.items()), begins
+        assert any(text.startswith(begins[0]) and pair.startswith(begins[1]) for text, pair in texts.items()), begins
     focus = Focus(run=RUN, row=str(first["id"]))
     assert answers.texts(focus) == (first["text"], first["text_pair"])
 
