@@ -24,6 +24,7 @@ from sentviz.charts.maps import (
     component_name,
     component_slug,
     digits,
+    ends_of,
     head_name,
     head_slug,
     map_name,
@@ -226,9 +227,9 @@ def _draw_map(
     plot.update_yaxes(_names("query", labels[0], every), **axis, range=[n - 0.5, -0.5], constraintoward="top")
     if row == cell:
         plot.update_yaxes(scaleanchor="x")
-    texts = [number(value, digits(plot.layout.coloraxis.cmax)) for value in cells.ravel().tolist()]
+    low, high = ends_of(np.append(cells, least))[0]
+    texts = [number(value, digits(high)) for value in cells.ravel().tolist()]
     if max(n, m) <= 10 and max(label_width(text, 11) for text in texts) <= cell:
-        low, high = plot.layout.coloraxis.cmin, plot.layout.coloraxis.cmax
         fills = blend(colours.signed if low < 0 else colours.sequential, (cells.ravel() - low) / (high - low))
         inks = {"size": 11, "color": [ink_on(fill) for fill in fills]}
         at = {"x": np.tile(np.arange(m), n), "y": np.repeat(np.arange(n), m)}
