@@ -24,7 +24,6 @@ from sentviz.charts.maps import (
     component_name,
     component_slug,
     digits,
-    ends_of,
     head_name,
     head_slug,
     map_name,
@@ -202,64 +201,68 @@ def _draw_map(
     wide, height = look.room or max(left + int((m + strip) * cell) + 16, 320), round(n * row)
     title, more = title_lines(title, look)
     top, every = 88 + more, ceil((size + 1) / row)
-    axis: dict[str, Any] = {"tickfont_size": size, "showgrid": False, "automargin": False, "ticklabelstandoff": 3, "constrain": "domain"}
     labels = [[f'<span style="color:{colours.muted}">{text}</span>' if special else text for text, special in side] for side in tokens]
-    plot = new_plot(
+    axis: dict[str, Any] = {"tickfont": {"size": size}, "showgrid": False, "automargin": False, "ticklabelstandoff": 3}
+    axis["constrain"] = "domain"
+    across = axis | _names("key", labels[1], ceil((size + 1) / cell)) | {"tickangle": angle, "constraintoward": "left"}
+    down = axis | _names("query", labels[0], every) | {"range": [n - 0.5, -0.5], "constraintoward": "top"}
+    scale = coloraxis(np.append(cells, least), colours, above=24 / height)
+    low, high = scale["cmin"], scale["cmax"]
+    shades: dict[str, Any] = {
+        "type": "heatmap",
+        "z": cells,
+        "coloraxis": "coloraxis",
+        "xgap": min(1, cell // 8),
+        "ygap": min(1, cell // 8),
+        "customdata": hovers,
+        "hovertemplate": f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>",
+    }
+    start = m - 0.5 + 0.12 * strip
+    lengths = np.abs(sums) / max(np.abs(sums).max(), 1e-3) * 0.34 * strip
+    marker: dict[str, Any] = {"color": np.where(sums < 0, colours.minus, colours.muted).tolist(), "opacity": 0.6, "line": {"width": 0}}
+    if look.is_grey:
+        marker["pattern"] = {"shape": np.where(sums < 0, PATTERNS[1], PATTERNS[0]).tolist()}
+    bars: dict[str, Any] = {
+        "type": "bar",
+        "orientation": "h",
+        "y": np.arange(n),
+        "base": [start] * n,
+        "x": lengths,
+        "width": min(0.5, 8 / row),
+        "marker": marker,
+        "customdata": sums,
+        "hovertemplate": "row sum %{customdata:.3f}<extra></extra>",
+    }
+    written = {"type": "scatter", "mode": "text", "hoverinfo": "skip"}
+    beside: dict[str, Any] = {
+        "x": start + lengths,
+        "y": np.arange(n),
+        "text": [f" {number(value)}" if i % every == 0 else "" for i, value in enumerate(sums.tolist())],
+        "textposition": "middle right",
+        "textfont": {"size": 11, "color": colours.muted},
+        "cliponaxis": False,
+    }
+    texts = [number(value, digits(high)) for value in cells.ravel().tolist()]
+    inside: list[dict[str, Any]] = []
+    if max(n, m) <= 10 and max(label_width(text, 11) for text in texts) <= cell:
+        fills = blend(colours.signed if low < 0 else colours.sequential, (cells.ravel() - low) / (high - low))
+        at = {"x": np.tile(np.arange(m), n), "y": np.repeat(np.arange(n), m)}
+        inside = [written | at | {"text": texts, "textfont": {"size": 11, "color": [ink_on(fill) for fill in fills]}}]
+    over = {"x": start, "y": -0.5, "text": "sum", "xanchor": "left", "yanchor": "bottom", "font": {"size": 11, "color": colours.muted}}
+    return new_plot(
         look,
         title,
         (wide, top + height + below),
         (left, top, 16, below),
-        go.Heatmap(
-            z=cells,
-            coloraxis="coloraxis",
-            xgap=min(1, cell // 8),
-            ygap=min(1, cell // 8),
-            customdata=hovers,
-            hovertemplate=f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>",
-        ),
-        coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),
+        *(shades, *inside, bars, written | beside),
+        coloraxis=scale,
         title_pad_t=TITLE_PAD + 10 * ("<br>" in title),
         showlegend=False,
         barmode="overlay",
+        xaxis=across | {"range": [-0.5, m - 0.5 + strip]},
+        yaxis=down | ({"scaleanchor": "x"} if row == cell else {}),
+        annotations=[over],
     )
-    plot.update_xaxes(_names("key", labels[1], ceil((size + 1) / cell)), **axis, tickangle=angle)
-    plot.update_xaxes(range=[-0.5, m - 0.5 + strip], constraintoward="left")
-    plot.update_yaxes(_names("query", labels[0], every), **axis, range=[n - 0.5, -0.5], constraintoward="top")
-    if row == cell:
-        plot.update_yaxes(scaleanchor="x")
-    low, high = ends_of(np.append(cells, least))[0]
-    texts = [number(value, digits(high)) for value in cells.ravel().tolist()]
-    if max(n, m) <= 10 and max(label_width(text, 11) for text in texts) <= cell:
-        fills = blend(colours.signed if low < 0 else colours.sequential, (cells.ravel() - low) / (high - low))
-        inks = {"size": 11, "color": [ink_on(fill) for fill in fills]}
-        at = {"x": np.tile(np.arange(m), n), "y": np.repeat(np.arange(n), m)}
-        plot.add_scatter(**at, mode="text", text=texts, textfont=inks, hoverinfo="skip")
-    start = m - 0.5 + 0.12 * strip
-    lengths = np.abs(sums) / max(np.abs(sums).max(), 1e-3) * 0.34 * strip
-    plot.add_bar(
-        orientation="h",
-        y=np.arange(n),
-        base=np.full(n, start),
-        x=lengths,
-        width=min(0.5, 8 / row),
-        marker={"color": np.where(sums < 0, colours.minus, colours.muted).tolist(), "opacity": 0.6, "line": {"width": 0}},
-        customdata=sums,
-        hovertemplate="row sum %{customdata:.3f}<extra></extra>",
-    )
-    if look.is_grey:
-        plot.update_traces(marker_pattern_shape=np.where(sums < 0, PATTERNS[1], PATTERNS[0]).tolist(), selector={"type": "bar"})
-    plot.add_scatter(
-        x=start + lengths,
-        y=np.arange(n),
-        mode="text",
-        text=[f" {number(value)}" if i % every == 0 else "" for i, value in enumerate(sums.tolist())],
-        textposition="middle right",
-        textfont={"size": 11, "color": colours.muted},
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
-    plot.add_annotation(x=start, y=-0.5, text="sum", xanchor="left", yanchor="bottom", font={"size": 11, "color": colours.muted})
-    return plot
 
 
 def _names(title: Literal["query", "key"], labels: Sequence[str], every: int) -> dict[str, Any]:
