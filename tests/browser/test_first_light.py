@@ -219,13 +219,14 @@ def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> 
 
 
 @pytest.mark.exhaustive
-def test_panels_scroll_on_a_phone(page: Any, server: str) -> None:
-    """At 390 px the three panels of Curves keep a readable width and scroll, and the page itself does not."""
+@pytest.mark.parametrize("view", ["curves", "colours"])
+def test_wide_pictures_scroll_on_a_phone(page: Any, server: str, view: str) -> None:
+    """At 390 px the panels of Training and the picture of all colours keep a readable width and scroll, and the page itself does not."""
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/curves?run=sst2%2Fndt-unit-2")
-    page.wait_for_selector(".st-key-plot-curves .main-svg", timeout=60_000)
+    page.goto(f"{server}/{view}?run=sst2%2Fndt-unit-2")
+    page.wait_for_selector(f".st-key-plot-{view} .main-svg", timeout=60_000)
     settled(page)
-    inner = page.locator(".st-key-plot-curves > *").first.bounding_box()
+    inner = page.locator(f".st-key-plot-{view} > *").first.bounding_box()
     assert inner is not None and inner["width"] >= 640
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
 
