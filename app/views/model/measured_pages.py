@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from app import cache
@@ -12,6 +13,7 @@ from app.views.model import directions_part
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.causal import claims as of_causes
 from sentviz.analysis.causal.direction_tables import board_table, depths, headline, unmarked_words, why_no_leace
+from sentviz.analysis.claim import Claim
 from sentviz.analysis.explain import claims as of_explanations
 from sentviz.analysis.explain.exact_comparison_table import advice, has_referee, turning_line, what_is_exact
 from sentviz.analysis.explain.exact_comparison_table import headline as which_to_believe
@@ -25,8 +27,13 @@ from sentviz.runs.store import Run
 MEANS = "the measurements are stored as means over their sample, not for each of its rows"
 
 
-def _every(of: object) -> list[Run]:
+def _installed() -> list[Run]:
     return list(cache.runs().values())
+
+
+def _claims(title: str, claims: Sequence[Claim], key: str) -> Drawer:
+    """Return a folded list of claims with their verdicts on the installed runs."""
+    return Drawer(title, (OwnBlock(lambda run: show_findings(claims, _installed())),), key, icon=":material/gavel:")
 
 
 # ---- components
@@ -83,16 +90,11 @@ DIRECTIONS = Page(
         OwnBlock(directions_part.along),
         Drawer(
             "All models beside the printed numbers",
-            (TableBlock(lambda run: board_table(_every(run))),),
+            (TableBlock(lambda run: board_table(_installed())),),
             "all-directions",
             icon=":material/table:",
         ),
-        Drawer(
-            "Five claims about causes",
-            (OwnBlock(lambda run: show_findings(of_causes.CLAIMS, _every(run))),),
-            "cause-claims",
-            icon=":material/gavel:",
-        ),
+        _claims("Five claims about causes", of_causes.CLAIMS, "cause-claims"),
     ),
     unsliced=MEANS,
 )
@@ -151,18 +153,13 @@ EXPLANATIONS = Page(
                 FigureBlock(
                     "referee-board",
                     controls=(Control("Measure of all models", "board", lambda run: measures_of()),),
-                    of=lambda run: Study.of("all", [each for each in _every(run) if has_referee(each)]),
+                    of=lambda run: Study.of("all", [each for each in _installed() if has_referee(each)]),
                 ),
             ),
             "referee-models",
             icon=":material/table:",
         ),
-        Drawer(
-            "Three claims about explanations",
-            (OwnBlock(lambda run: show_findings(of_explanations.CLAIMS, _every(run))),),
-            "referee-claims",
-            icon=":material/gavel:",
-        ),
+        _claims("Three claims about explanations", of_explanations.CLAIMS, "referee-claims"),
     ),
     unsliced=MEANS,
 )
