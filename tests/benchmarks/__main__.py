@@ -16,6 +16,7 @@ from tests.benchmarks import (
     sparse,
     tasks,
     typing,
+    visits,
     ways,
 )
 
@@ -39,6 +40,7 @@ ALL = {
     "figures": figures.figures,
     "pages": pages.pages,
     "settled": pages.settled,
+    "visits": visits.visits,
     "ways": ways.ways,
     "bases": bases.loading,
     "base-answers": bases.answers,
@@ -55,5 +57,6 @@ ALL = {
 }
 
 arguments = sys.argv[1:]
-for name in arguments[:1] if arguments[:1] in (["pages"], ["figures"]) else arguments or ALL:  # these read the arguments behind them
+alone = arguments[:1] in (["pages"], ["figures"], ["visits"])  # these read the arguments behind them
+for name in arguments[:1] if alone else arguments or ALL:
     ALL[name]()
