@@ -68,8 +68,11 @@ def _in_python(module: str, path: Path) -> Iterator[str]:
 
 
 def _in_toml(path: Path) -> Iterator[str]:
-    """Yield the names of modules in the quoted strings of a TOML file."""
-    yield from (name for name in re.findall(r'"([^"\n]+)"', path.read_text(encoding="utf-8")) if _names_a_module(name))
+    """Yield the names of modules in the quoted strings of a TOML file, and those that a page of a paper names."""
+    text = path.read_text(encoding="utf-8")
+    yield from (name for name in re.findall(r'"([^"\n]+)"', text) if _names_a_module(name))
+    package = ".".join(path.relative_to(ROOT).parts[:-1])
+    yield from (f"{package}{name}" for name in re.findall(r'(?:"|=|:::\w+ )(\.\w+(?::\w+)?)(?="|\s|\})', text))
 
 
 @cache
@@ -78,7 +81,7 @@ def graph() -> Graph:
     edges: Graph = {module: set() for module in modules()}
     for module, path in modules().items():
         edges[module] |= {target for name in _in_python(module, path) if (target := resolved(name)) not in ("", "sentviz", "app", module)}
-    for path in sorted((ROOT / "sentviz").rglob("*.toml")):
+    for path in sorted([*(ROOT / "sentviz").rglob("*.toml"), *(ROOT / "sentviz").rglob("page.md")]):
         module = resolved(module_name(path))
         edges[module] |= {target for name in _in_toml(path) if (target := resolved(name)) not in ("", module)}
     return edges

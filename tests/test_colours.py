@@ -21,7 +21,7 @@ from sentviz.charts.strip import token_strip
 from sentviz.charts.verdict import probability_bars
 from sentviz.papers.ndt.tsne import _draw as draw_tsne
 from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
-from sentviz.papers.sevenessxin.presets import DRAWN
+from sentviz.papers.sevenessxin.versions import DRAWN
 from tests.charts import answers, figure_of, stub
 
 HERE = Path(__file__).parents[1]

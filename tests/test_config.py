@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sentviz.errors import InputError
-from sentviz.papers.fused.presets import MODELS
+from sentviz.papers.fused.study import MODELS
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import check_shape, preset, presets
 

@@ -82,7 +82,7 @@ def test_what_a_document_names_exists(document: str) -> None:
     assert checked >= 1 or "/" in document
 
 
-@pytest.mark.parametrize("word", ["BUILT_IN", "CONFIGS", "RETIRED", "FORMAT", "KIND", "NETWORKS", "MODELS", "TASKS", "PRESETS", "PAGES"])
+@pytest.mark.parametrize("word", ["BUILT_IN", "CONFIGS", "RETIRED", "FORMAT", "KIND", "NETWORKS", "MODELS", "TASKS", "PAGES"])
 def test_constants_that_are_named_exist(word: str) -> None:
     """Each constant that the documents name in capitals is defined; the other words in capitals are listed here."""
     files = [*sources(), ROOT / "tests" / "test_app.py"]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Capture, InterventionTensors
-from sentviz.papers.ndt.presets import PRESETS
+from sentviz.papers.ndt.study import PRESETS
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
 from tests import slow

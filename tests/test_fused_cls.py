@@ -10,14 +10,16 @@ import pytest
 
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Sentence, Study
-from sentviz.papers.fused import PAPER, study
+from sentviz.papers.fused import study
 from sentviz.papers.fused.claims import CLAIMS
 from sentviz.runs.catalog import study_runs
+from sentviz.runs.registry import find_paper
 from sentviz.runs.sections import TextBlock
 from sentviz.runs.store import Run
 from tests.studies import made_seeds, with_heads
 from tests.test_app import SHIPPED
 
+PAPER = find_paper("fused")
 ON_CLS = {"52b9f3": "the gain", "b4e6d5": "from [CLS]", "0c4d75": "to [CLS]"}  # ids of the claims on NSMC
 
 

@@ -14,15 +14,17 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.data import datasets
 from sentviz.data.lexicon import Lexicon
-from sentviz.papers.fused import PAPER, coverage
+from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.studies.claims import claims_of
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
 from tests.test_app import opened, page_text
 
+PAPER = find_paper("fused")
 pytestmark = pytest.mark.slow
 
 Opened = Callable[..., AppTest]

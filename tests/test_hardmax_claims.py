@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.papers.hardmax import PAPER, claims, study
+from sentviz.papers.hardmax import claims, study
 from sentviz.papers.hardmax.study import beside, trained
 from sentviz.papers.studies.claims import claims_of, judged
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, runs
 from tests.studies import as_said, plant
 
@@ -25,6 +26,8 @@ SENTIMENT = (
     "The most frequent leaders 2 or more from the line convey sentiment",
     "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment",
 )
+
+PAPER = find_paper("hardmax")
 EMBEDDING = "Words that lead have a polarity more often than equally frequent words that do not"
 FURTHEST = "The leaders furthest from the decision line include amazing and torture"
 GROWS = "Accuracy grows with the dimension of the embedding"
@@ -305,7 +308,7 @@ def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pyt
 @pytest.mark.parametrize("key", ["e03c9a"])
 def test_no_page_refutes_the_furthest_leaders(key: str) -> None:
     """Another training has other leaders, so neither the opening nor an item says that the poster's two words are not the furthest."""
-    opening = PAPER.opening()
+    opening = PAPER.opening
     assert opening and opening.expects[f"hardmax-{key}"] == "unjudged"
     assert "not both" not in opening.result and "cannot judge" in " ".join(opening.question.split())
     (item,) = (item for item in PAPER.items() if key in item.claims)

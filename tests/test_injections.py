@@ -10,14 +10,13 @@ import torch
 from sentviz.errors import InputError
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Inputs
-from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.runs.configs import EncoderConfig
-from sentviz.runs.presets import preset, split
+from sentviz.runs.presets import injections, preset, split
 from sentviz.training.recipe import Recipe
 
 
 @pytest.mark.parametrize("base", ["cls", "vanilla", "diff", "ndt-unit-2"])
-@pytest.mark.parametrize("injection", INJECTIONS)
+@pytest.mark.parametrize("injection", injections())
 def test_an_injection_changes_the_lexicon_and_nothing_else(base: str, injection: str) -> None:
     """An injection combines with any preset, is recognised in the name, and adds no parameter."""
     name = f"{base}-{injection}"

@@ -16,8 +16,8 @@ from sentviz.charts import Figure
 from sentviz.data.lexicon import SIDES, Lexicon
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.papers.fused.presets import INJECTIONS
 from sentviz.runs.configs import EncoderConfig, HardmaxConfig
+from sentviz.runs.presets import injections
 from tests.charts import figure_of, stub
 from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model
@@ -37,10 +37,10 @@ def sigma_by_hand(polarity: Any, i: int) -> list[float]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("more", [{}, MIXED], ids=["one map", "two maps"])
 @pytest.mark.parametrize("strength", [1.0, 0.0, 2.5, -0.5])
-@pytest.mark.parametrize("injection", INJECTIONS)
+@pytest.mark.parametrize("injection", injections())
 def test_every_number_of_a_row_follows_from_the_definition(injection: str, strength: float, more: dict[str, Any]) -> None:
     """Sigma, the injection, the scores and both attentions equal the definition, in heads with and without it, in both layers."""
-    model = random_model(**INJECTIONS[injection], **more)
+    model = random_model(**injections()[injection], **more)
     whole = model.trace(TEXT, scores=True, strength=strength)
     plain = model.trace(TEXT, scores=True, strength=0)
     heads, size = model.config.heads, model.config.key_size
@@ -70,7 +70,7 @@ def test_every_number_of_a_row_follows_from_the_definition(injection: str, stren
 
 def test_before_is_without_the_lexicon_alone() -> None:
     """Without the lexicon a model keeps its gates, also at a changed strength."""
-    model = random_model(**INJECTIONS[next(iter(INJECTIONS))], gate=True)
+    model = random_model(**next(iter(injections().values())), gate=True)
     for gate in (1.0, 2.5):
         computed = row(model, model.trace(TEXT, strength={"gate": gate}), 0, model.config.heads - 1, 4)
         plain, bare = (model.trace(TEXT, strength={"lexicon": 0, "gate": each}).components for each in (gate, 0.0))
@@ -78,11 +78,11 @@ def test_before_is_without_the_lexicon_alone() -> None:
         assert np.abs(computed.before - bare[0, 0, -1, 4]).max() > 1e-3
 
 
-@pytest.mark.parametrize("injection", INJECTIONS)
+@pytest.mark.parametrize("injection", injections())
 @pytest.mark.exhaustive
 def test_a_neutral_row_cannot_move_in_layer_1_unless_it_is_multiplied(injection: str) -> None:
     """Softmax cancels equal biases of [CLS] in layer 1, but not a factor; in layer 2 the states have changed."""
-    model = random_model(**INJECTIONS[injection])
+    model = random_model(**injections()[injection])
     trace = model.trace(TEXT, strength=3)
     last = model.config.heads - 1
     first, second = (row(model, trace, layer, last, 0) for layer in (0, 1))

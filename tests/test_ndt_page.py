@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sentviz.papers.ndt import PAPER
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
+from sentviz.runs.registry import find_paper
 from tests.test_app import SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -50,7 +50,7 @@ def test_every_item_is_listed_with_its_link() -> None:
     """The list has a row with a link for each item; a kind chosen in the link leaves only its rows."""
     app = part("items")
     body = "".join(element.proto.body for element in app.get("html"))
-    assert body.count("<tr>") == len(PAPER.items()) + 1 and 'href="ndt?part=roc"' in body
+    assert body.count("<tr>") == len(find_paper("ndt").items()) + 1 and 'href="ndt?part=roc"' in body
     app.button_group(key="focus-kind").set_value("figure").run()
     assert "".join(element.proto.body for element in app.get("html")).count("<tr>") == 4 and app.query_params["kind"] == "figure"
 

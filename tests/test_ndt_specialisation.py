@@ -19,11 +19,12 @@ from sentviz.charts.gallery import make
 from sentviz.charts.look import LOOKS
 from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
-from sentviz.papers.ndt import PAPER, figures, specialisation
+from sentviz.papers.ndt import figures, specialisation
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.specialisation import habits, habits_needed, table
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs.catalog import study_runs
+from sentviz.runs.registry import find_paper
 from tests.charts import data_traces
 from tests.studies import ndt_claim
 from tests.test_app import SHIPPED
@@ -167,7 +168,7 @@ def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPa
 
 def test_the_opening_speaks_of_the_data_set_that_was_judged() -> None:
     """The first lines rest on claims on SST-2, name it, and say that each configuration has one seed."""
-    opening = PAPER.opening()
+    opening = find_paper("ndt").opening
     assert opening is not None and "In our trainings on SST-2, components" in " ".join(opening.result.split())
     named = set(re.findall(r"ndt-([0-9a-f]{6})", opening.result)) & {claim.id for claim in CLAIMS[: len(SPECIALISED)]}
     assert {claim.on for claim in CLAIMS if claim.id in named} == {"SST-2"}

@@ -16,16 +16,18 @@ from sklearn.metrics import confusion_matrix, roc_auc_score, silhouette_samples
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
-from sentviz.papers.ndt import PAPER, lambdas, panels, printed_tables, tables, tsne
+from sentviz.papers.ndt import lambdas, panels, printed_tables, tables, tsne
 from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.items import DRAWN
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
 from tests.test_app import SHIPPED
 
+PAPER = find_paper("ndt")
 pytestmark = pytest.mark.slow
 
 THREE = ("bearish", "bullish", "neutral")

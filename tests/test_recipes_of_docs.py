@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tomllib
 import types
 from collections.abc import Iterator
 from dataclasses import replace
@@ -147,9 +148,9 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert place.file == "sentviz/models/loading.py"
         for name, value in eval(f"{{{place.text}}}").items():
             patch.setitem(NETWORKS, name, value)
-        presets = import_module(preset.file.removesuffix(".py").replace("/", ".")).PRESETS
-        for name, value in eval(f"{{{preset.text}}}", {"Preset": registry.Preset}).items():
-            patch.setitem(presets, name, value)
+        presets = registry.read_paper((ROOT / preset.file).parent).presets
+        for name, values in tomllib.loads(preset.text)["presets"].items():
+            patch.setitem(presets, name, registry.Preset(**values))
         splits = toy_splits()
         splits["official_test"] = replace(splits["test"], split="official_test")
         patch.setattr(datasets, "load_split", lambda name, split: splits[split])

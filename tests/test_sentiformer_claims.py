@@ -14,16 +14,18 @@ from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import holm
 from sentviz.errors import InputError
 from sentviz.io.table import Table
-from sentviz.papers.sentiformer import PAPER, measured, printed_tables
+from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy, gates
 from sentviz.papers.studies.items import makers
 from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant, with_gates
 
+PAPER = find_paper("sentiformer")
 pytestmark = pytest.mark.slow
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")

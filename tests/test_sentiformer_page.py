@@ -12,12 +12,13 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sentviz.data.examples import EXAMPLES
-from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.studies.claims import claims_of
+from sentviz.runs.registry import find_paper
 from tests.studies import made_seeds, with_gates
 from tests.test_app import opened, words
 
+PAPER = find_paper("sentiformer")
 pytestmark = pytest.mark.slow
 
 PARTS = PAPER.page.parts

@@ -12,7 +12,7 @@ import sentviz
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
-from sentviz.papers.sentiformer.presets import ABLATIONS
+from sentviz.papers.sentiformer.study import ABLATIONS
 from sentviz.papers.studies.items import makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
@@ -23,6 +23,7 @@ from sentviz.training.recipe import Recipe
 from tests.makers import toy_recipe, use_toy_data
 from tests.shipped import ASKABLE
 
+PAPER = find_paper("sentiformer")
 pytestmark = pytest.mark.slow
 
 TEXT = "what a warm, clever song we saw!"
@@ -49,14 +50,12 @@ def test_parameters_of_the_whole_and_of_each_ablation() -> None:
     assert 67_000 * d + whole - 1000 * d == pytest.approx(22e6, rel=0.01), "the printed 22 M would take 67,000 tokens"
 
 
-@pytest.mark.parametrize(
-    "dataset", sorted(name for name in find_paper("sentiformer").recipes() if not Recipe.read(f"sentiformer_{name}").base)
-)
+@pytest.mark.parametrize("dataset", sorted(name for name in PAPER.recipes() if not Recipe.read(f"sentiformer_{name}").base))
 def test_all_compared_have_one_budget(dataset: str) -> None:
     """The recipes of a study's models differ only in the network and its inputs."""
     settings = [
         {key: value for key, value in Recipe.read(f"sentiformer_{dataset}", model=model).as_dict().items() if key not in ("model", "cls")}
-        for model in find_paper("sentiformer").presets
+        for model in PAPER.presets
     ]
     assert all(each == settings[0] for each in settings)
     assert settings[0]["select"] == "loss" and settings[0]["patience"] == 3 * settings[0]["evaluations"]
@@ -111,7 +110,7 @@ def test_a_run_without_its_tagger_is_one_sentence(damage: str, run: Run, tmp_pat
 def test_items_of_one_run_are_exported() -> None:
     """The sarcastic sentence and the three failure modes are drawn of a SentiFormer, Proposition 2 is a table of what is stored."""
     run = next(run for run in ASKABLE if run.name == "sst5_trees/sentiformer")
-    items_of = {name: makers(find_paper("sentiformer"))[name]([run]) for name in ("example", "proposition-2", "failure-modes")}
+    items_of = {name: makers(PAPER)[name]([run]) for name in ("example", "proposition-2", "failure-modes")}
     assert {name: len(items) for name, items in items_of.items()} == {"example": 2, "proposition-2": 1, "failure-modes": 1}
     assert {"Great", "Wi"} & set(items_of["example"][0].frame["token"]) and items_of["proposition-2"][0].frame["right"].between(0, 1).all()
-    assert not makers(find_paper("sentiformer"))["example"]([])
+    assert not makers(PAPER)["example"]([])

@@ -17,6 +17,7 @@ from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.sentiformer.tables import TABLES, leads
 from sentviz.papers.sentiformer.text_claims import judge_kernel
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.charts import data_traces
 from tests.shipped import often
@@ -216,14 +217,13 @@ def test_our_settings_are_those_of_the_shipped_runs() -> None:
     """The differences that the page names: size, factor of the embeddings, and lengths."""
     import json
 
-    from sentviz.papers.sentiformer import PAPER
     from sentviz.runs.store import SHIPPED
 
     def stored(dataset: str) -> dict[str, Any]:
         config: dict[str, Any] = json.loads((SHIPPED / dataset / "sentiformer" / "config.json").read_text(encoding="utf-8"))
         return config
 
-    size, words = f"{stored('sst5_trees')['parameters'] / 1e6:.1f} M", PAPER.page.cannot
+    size, words = f"{stored('sst5_trees')['parameters'] / 1e6:.1f} M", find_paper("sentiformer").page.cannot
     assert f"ours has {size}" in judge("It has about 22 M parameters").evidence and f"on SST-5 we have {size}" in words
     assert f"multiplied by {stored('sst5_trees')['model']['embedding_scale']:g}," in words
     lengths_read = [stored(name)["recipe"]["max_length"] for name in ("sst5_trees", "tweeteval_sentiment", "imdb", "yelp_polarity")]

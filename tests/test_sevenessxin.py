@@ -17,11 +17,11 @@ from sentviz.errors import InputError
 from sentviz.io.numbers import percent
 from sentviz.models.loading import network_of
 from sentviz.models.model import Model
-from sentviz.papers.sevenessxin import PAPER
-from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
+from sentviz.papers.sevenessxin.versions import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.studies.runner import plan, source
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset, preset
+from sentviz.runs.registry import find_paper
 from sentviz.training import train
 from sentviz.training.finishing import test_splits as splits_for_tests
 from sentviz.training.recipe import Recipe
@@ -80,7 +80,7 @@ def test_what_stands_behind_a_name_goes_behind_any_encoder() -> None:
 def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
     recipes = [
         recipe
-        for study in PAPER.studies
+        for study in find_paper("sevenessxin").studies
         if study not in ("sevenessxin-updates", "sevenessxin-epochs", "sevenessxin-versions-epochs")
         for recipe in plan(study, "sentiment140")
     ]

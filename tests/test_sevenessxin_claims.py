@@ -10,14 +10,16 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.io.numbers import percent
-from sentviz.papers.sevenessxin import PAPER, claims, measured, printed_tables
+from sentviz.papers.sevenessxin import claims, measured, printed_tables
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
-from sentviz.papers.sevenessxin.presets import EPOCHS, ROPE, SIZES, VERSIONS
 from sentviz.papers.sevenessxin.study import by_epochs
 from sentviz.papers.sevenessxin.tables import padding
+from sentviz.papers.sevenessxin.versions import EPOCHS, ROPE, SIZES, VERSIONS
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds, plant
 
+PAPER = find_paper("sevenessxin")
 pytestmark = pytest.mark.slow
 
 HERE = "runs here"
@@ -232,7 +234,7 @@ def test_training_with_padding(masked: int, read: int, verdict: str, tmp_path: P
 def test_no_page_says_what_reading_padding_costs_the_published_setting() -> None:
     """The measured run was trained masked, so page, opening, items and caption say that it was; the claim is counted, not tested."""
     (claim,) = (claim for claim in CLAIMS if claim.id == "3e5e63")
-    opening = PAPER.opening()
+    opening = PAPER.opening
     assert (
         claim.kind == "counted"
         and opening

@@ -21,11 +21,11 @@ from sentviz.charts.learning import learning_curve
 from sentviz.charts.subjects import Runs, Study
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
-from sentviz.papers.sevenessxin import PAPER, printed_tables
+from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.figures import _importance
-from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
 from sentviz.papers.sevenessxin.tables import log
+from sentviz.papers.sevenessxin.versions import ROPE
 from sentviz.papers.studies.claims import BROKEN, judged
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs
@@ -37,6 +37,7 @@ from tests.charts import data_traces
 from tests.studies import plant
 from tests.test_app import opened
 
+PAPER = find_paper("sevenessxin")
 APP = Path(__file__).parents[1] / "app" / "navigation.py"
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
 NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", f"7ess-v6-{ROPE}")
@@ -92,12 +93,12 @@ def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypa
     assert not frame["evidence"].str.contains(BROKEN).any()
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "unjudged").all()
     assert beside([])["value"].isna().all() and gains([]).empty and longer([]).empty and curve([])["value"].isna().all()
-    for name, maker in makers(find_paper("sevenessxin")).items():
+    for name, maker in makers(PAPER).items():
         assert all(item.caption for item in maker([])), name
 
 
 def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    makers_by_name = makers(find_paper("sevenessxin"))
+    makers_by_name = makers(PAPER)
     names = ("padding", "neutral", "leak-costs", "leak-words")
     assert [makers_by_name[name]([])[0].name for name in names] == list(names)
     for place in ("measured.PADDING", "measured.NEUTRAL", "measured.LEAK_COSTS", "measured.LEAK_WORDS"):

@@ -13,7 +13,7 @@ import pytest
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import hold
-from sentviz.papers.ndt.presets import PRESETS
+from sentviz.papers.ndt.study import PRESETS
 from sentviz.papers.studies import runner
 from sentviz.papers.studies.runner import collect, light, plan, run_study
 from sentviz.runs.store import Run

@@ -20,8 +20,7 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.batches import collate
 from sentviz.models.encoder import Encoder
 from sentviz.papers.ndt.latency import MEASURED
-from sentviz.papers.ndt.presets import PRESETS
-from sentviz.papers.ndt.study import CONTROL
+from sentviz.papers.ndt.study import CONTROL, PRESETS
 from sentviz.papers.studies import timing
 from sentviz.runs.configs import EncoderConfig
 from sentviz.training.recipe import Recipe

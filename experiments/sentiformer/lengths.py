@@ -17,8 +17,7 @@ from experiments.writing import write
 from sentviz.analysis.evaluation import not_learned
 from sentviz.data import datasets
 from sentviz.papers.sentiformer.measured import LEADS, LONG_MINUS_SHORT, QUARTERS
-from sentviz.papers.sentiformer.presets import BASELINES
-from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
+from sentviz.papers.sentiformer.study import BASELINES, DATASETS, WHOLE, configurations
 from sentviz.papers.studies.rates import chosen
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import Run

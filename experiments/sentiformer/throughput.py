@@ -23,10 +23,9 @@ from sentviz.models.attention import KeyTerm, Pattern, ScoreModifiers, attend
 from sentviz.models.encoder import Encoder
 from sentviz.models.hub.encoder import transformers
 from sentviz.models.protocol import Inputs
-from sentviz.papers.sentiformer.presets import PRESETS
 from sentviz.papers.sentiformer.throughput import GROWTH, LONG, OURS, QUANTISED, RATIO, SPEEDS, STEPS, TRAINED
 from sentviz.papers.studies import timing
-from sentviz.runs.presets import preset
+from sentviz.runs.presets import find_preset, preset
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 VOCABULARY, CLASSES = 30_522, 5  # BERT's words, for all of them
@@ -131,7 +130,7 @@ def _ratio(ways: Mapping[str, Callable[[], object]], rounds: int, threads: int, 
 
 
 def _layer(tokens: int, seed: int) -> Mapping[str, Callable[[], object]]:
-    of, rng = PRESETS["sentiformer"].shape, torch.Generator().manual_seed(seed)
+    of, rng = find_preset("sentiformer").shape, torch.Generator().manual_seed(seed)
     q, k = (torch.randn(1, 1, of["heads"], tokens, of["width"] // of["heads"], generator=rng) for _ in range(2))
     v, gate = torch.randn(k[:, 0].shape, generator=rng), KeyTerm("gate", torch.randn(1, 1, 1, tokens, generator=rng))
     places = torch.tensor([[0, tokens // 3, tokens // 2, tokens - 1]])

@@ -14,8 +14,8 @@ from experiments.writing import write
 from sentviz.analysis.testset.word_counts import Counts, wordcloud_stop_words
 from sentviz.charts.subjects import Answers
 from sentviz.papers.sevenessxin.measured import CLOUD_WORDS, NAMED
-from sentviz.papers.sevenessxin.presets import ROPE
 from sentviz.papers.sevenessxin.study import configurations
+from sentviz.papers.sevenessxin.versions import ROPE
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import Run
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from sentviz.errors import SentvizError
-from sentviz.io.documents import read_toml
+from sentviz.io.declared import Misfit, declared, read_declared
 
 Kind = Literal[
     "table",
@@ -68,7 +68,7 @@ class Item:
     """One item of a paper.
 
     Raises:
-        SentvizError: kind or state is unknown, a live item has no place, or another one has no reason.
+        SentvizError: a live item has no place, or another one has no reason.
     """
 
     id: str  # unique in its list, unchanged if the item is reworded
@@ -84,9 +84,6 @@ class Item:
     maker: str = ""  # id of the item, or name of the paper's maker, that draws it, if not its own id
 
     def __post_init__(self) -> None:
-        for name, allowed in (("kind", get_args(Kind)), ("state", get_args(State))):
-            if getattr(self, name) not in allowed:
-                raise SentvizError(f"{self.id!r} has the unknown {name} {getattr(self, name)!r}; it must be {_either(allowed)}")
         if self.state == "live" and not (self.place or self.claims):
             raise SentvizError(f"{self.id!r} is live, but has neither a place nor claims")
         if self.state != "live" and not self.why:
@@ -166,64 +163,43 @@ def plural(kind: Kind) -> str:
     return kind if kind == "future work" else f"{kind}s"
 
 
-def read_items(path: Path, paper: str, parts: Sequence[str]) -> ItemList:
+def read_items(path: Path, parts: Sequence[str]) -> ItemList:
     """Return the list of items in a file; empty if there is no such file.
 
     Args:
-        paper: its name in messages.
-        parts: names of the parts of its page.
+        parts: names of the parts of the paper's page.
     Raises:
         SentvizError: the list cannot be read, or something in it is wrong; the message is one sentence.
     """
-    whose = f"The list of items of {paper} (items.toml)"
-    content = read_toml(path, name=whose) if path.is_file() else {}
-    try:
-        if odd := sorted(content.keys() - {"item", "added"}):
-            raise SentvizError(f"it has {odd[0]!r}; it may have only [[item]] and [[added]]")
+
+    def read(content: dict[str, Any]) -> ItemList:
+        if unknown := sorted(content.keys() - {"item", "added"}):
+            raise Misfit((unknown[0],), f"there is {unknown[0]!r}; there may be only [[item]] and [[added]]")
         listed = ItemList(tuple(_entries(content, "item", Item)), tuple(_entries(content, "added", Added)))
-        names = [*(item.id for item in listed.items), *(more.id for more in listed.added)]
-        if again := [name for place, name in enumerate(names) if name in names[:place]]:
-            raise SentvizError(f"two entries have the id {again[0]!r}")
-        for item in listed.items:
-            _check_place(item, parts)
-    except SentvizError as error:
-        raise SentvizError(f"{whose} is wrong: {error}.") from error
-    return listed
+        places = [(("item", place, "id"), item.id) for place, item in enumerate(listed.items)]
+        places += [(("added", place, "id"), more.id) for place, more in enumerate(listed.added)]
+        for number, (keys, name) in enumerate(places):
+            if name in [earlier for _, earlier in places[:number]]:
+                raise Misfit(keys, f"two entries have the id {name!r}")
+        for place, item in enumerate(listed.items):
+            if fault := _place_fault(item, parts):
+                raise Misfit(("item", place, "place"), fault)
+        return listed
+
+    return read_declared(path, read) if path.is_file() else ItemList()
 
 
 def _entries(content: Mapping[str, Any], key: str, form: type[Any]) -> Iterator[Any]:
     entries = content.get(key, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise SentvizError(f"its entries must be written as [[{key}]]")
-    known = {field.name: field for field in fields(form)}
-    needed = [name for name, field in known.items() if field.default is MISSING]
-    for place, entry in enumerate(entries, 1):
-        name = entry.get("id")
-        whose = repr(name) if isinstance(name, str) and name else f"{'entry' if key == 'added' else 'item'} {place}"
-        if odd := [name for name in entry if name not in known]:
-            raise SentvizError(f"{whose} has the unknown field {odd[0]!r}; the fields are {', '.join(known)}")
-        if missing := [name for name in needed if not entry.get(name)]:
-            raise SentvizError(f"{whose} has no field {missing[0]!r}")
-        for name, value in entry.items():
-            if "tuple" in str(known[name].type):
-                allowed = (str, dict) if name == "figures" else (str,)
-                if not isinstance(value, list) or not all(isinstance(each, allowed) for each in value):
-                    raise SentvizError(f"the field {name!r} of {whose} must be a list of names")
-            elif not isinstance(value, str):
-                raise SentvizError(f"the field {name!r} of {whose} must be a text")
-        yield form(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
+        raise Misfit((key,), f"entries must be written as [[{key}]]")
+    return (declared(form, entry, (key, place)) for place, entry in enumerate(entries))
 
 
-def _check_place(item: Item, parts: Sequence[str]) -> None:
-    """Raise SentvizError if a page or a part of the paper's page does not exist."""
-    if not item.place:
-        return
+def _place_fault(item: Item, parts: Sequence[str]) -> str:
+    """Return what is wrong with an item's place: its page, or the part of the paper's page, does not exist."""
     if item.page and item.page not in PAGES:
-        raise SentvizError(f"{item.id!r} is placed on the page {item.page!r}, which does not exist; pages are {', '.join(PAGES)}")
-    part = item.query.get("part", parts[0])
-    if not item.page and part not in parts:
-        raise SentvizError(f"{item.id!r} is placed on the part {part!r}, which does not exist; parts are {', '.join(parts)}")
-
-
-def _either(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
+        return f"there is no page {item.page!r}; pages are {', '.join(PAGES)}"
+    if item.place and not item.page and (part := item.query.get("part", parts[0])) not in parts:
+        return f"the paper's page has no part {part!r}; parts are {', '.join(parts)}"
+    return ""

@@ -1,25 +1,27 @@
 """Register papers: names of models, studies, reported tables, claims, files and a page, all from its own folder.
 
-A `Paper` is light: it names the modules that need pandas, figures or models, and they are loaded on first use.
+``paper.toml`` in the folder has the fields of `Paper`, in tables ``[page]`` and ``[opening]`` those of `Page` and `Opening`, and
+``page.md`` the sections of the page (`sentviz.runs.paper_page`). A `Paper` is light: it names the modules that need pandas, figures or
+models as "package.module:NAME", or ".module:NAME" in its own package, and they are loaded on first use.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from types import NoneType
+from types import ModuleType
 from typing import Any
 
 from sentviz.errors import InputError, SentvizError
-from sentviz.io.documents import read_toml
-from sentviz.io.lazy import late, pd
+from sentviz.io.declared import Misfit, declared, read_declared
+from sentviz.io.lazy import pd
 from sentviz.runs.items import Added, Item, ItemList, read_items
-from sentviz.runs.sections import Section
+from sentviz.runs.paper_page import Choices, read_sections
+from sentviz.runs.sections import OfSubject, Section, resolved
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,12 @@ class Opening:
     of: str = "all"  # data set of the figure, or "all"
 
 
-OPENING = tuple(item.name for item in fields(Opening))
-
-
 @dataclass(frozen=True, eq=False)
 class Paper:
     """A paper: presets, studies, tables, claims and a page. Fields that hold ``"package.module:NAME"`` are loaded on first use.
 
-    Files in `folder`, all optional: ``items.toml``, the list of all its items (`sentviz.runs.items`); ``opening.toml``, the fields of
-    `Opening`; ``printed/<table>.csv``; ``recipes/<data set>.toml``.
+    Further files in `folder`, all optional: ``items.toml``, the list of all its items (`sentviz.runs.items`); ``printed/<table>.csv``;
+    ``recipes/<data set>.toml``.
     """
 
     name: str  # in links, commands and folders: small letters, digits, hyphens
@@ -105,8 +104,10 @@ class Paper:
     citation: str  # arXiv number, or authors
     folder: Path
     page: Page
+    opening: Opening | None = None
+    choices: Choices = field(default_factory=dict)  # name -> what a visitor can choose for a figure of the page
     presets: Mapping[str, Preset] = field(default_factory=dict)
-    family: Callable[[str], Preset | None] = lambda name: None  # presets that are too many to list
+    family: OfSubject = ""  # a function from a name to a preset or None: presets that are too many to list
     injections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> how a lexicon enters its scores
     additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> other settings of its shape
     studies: Mapping[str, Study] = field(default_factory=dict)
@@ -120,7 +121,8 @@ class Paper:
 
     def preset(self, name: str) -> Preset | None:
         """Return the paper's preset of this name, without an injection; None if there is none."""
-        return self.presets.get(name) or self.family(name)
+        entry: Preset | None = self.presets.get(name)
+        return resolved(self.family)(name) if entry is None and self.family else entry
 
     def items(self) -> tuple[Item, ...]:
         """Return every item of the paper, in its order.
@@ -140,27 +142,7 @@ class Paper:
 
     @cached_property
     def _listed(self) -> ItemList:
-        return read_items(self.folder / "items.toml", self.short, self.page.parts)
-
-    def opening(self) -> Opening | None:
-        """Return the lines that open the paper's page; None if there is no file ``opening.toml``.
-
-        Raises:
-            SentvizError: the file cannot be read, lacks a line, or has an unknown field.
-        """
-        path = self.folder / "opening.toml"
-        if not path.is_file():
-            return None
-        kinds = {name: dict if name == "expects" else str for name in OPENING}
-        try:
-            values = read_toml(path, name=path.name)
-            if lacking := [name for name in ("thesis", "result", "question") if name not in values]:
-                raise ValueError(f"it has no line {lacking[0]!r}")
-            if wrong := [name for name in values if not isinstance(values[name], kinds.get(name, NoneType))]:
-                raise ValueError(f"its entry {wrong[0]!r} is unknown or has a wrong type")
-        except ValueError as error:
-            raise SentvizError(f"The opening of {self.short} cannot be read: {str(error).rstrip('.')}.") from error
-        return Opening(**values)
+        return read_items(self.folder / "items.toml", self.page.parts)
 
     def recipes(self) -> dict[str, Path]:
         """Return the paper's recipes by data set."""
@@ -181,6 +163,53 @@ class Paper:
             return resolve_name(place) if place else otherwise
         except Exception as error:
             raise SentvizError(f"{what.capitalize()} of {self.short} cannot be loaded: {' '.join(str(error).split())}.") from error
+
+
+# ---- a paper as a folder
+
+POINTERS = ("family", "claims", "tables", "makers", "answers", "figures", "printed")
+
+
+@cache
+def read_paper(folder: Path) -> Paper:
+    """Return the paper of a folder.
+
+    Raises:
+        SentvizError: ``paper.toml`` or ``page.md`` cannot be read, or something in it is wrong; the message is one sentence.
+    """
+    package = package_of(folder)
+
+    def pointer(name: str) -> str:
+        return f"{package}{name}" if name.startswith(".") else name
+
+    def read(content: dict[str, Any]) -> Paper:
+        page = declared(Page, content.pop("page", {}), ("page",), sections=())
+        page = replace(page, script=page.script and folder / page.script)
+        _inherit(content.get("presets", {}))
+        content |= {name: pointer(value) for name in POINTERS if isinstance(value := content.get(name), str)}
+        return declared(Paper, content, folder=folder, page=page)
+
+    paper = read_declared(folder / "paper.toml", read)
+    return replace(paper, page=replace(paper.page, sections=read_sections(folder / "page.md", pointer, paper.choices)))
+
+
+def package_of(folder: Path) -> str:
+    """Return the dotted name of the package that a folder is."""
+    above = folder.parent
+    return f"{package_of(above)}.{folder.name}" if (above / "__init__.py").is_file() else folder.name
+
+
+def _inherit(presets: Mapping[str, Any]) -> None:
+    """Complete each preset that is like an earlier one and names only what differs."""
+    earlier: dict[str, Any] = {}
+    for name, entry in presets.items():
+        if isinstance(entry, dict) and "like" in entry:
+            like = entry.pop("like")
+            if like not in earlier:
+                raise Misfit(("presets", name, "like"), f"no preset {like!r} stands before {name!r}")
+            for key, value in earlier[like].items():
+                entry[key] = value | entry.get(key, {}) if isinstance(value, dict) else entry.get(key, value)
+        earlier[name] = entry
 
 
 # ---- the registered papers
@@ -242,12 +271,14 @@ def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
 def _registered() -> tuple[dict[str, Paper], list[str]]:
     from importlib.metadata import entry_points
 
-    registered: dict[str, Paper] = {name: import_module(f"{late('papers').__name__}.{name}").PAPER for name in BUILT_IN}
+    registered = {name: read_paper(Path(__file__).parents[1] / "papers" / name) for name in BUILT_IN}
     left_out = []
     for point in entry_points(group=GROUP):
         whose = f"The paper {point.name!r}" + (f" of the package {point.dist.name}" if point.dist else "")
         try:
             paper = point.load()
+            if isinstance(paper, ModuleType) and paper.__file__:
+                paper = read_paper(Path(paper.__file__).parent)
             if reason := _wrong(paper, registered.values()):
                 left_out.append(f"{whose} is left out: {reason}.")
             else:
@@ -260,7 +291,7 @@ def _registered() -> tuple[dict[str, Paper], list[str]]:
 def _wrong(paper: Any, registered: Iterable[Paper]) -> str:
     """Return why a paper cannot be added to others; "" if it can."""
     if not isinstance(paper, Paper):
-        return "its entry point is not a sentviz.runs.registry.Paper"
+        return "its entry point is neither a package with a file paper.toml nor a sentviz.runs.registry.Paper"
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", paper.name):
         return f"its name {paper.name!r} may have only lower-case letters, digits and hyphens"
     if odd := [name for name, settings in paper.injections.items() if not settings or settings.keys() - OF_A_LEXICON]:

@@ -23,7 +23,7 @@ from sentviz.analysis.maps.layers import verdict_by_layer  # noqa: E402
 from sentviz.data.lexicon import Lexicon  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.models.protocol import Capture, Inputs  # noqa: E402
-from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
+from sentviz.runs.presets import injections  # noqa: E402
 from sentviz.runs.target import log_odds  # noqa: E402
 from tests.foreign.models import DECODERS, KINDS, SHORT, TEXT, answers, expected_output, loaded, theirs  # noqa: E402
 from tests.shipped import often  # noqa: E402
@@ -62,7 +62,7 @@ def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: di
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("injection", INJECTIONS)
+@pytest.mark.parametrize("injection", injections())
 def test_neutral_polarities_or_no_strength_change_nothing(kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon) -> None:
     """Neutral polarities, whose sigma softmax cancels, and a strength of 0 leave the output unchanged."""
     plain, fused = loaded(folders[kind]), loaded(folders[kind], lexicon=lexicon, injection=injection)
@@ -112,7 +112,7 @@ def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) ->
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in UNCALLED])
-@pytest.mark.parametrize("injection", INJECTIONS)
+@pytest.mark.parametrize("injection", injections())
 def test_injection_is_the_formula_in_transformers_own_forward(
     kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,12 +16,11 @@ import click
 import pandas as pd
 
 from app.focus import FIELDS
-from sentviz.charts.gallery import FIGURES
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import glossary
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.export_paper import export_paper
-from sentviz.papers.studies.items import makers
+from sentviz.papers.studies.items import makers, paper_faults
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper
@@ -44,13 +43,11 @@ def shipped() -> tuple[Run, ...]:
 
 def listed_faults(paper: Paper) -> Iterator[str]:
     """Yield what is wrong with a paper's list."""
-    claims, tables, able = {claim.id: claim for claim in claims_of(paper)}, paper.load("tables", {}), makers(paper)
+    yield from paper_faults(paper)
+    claims, able = {claim.id: claim for claim in claims_of(paper)}, makers(paper)
     linked = {*FIELDS, *page_settings(ROOT)}
     for item in paper.items():
         yield from (f"{item.id}: there is no claim {name}" for name in item.claims if name not in claims)
-        yield from (f"{item.id}: there is no table {name}" for name in item.tables if name not in tables)
-        names = [figure if isinstance(figure, str) else figure["name"] for figure in item.figures]
-        yield from (f"{item.id}: there is no figure {name}" for name in names if name not in FIGURES)
         yield from (f"{item.id}: no page reads {name} of its link" for name in item.query if name not in linked)
         if item.page == "glossary" and item.query.get("find") not in glossary():
             yield f"{item.id}: the glossary has no term {item.query.get('find')}"

@@ -14,7 +14,6 @@ from sentviz.charts.curves import first_seeds, with_seeds
 from sentviz.charts.heads import with_cls, with_lexicon, without_cls
 from sentviz.charts.scalars import scalar_axis
 from sentviz.charts.subjects import Study
-from sentviz.papers.ndt import PAPER, SCALE
 from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs.sections import (
     Control,
@@ -29,6 +28,7 @@ from sentviz.runs.store import Run
 
 # ---- learned scalars
 
+SCALE = Control("Scale", "scale", {"value": ("Value", {"change": False}), "change": ("Change from the start", {"change": True})})
 SCALARS = Page(
     "Learned scalars during training: λ (−λ for Differential), weights of position signals, temperatures. Diamonds: a paper's values.",
     "The start value decides most of the final value.",
@@ -53,7 +53,7 @@ SCALARS = Page(
                 FigureBlock(
                     "lambda-grid",
                     lambda runs: {"change": visit.focus().scale == "change"},
-                    of=lambda runs: Studied(PAPER.name, cache.study_runs().runs, runs[0].config["data"]["name"]),
+                    of=lambda runs: Studied("ndt", cache.study_runs().runs, runs[0].config["data"]["name"]),
                 ),
             ),
         ),

@@ -18,6 +18,7 @@ from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, of_paper
 from sentviz.papers.studies.findings import opening_of
+from sentviz.papers.studies.items import paper_faults
 from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers
 from sentviz.runs.sections import FigureBlock, Section, Studied
@@ -33,6 +34,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
     """The part of a paper's page that is asked for."""
     st.caption(f"“{md(paper.title)}” ({md(paper.citation)}): its claims and numbers, next to what the installed runs measure.")
     part = _part(paper)
+    _faults(paper)
     if paper.studies and not of_paper(paper, runs):
         name, study = next(iter(paper.studies.items()))
         command = f"sentviz study {name} --dataset {study.datasets[0]}"
@@ -44,6 +46,13 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
     else:
         _section(paper, next(section for section in paper.page.sections if section.name == part), runs)
     _differences(paper, part)
+
+
+@boundary()
+def _faults(paper: Paper) -> None:
+    """Show what the paper's files name and that does not exist."""
+    for fault in paper_faults(paper):
+        st.warning(md(fault), icon=":material/rule:")
 
 
 def _part(paper: Paper) -> str:

@@ -17,7 +17,6 @@ from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS as FUSED_ON
 from sentviz.papers.fused.study import answer, encoders, readable
-from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.figures import SPLITS
 from sentviz.papers.ndt.study import DATASETS, configurations, summary
@@ -44,9 +43,9 @@ def results(of: Studied) -> None:
     measured = measured_runs(runs, dataset, split)
     left, right = halves("ndt-results")
     with left:
-        missing = show_study_figure(PAPER.name, "accuracy-beside-print", dataset, runs, metric=metric, split=split)
+        missing = show_study_figure("ndt", "accuracy-beside-print", dataset, runs, metric=metric, split=split)
     with right:
-        show_study_figure(PAPER.name, "accuracy-grid", dataset, runs, split=split)
+        show_study_figure("ndt", "accuracy-grid", dataset, runs, split=split)
     missing_note([missing])
     rows = ", official test" if split != "test" else ", measured and reported"
     st.markdown(f"##### Every reported column on {DATASETS[dataset]}{rows}")

@@ -21,15 +21,16 @@ from sentviz.analysis.maps.heads import FILE
 from sentviz.charts.subjects import Sentence
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
-from sentviz.papers.fused.presets import MODELS
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
 from sentviz.runs.intervention import Edit
+from sentviz.runs.registry import read_paper
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 ROUNDING = 1e-7  # largest rounding error of a weight in single precision
 FOLDER = Path(__file__).parent / "printed"
+MODELS = read_paper(Path(__file__).parent).studies["fused"].models
 PRINTED = "nsmc"  # the data set that the paper's gains are of
 DATASETS = {"nsmc": "NSMC", "sst2": "SST-2"}  # ours: the paper has NSMC only
 ENCODERS = ("ko-electra", "kr-electra", "kc-electra", "xlm-roberta-base", "kr-bert")

@@ -17,9 +17,8 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, span
 from sentviz.papers.ndt import panels, study, tables, tsne
 from sentviz.papers.ndt.lambdas import SETTINGS_OF, lambda_frames
-from sentviz.papers.ndt.presets import CONTROLLED, PRESETS
 from sentviz.papers.ndt.specialisation import habits
-from sentviz.papers.ndt.study import DATASETS, beside, configurations, settings_of, summary
+from sentviz.papers.ndt.study import DATASETS, PRESETS, STUDIES, beside, configurations, settings_of, summary
 from sentviz.runs.presets import CONSTRAINT_SIGNS, range_in_words
 from sentviz.runs.store import Run
 
@@ -110,7 +109,12 @@ def _lambda_grid(of: Study, *, change: bool = False) -> Figure:
     return _lambdas(of, DATASETS[of.name], PRESETS, change=change, settings=False)
 
 
-@figure("lambda-settings", "Lambda of one NDT with other starts, rates and decays", Study, sets=lambda: CONTROLLED)
+@figure(
+    "lambda-settings",
+    "Lambda of one NDT with other starts, rates and decays",
+    Study,
+    sets=lambda: STUDIES["ndt-controls"].datasets,
+)
 def _lambda_settings(of: Study, *, change: bool = False) -> Figure:
     title = f"{DATASETS[of.name]}, settings of {SETTINGS_OF}"
     return _lambdas(of, title, settings_of(SETTINGS_OF), change=change, settings=True)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.ndt import printed_tables
-from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.studies import compare_configurations
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
+from sentviz.runs.registry import read_paper
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
 DATASETS = {"imdb": "IMDb", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
+_PAPER = read_paper(Path(__file__).parent)
+PRESETS, STUDIES = _PAPER.presets, _PAPER.studies
 CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
 # data sets with several kinds of test rows: data set -> split -> name of the rows in a sentence

@@ -15,8 +15,17 @@ from sentviz.papers.ndt import based, latency, printed_tables, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.lambdas import lambda_frames
-from sentviz.papers.ndt.presets import PRESETS
-from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, controlled_lambdas, parameters, printed_name, summary
+from sentviz.papers.ndt.study import (
+    DATASETS,
+    PRESETS,
+    VOCABULARIES,
+    beside,
+    configurations,
+    controlled_lambdas,
+    parameters,
+    printed_name,
+    summary,
+)
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.papers.studies.items import VERDICTS, Maker, PaperItem, TableMaker, of_all
 from sentviz.papers.studies.means import combined

@@ -8,8 +8,8 @@ from sentviz.analysis.claim import Answer, Verdict
 from sentviz.analysis.evaluation import not_learned_sentence
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.sentiformer import separation, throughput
-from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
+    BASELINES,
     DATASETS,
     MODELS,
     READINGS,

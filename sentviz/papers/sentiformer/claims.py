@@ -14,8 +14,8 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import number, p_value, percent, signed
 from sentviz.papers.sentiformer import measured, printed_tables, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
-from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
+    BASELINES,
     COMPARED,
     DATASETS,
     MODELS,

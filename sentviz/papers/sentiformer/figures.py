@@ -16,9 +16,8 @@ from sentviz.data.demo import FAILURES, labels_for
 from sentviz.errors import InputError
 from sentviz.io.table import Column, Table
 from sentviz.papers.sentiformer import measured
-from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.printed_tables import SARCASTIC
-from sentviz.papers.sentiformer.study import DATASETS, READINGS, with_weights
+from sentviz.papers.sentiformer.study import ABLATIONS, DATASETS, READINGS, with_weights
 from sentviz.papers.studies.compare_configurations import points
 from sentviz.papers.studies.items import Maker, PaperItem, of_first
 from sentviz.papers.studies.rates import chosen

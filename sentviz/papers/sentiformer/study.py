@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from sentviz.analysis.claim import Verdict, decide
@@ -12,16 +13,18 @@ from sentviz.analysis.maps.gates import FILE
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.papers.sentiformer import printed_tables
-from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, only_tried_for, remark, still_learning, tried
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import without_training
+from sentviz.runs.registry import read_paper
 from sentviz.runs.store import Run
 
-WHOLE = "sentiformer"
+STUDIES = read_paper(Path(__file__).parent).studies
+WHOLE, *BASELINES = STUDIES["sentiformer"].models
+_, *ABLATIONS = STUDIES["sentiformer-ablations"].models
 DATASETS = {
     "sst5_trees": "SST-5",
     "sst5_trees_binary": "SST-5 as two classes",

@@ -17,9 +17,9 @@ from sentviz.analysis.evaluation import Floats
 from sentviz.io.lazy import pd
 from sentviz.io.table import Column, Table
 from sentviz.papers.sentiformer import printed_tables
-from sentviz.papers.sentiformer.presets import PRESETS
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.presets import find_preset
 
 FOLDER = Path(__file__).parent / "measured"
 COMMAND = "python -m experiments sentiformer throughput"
@@ -52,7 +52,7 @@ def printed_times() -> dict[str, float]:
 
 def promised(tokens: int = LONG, window: int = 0, global_keys: int = 0) -> float:
     """Return n / (k + s), the ratio of full to sparse attention weights (section III-D); by default with k and s of the paper's model."""
-    shape: dict[str, Any] = dict(PRESETS["sentiformer"].shape)
+    shape: dict[str, Any] = dict(find_preset("sentiformer").shape)
     seen = (window or shape["window"]) + (global_keys or len(shape["global_tokens"]) + shape["global_drawn"])
     return tokens / float(seen)
 

@@ -27,8 +27,8 @@ from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.observations import PHASES
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
-from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
+from sentviz.papers.sevenessxin.versions import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import Comparison, corrected, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates

@@ -22,9 +22,9 @@ from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST
-from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
 from sentviz.papers.sevenessxin.printed_tables import DATASET, SENTENCES
 from sentviz.papers.sevenessxin.study import curve, sized
+from sentviz.papers.sevenessxin.versions import AT_EPOCHS, DRAWN, ROPE, VERSIONS, both
 from sentviz.papers.studies.compare_configurations import points
 from sentviz.papers.studies.items import PaperItem, of_first
 from sentviz.runs.store import Run

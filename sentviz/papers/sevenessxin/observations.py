@@ -8,8 +8,8 @@ from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_te
 from sentviz.analysis.evaluation import Floats
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.sevenessxin import measured, printed_tables
-from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
+from sentviz.papers.sevenessxin.versions import ROPE, VERSIONS
 from sentviz.runs.store import Run
 
 CEILING = 0.8  # accuracy at which Sentiment140 is said to plateau

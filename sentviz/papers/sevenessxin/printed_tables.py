@@ -6,9 +6,11 @@ from functools import cache
 from pathlib import Path
 
 from sentviz.io.lazy import pd
-from sentviz.papers.sevenessxin.presets import ROPE, TITLES
+from sentviz.papers.sevenessxin.versions import ROPE
+from sentviz.runs.registry import read_paper
 
 FOLDER = Path(__file__).parent / "printed"
+_PRESETS = read_paper(FOLDER.parent).presets
 DATASET = "sentiment140"
 METRICS = {"accuracy": "accuracy", "f1_positive": "F1", "precision_positive": "precision", "recall_positive": "recall"}
 SENTENCES = {  # figures 6 and 7
@@ -35,9 +37,12 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def title(preset: str) -> str:
-    """Return the paper's name of a preset, followed by "RoPE" for the second phase."""
-    version, _, phase = preset.partition(f"-{ROPE}")
-    return f"{TITLES[version].partition(' ')[0]} RoPE" if preset.endswith(f"-{ROPE}") and not phase else TITLES.get(preset, preset)
+    """Return the paper's name of a preset, as in "V1 (baseline)", and "V1 RoPE" for the second phase."""
+    version = preset.removesuffix(f"-{ROPE}")
+    if version not in _PRESETS:
+        return preset
+    named = _PRESETS[version].title.removeprefix("7ess-Xin ")
+    return named if version == preset else f"{named.partition(' ')[0]} RoPE"
 
 
 def values(dataset: str, preset: str) -> pd.DataFrame:

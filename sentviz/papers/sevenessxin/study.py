@@ -13,8 +13,8 @@ from sentviz.data import datasets
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import printed_tables
-from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.printed_tables import DATASET
+from sentviz.papers.sevenessxin.versions import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import Configurations, compared, mixed
 from sentviz.papers.studies.means import combined

@@ -11,7 +11,7 @@ that name no source: a number in braces, a link, or a comment directly behind th
 of a claim, a name in `FACTS`, `printed PAPER/TABLE` for a table as the paper has it, or `definition` for a sentence that explains a word.
 
 The three lines that open a paper's page have such numbers, too: what it says, what we found, and what is open. They are data in the paper's
-folder, ``opening.toml`` (`sentviz.runs.registry.Opening`). Their words rest on verdicts. If the installed runs give other verdicts, the
+folder, in ``paper.toml`` (`sentviz.runs.registry.Opening`). Their words rest on verdicts. If the installed runs give other verdicts, the
 second line says only that, and points to the board.
 """
 
@@ -228,7 +228,7 @@ def opening_of(paper: Paper, findings: Mapping[str, Finding]) -> FilledOpening |
     Raises:
         SentvizError: its file cannot be read, or names a claim or a number that does not exist.
     """
-    opening = paper.opening()
+    opening = paper.opening
     if opening is None:
         return None
     known = all(key in findings and findings[key].verdict == verdict for key, verdict in opening.expects.items())

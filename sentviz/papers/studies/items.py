@@ -5,21 +5,23 @@ Items are tables (`sentviz.io.table`) and figures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from sentviz.analysis.claim import decided_in_words
 from sentviz.charts.figure import Figure, file_safe
 from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.subjects import Study, sourced
-from sentviz.errors import InputError
+from sentviz.errors import InputError, nearest
+from sentviz.io.declared import file_name
 from sentviz.io.lazy import pd
 from sentviz.io.table import Column, Table
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.compare_configurations import configurations, points, summary
 from sentviz.runs.items import STATE_WORDS, Added, Item
 from sentviz.runs.registry import Paper, printed
+from sentviz.runs.sections import FigureBlock, TableBlock
 from sentviz.runs.store import Run
 
 VERDICTS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
@@ -97,6 +99,41 @@ def make_table(paper: Paper, name: str, runs: Sequence[Run], dataset: str = "all
     if name not in able:
         raise InputError(f"{paper.short} has no table {name!r}; it has {', '.join(able) or 'none'}.")
     return able[name](runs, dataset)
+
+
+def paper_faults(paper: Paper) -> Iterator[str]:
+    """Yield a sentence for each figure and table that a paper's page or items name, and that does not exist, with file and line; and for
+    each claim that is shown on a part that the page does not have.
+
+    Raises:
+        SentvizError: the paper's list of items, its tables or its claims cannot be loaded.
+    """
+    from sentviz.charts.gallery import FIGURES
+
+    known = {"figure": list(FIGURES), "table": list(paper.load("tables", {}))}
+    for file, kind, name in _named(paper):
+        if name not in known[kind]:
+            path, written = paper.folder / file, f":::{kind} {name}" if file == "page.md" else f'"{name}"'
+            lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+            line = next((number for number, text in enumerate(lines, 1) if written in text), 0)
+            similar = nearest(name, known[kind]).rstrip("; ") or "no name is similar"
+            yield f"{file_name(path)}, line {line}: there is no {kind} {name!r}; {similar}."
+    for claim in claims_of(paper):
+        if claim.shows not in ("", *paper.page.parts):
+            yield f"The claim {claim.id} of {paper.short} is shown on the part {claim.shows!r}, which its page does not have."
+
+
+def _named(paper: Paper) -> Iterator[tuple[str, Literal["figure", "table"], str]]:
+    """Yield the figures and tables that a paper names, each with the file."""
+    for block in (block for section in paper.page.sections for block in section.walk()):
+        if isinstance(block, FigureBlock):
+            yield "page.md", "figure", block.name
+        elif isinstance(block, TableBlock) and isinstance(block.table, str) and ":" not in block.table:
+            yield "page.md", "table", block.table
+    every: list[Item | Added] = [*paper.items(), *paper.added()]
+    for entry in every:
+        yield from (("items.toml", "table", name) for name in entry.tables)
+        yield from (("items.toml", "figure", each if isinstance(each, str) else each["name"]) for each in entry.figures)
 
 
 def _item_maker(paper: Paper, item: Item | Added, own: Maker | None) -> Maker:
