@@ -72,7 +72,7 @@ def _in_toml(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     yield from (name for name in re.findall(r'"([^"\n]+)"', text) if _names_a_module(name))
     package = ".".join(path.relative_to(ROOT).parts[:-1])
-    yield from (f"{package}{name}" for name in re.findall(r'(?:"|=|:::\w+ )(\.\w+(?::\w+)?)(?="|\s|\})', text))
+    yield from (f"{package}{name}" for name in re.findall(r'(?:"|=|:::\w+ )(\.[a-z]\w*(?::\w+)?)(?="|\s|\})', text))
 
 
 @cache

@@ -40,7 +40,7 @@ def test_shipped_coverage_by_tokenizer_is_whole() -> None:
     )
     for name in coverage.PAPER:
         assert by[name, coverage.RECIPES[name]] == by_lexicon[name, "lexicon_ko_knu"]
-    table = fused_tables.tokenizers().frame
+    table = fused_tables.tokenizers()
     assert table.loc[table["dataset"] == "NSMC", "e5"].item() == by["nsmc", "e5"]
     figure = make("coverage-tokenizers", Study.of("all", []))
     assert [len(marks.x) for marks in data_traces(figure)] == [len(coverage.PAPER)] * len(coverage.TOKENIZERS)

@@ -260,7 +260,7 @@ def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
     assert list(fused.out_of_domain(without)["task"]) == ["KLUE-NLI"]
     assert fused.out_of_domain([]).empty
     assert evidence("Out of domain the injection gains in most tasks", seeds)[0] == "holds"  # two of three
-    table = fused_tables.tasks(seeds).frame.set_index("task")
+    table = fused_tables.tasks(seeds)[0].set_index("task")
     assert table.loc["PAWS", "difference"] != table.loc["PAWS", "difference"]
     assert table.loc["PAWS", "kr-electra"] == pytest.approx(-0.0075)
 
@@ -335,9 +335,9 @@ def test_a_base_is_a_column_and_a_group(several: list[Run], tmp_path: Path) -> N
     assert accuracies.frame.set_index("setting")["nsmc_e5"].dropna().to_dict() == pytest.approx({"Baseline": 0.85, "Last head": 0.9})
     assert "nsmc_e5" not in fused_tables.accuracies(several).frame
     assert {"multilingual E5, NSMC", "from scratch, NSMC"} <= {column.label for column in accuracies.columns}
-    comparisons = fused_tables.comparisons(both).frame
+    comparisons, _ = fused_tables.comparisons(both)
     assert comparisons.groupby("encoder").size().to_dict() == {"from scratch": 4, "multilingual E5": 1}
-    assert "encoder" not in fused_tables.comparisons(several).frame
+    assert "encoder" not in fused_tables.comparisons(several)[0]
     gains = make("gains", Study.of("nsmc", both)).frame
     assert {"e5: Last head", "scratch: Last head"} <= set(gains["row"])
     assert set(gains[gains["kind"] == "printed"]["row"]) == {f"scratch: {title}" for title in list(fused.SETTINGS.values())[1:]}

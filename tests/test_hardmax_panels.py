@@ -20,7 +20,8 @@ from sentviz.models.clustering import simulate
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.papers.hardmax import figures
 from sentviz.papers.hardmax.study import EXAMPLE, NAMED
-from sentviz.papers.hardmax.tables import by_matrix
+from sentviz.papers.studies.items import make_table
+from sentviz.runs.registry import find_paper
 from tests.charts import figure_of, of_leaders, stub
 from tests.studies import plant
 
@@ -115,9 +116,9 @@ def test_the_theorem_holds_in_its_own_row() -> None:
 
 
 def test_the_table_of_matrices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    table = by_matrix([])
+    table = make_table(find_paper("hardmax"), "matrices", [])
     assert table.frame["kind"].tolist() == list(matrices.KINDS) and "proved only for the first row" in table.caption
     assert table.frame.iloc[0][list(matrices.STATEMENTS)].eq(1).all()
     plant(monkeypatch, "hardmax.tables.MATRICES", tmp_path, table.frame.iloc[:0])
     with pytest.raises(InputError, match="python -m experiments hardmax matrices"):
-        by_matrix([])
+        make_table(find_paper("hardmax"), "matrices", [])

@@ -306,7 +306,7 @@ def test_growth_is_compared_with_equal_starts_on_the_same_data_set(data: str, ti
 @pytest.mark.exhaustive
 def test_the_table_of_lambdas_says_in_which_direction_they_move(shelf: Shelf) -> None:
     """The lambdas here fall by 0.6 in layer 2, the printed ones lie above their start: opposite directions, on a named data set."""
-    words = lambdas(shelf("sst2", dict.fromkeys(UNBOUNDED, 20), drift=-0.3), "sst2").caption
+    words = lambdas(shelf("sst2", dict.fromkeys(UNBOUNDED, 20), drift=-0.3), "sst2")[1]["direction"]
     assert "Direction on SST-2" in words and "by −0.60 on average here" in words and "opposite directions" in words
     rows = pd.DataFrame({"model": "ndt-free-2", "layer": 2, "start": [0.2, 0.2], "change": [0.1, -0.1], "printed": [0.5, 0.4]})
     assert "Of all 2 λ of NDTs in layer 2, 1 move to the paper's side" in direction_in_words(rows, "Yelp")

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from experiments.ndt import leak
-from sentviz.papers.ndt.tables import leaked
+from sentviz.papers.studies.items import make_table
+from sentviz.runs.registry import find_paper
 from tests.studies import N, made_seeds, plant
 
 
@@ -45,4 +46,4 @@ def test_accuracies_inside_and_outside(tmp_path: Path, monkeypatch: pytest.Monke
     assert ("5 words or more", "inside") not in by.index  # none
     assert ((measured["low"] <= measured["value"]) & (measured["value"] <= measured["high"]) & measured["high"].le(1)).all()
     plant(monkeypatch, "ndt.tables.LEAK", tmp_path, measured)
-    assert "Of the re-split's test phrases 50\u00a0% (100) are inside" in leaked().caption
+    assert "Of the re-split's test phrases 50\u00a0% (100) are inside" in make_table(find_paper("ndt"), "leak", []).caption

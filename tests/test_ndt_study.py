@@ -153,7 +153,7 @@ def test_the_stored_latency_is_whole() -> None:
 
 
 def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
-    frame = tables.silhouettes([]).frame.set_index("model")
+    frame = tables.silhouettes([]).set_index("model")
     with (Path(printed_tables.__file__).parent / "printed" / "silhouette.csv").open(encoding="utf-8") as file:
         raw = [row for row in csv.DictReader(file) if row["family"] == "diff"]
     for row in raw:
@@ -198,12 +198,12 @@ def test_ndt_on_a_base_has_accuracy_and_lambda_by_layer(tmp_path: Path) -> None:
     for name, drift, wrong in (("free", -0.3, 10), ("unit", 0.1, 40)):
         model = f"ndt-{name}-2"
         runs += [made_run(tmp_path, "sst2", model, seed, wrong=wrong, drift=drift, base=f"minilm-{model}") for seed in range(3)]
-    table = based.accuracies(runs).frame.set_index("model")
+    table = based.accuracies(runs).set_index("model")
     assert list(table.index) == ["minilm", "minilm-ndt-free-2", "minilm-ndt-unit-2"]
     assert table["accuracy"].to_list() == pytest.approx([0.8, 0.95, 0.8]) and set(table["seeds"]) == {3}
     assert table.loc["minilm-ndt-free-2", "difference"] == pytest.approx(0.15)
     assert table["verdict"].to_list()[1:] == ["better", "cannot be told"]
-    lambdas = based.lambdas(runs).frame.set_index(["model", "layer"])
+    lambdas = based.lambdas(runs).set_index(["model", "layer"])
     assert lambdas.loc[("minilm-ndt-free-2", 1), ["start", "end"]].to_list() == pytest.approx([0.2, -0.1])
     assert lambdas["sign"].to_list() == ["−", "−", "+", "+"]
     with pytest.raises(InputError, match="sentviz train ndt_sst2_minilm --model minilm-ndt-free-2"):

@@ -1,4 +1,4 @@
-"""The files of a paper, paper.toml, page.md and items.toml: what they give, and what a wrong file answers."""
+"""The files of a paper, paper.toml, page.md, items.toml and tables.toml: what they give, and what a wrong file answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sentviz.errors import SentvizError
-from sentviz.papers.studies.items import paper_faults
+from sentviz.io.table import Column
+from sentviz.papers.studies.items import make_table, paper_faults
 from sentviz.runs.registry import Paper, read_paper
 from sentviz.runs.sections import Drawer, FigureBlock, SideBySide, TextBlock, Where
 
@@ -80,7 +81,16 @@ id = "b"
 kind = "figure"
 title = "Gains"
 place = "data"
-tables = ["accuracy"]
+tables = ["tweets"]
+""",
+    "tables.toml": """[tweets]
+frame = "sentviz.papers.sevenessxin.measured:NEUTRAL"
+title = "Tweets"
+words = "Tweets of {run}."
+
+[tweets.columns]
+of = { title = "tweets" }
+n = {}
 """,
 }
 
@@ -113,6 +123,9 @@ def test_a_paper_is_read(tmp_path: Path) -> None:
     assert drawer == Drawer("More, later", (TextBlock("A caption.", small=True),), "more")
     assert isinstance(where, Where) and callable(where.test) and len(where.blocks) == len(where.otherwise) == 1
     assert [item.id for item in paper.items()] == ["a", "b"]
+    table = make_table(paper, "tweets", [])
+    assert (table.title, table.caption) == ("Tweets", f"Tweets of {table.frame['run'].iloc[0]}.")
+    assert table.columns == [Column("of", "tweets"), Column("n")]
 
 
 WRONG: list[tuple[str, str, str, str]] = [
@@ -157,9 +170,15 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("items.toml", 'place = "data"\n', "", "items.toml, line 7: 'b' is live, but has neither a place nor claims"),
     ("items.toml", "?part=results", "?part=nowhere", "items.toml, line 5: the paper's page has no part 'nowhere'; parts are claims, "),
     ("items.toml", '"data"', '"nowhere"', "items.toml, line 11: there is no page 'nowhere'; pages are attention, "),
-    ("items.toml", '["accuracy"]', '"accuracy"', "items.toml, line 12: the field 'tables' must be a list"),
+    ("items.toml", '["tweets"]', '"tweets"', "items.toml, line 12: the field 'tables' must be a list"),
     ("items.toml", 'id = "b"', 'id = "a"', "items.toml, line 8: two entries have the id 'a'"),
     ("items.toml", "[[item]]", 'paper = "Own"\n[[item]]', "items.toml, line 1: there is 'paper'; there may be only [[item]] and [[added]]"),
+    ("tables.toml", 'title = "Tweets"', "titles = 3", "tables.toml, line 3: the field 'titles' is unknown; the fields are "),
+    ("tables.toml", 'frame = "sentviz.papers.sevenessxin.measured:NEUTRAL"\n', "", "tables.toml, line 1: the field 'frame' is missing"),
+    ("tables.toml", '"tweets" }', "3 }", "tables.toml, line 7: the field 'title' must be a text"),
+    ("tables.toml", "n = {}", "m = {}", "tables.toml, line 8: the frame has no column 'm'"),
+    ("tables.toml", "{run}", "{who}", "tables.toml, line 4: the braces of the table 'tweets' cannot be filled: 'who'"),
+    ("tables.toml", "NEUTRAL", "NOWHERE", "tables.toml, line 2: sentviz.papers.sevenessxin.measured:NOWHERE cannot be loaded: "),
     ("items.toml", GOOD["items.toml"], 'item = "a"', "items.toml, line 1: entries must be written as [[item]]"),
 ]
 
@@ -168,7 +187,8 @@ WRONG: list[tuple[str, str, str, str]] = [
 def test_a_wrong_file_is_one_sentence(file: str, old: str, new: str, fault: str, tmp_path: Path) -> None:
     """The sentence names the file, the line and what is wrong, and no path of this machine."""
     with pytest.raises(SentvizError) as raised:
-        read_paper(write_paper(tmp_path, file, old, new)).items()
+        paper = read_paper(write_paper(tmp_path, file, old, new))
+        assert paper.items() and make_table(paper, "tweets", [])
     message = str(raised.value)
     assert message.startswith(f"{tmp_path.name}/{fault}"), message
     assert message.endswith(".") and not message.endswith("..") and "\n" not in message and str(tmp_path) not in message
@@ -177,8 +197,9 @@ def test_a_wrong_file_is_one_sentence(file: str, old: str, new: str, fault: str,
 def test_names_that_nothing_has_are_found(tmp_path: Path) -> None:
     """A figure of the page and a table of an item that do not exist are named with file and line; what exists is not."""
     paper = read_paper(write_paper(tmp_path, "page.md", ":::figure gains", ":::figure gainz"))
+    (tmp_path / "tables.toml").unlink()
     without: Paper = replace(paper, claims="")
     assert list(paper_faults(without)) == [
         f"{tmp_path.name}/page.md, line 11: there is no figure 'gainz'; similar names: gains, rope-gains, gate-lines.",
-        f"{tmp_path.name}/items.toml, line 12: there is no table 'accuracy'; no name is similar.",
+        f"{tmp_path.name}/items.toml, line 12: there is no table 'tweets'; no name is similar.",
     ]

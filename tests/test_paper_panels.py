@@ -131,7 +131,7 @@ def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
     change = make("lambda-grid", Study.of("sst2", seeds), change=True)
     assert "changes from the start" in change.caption
     assert not any(trace.mode == "markers" and trace.marker.symbol == "diamond-open" for trace in change.plot.data)
-    table = tables.lambdas(seeds, "sst2").frame.set_index(["model", "layer"])
+    table = tables.lambdas(seeds, "sst2")[0].set_index(["model", "layer"])
     assert table.loc[("ndt-unit-2", 1), "difference"] == pytest.approx(0.2 + 0.2 - 0.1554)
     assert table.loc[("ndt-unit-2", 2), "start"] == pytest.approx(0.2)
     with pytest.raises(InputError):

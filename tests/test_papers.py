@@ -32,8 +32,9 @@ from sentviz.io.table import Column, Table
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.compare_configurations import of_paper
 from sentviz.papers.studies.export_paper import export_paper
-from sentviz.papers.studies.items import VERDICTS, make_table, makers, paper_faults
+from sentviz.papers.studies.items import make_table, makers, paper_faults
 from sentviz.papers.studies.runner import collect, plan, source, training
+from sentviz.papers.studies.tables import VERDICTS
 from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset as preset_of
@@ -261,7 +262,7 @@ def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path
 
 def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, trained: Run) -> None:
     """Without makers of its own, a paper has its claims and, for each data set, a table and figure of measured and printed accuracies."""
-    bare = makers(replace(example, tables="", folder=example.folder / "bare"))
+    bare = makers(replace(example, folder=example.folder / "bare"))
     assert list(bare) == ["accuracy-sst2", "claims"]
     table, drawn = bare["accuracy-sst2"]([trained])
     assert isinstance(table, Table) and isinstance(drawn, Figure)

@@ -19,7 +19,7 @@ from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy, gates
-from sentviz.papers.studies.items import makers
+from sentviz.papers.studies.items import make_table, makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
@@ -248,20 +248,20 @@ def test_words_of_several_comparisons() -> None:
 def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
     """Half of two classes right is chance, 90 % is not."""
     runs = seeds(tmp_path, "sentiformer", 20)
-    assert "did not learn" not in accuracy(runs).caption
-    caption = accuracy([*runs, *seeds(tmp_path, "bilstm", 100)]).caption
+    assert not accuracy(runs)[1]["not_learned"]
+    caption = make_table(PAPER, "accuracy", [*runs, *seeds(tmp_path, "bilstm", 100)]).caption
     assert "The runs did not learn at learning rate 0.0005: sst5_trees/bilstm 50.0\u00a0% [43.1, 56.9] on test" in caption
 
 
 @pytest.mark.exhaustive
 def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20) + seeds(tmp_path, "sentiformer-no-norm", 40)
-    frame = accuracy(runs).frame
+    frame, _ = accuracy(runs)
     row = frame[(frame["data"] == "SST-5") & (frame["model"] == "SentiFormer")].iloc[0]
     assert row["printed"] == pytest.approx(0.923) and row["value"] == pytest.approx(0.9) and row["seeds"] == 3
     assert not frame["model"].str.startswith("without").any() and set(frame.groupby("data").size()) == {5}
     assert beside(runs, "sst5_trees").set_index("model").loc["without layer norm", "printed"] == pytest.approx(0.884)
-    assert list(ablation(runs).frame["title"]) == ["without layer norm"]
+    assert list(ablation(runs)[0]["title"]) == ["without layer norm"]
     items = {name: maker(runs) for name, maker in makers(PAPER).items()}
     assert all(isinstance(parts[0], Table) and len(parts) > 1 for name, parts in items.items() if name in ("accuracy", "ablation"))
 
@@ -398,7 +398,7 @@ def test_gates_of_a_longer_training_are_read_if_no_other_is_measured(tmp_path: P
     runs = [with_gates(run) for run in runs]
     finding = judge("On IMDb “the” and “is” learn gates close to zero", runs)
     assert finding.verdict == "fails" and finding.evidence.endswith("2 seeds; trained for 2 epochs; SentiFormer, two epochs")
-    assert gates(runs, "imdb").caption.startswith("SentiFormer, two epochs: ")
+    assert make_table(PAPER, "gates", runs, "imdb").caption.startswith("SentiFormer, two epochs: ")
     usual = with_gates(made_run(tmp_path, "imdb", "sentiformer"))
     assert [run.name for run in gated([*runs, usual], "imdb")] == [usual.name]
     short = [with_gates(run) for run in made_seeds(tmp_path / "short", "imdb", "sentiformer", 2, losses=(0.6, 0.5))]

@@ -14,7 +14,8 @@ from sentviz.charts.subjects import Study
 from sentviz.data.lexicon import Lexicon
 from sentviz.models.loading import load
 from sentviz.papers.sentiformer import measured
-from sentviz.papers.sentiformer.tables import guided
+from sentviz.papers.studies.items import make_table
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import find
 from tests.studies import made_run, plant
 
@@ -91,6 +92,6 @@ def test_gates_of_lexicon_words_are_opened() -> None:
 
 
 def test_the_stored_gates_are_shown() -> None:
-    table = guided()
+    table = make_table(find_paper("sentiformer"), "lexicon-gates", [])
     assert list(table.frame["lexicon"]) == ["VADER", "Opinion Lexicon", "SentiWordNet"]
     assert (table.frame["low"] <= table.frame["difference"]).all() and "one seed" in table.caption

@@ -15,8 +15,9 @@ from sentviz.charts.subjects import Study
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import DATASETS
-from sentviz.papers.sentiformer.tables import TABLES, leads
+from sentviz.papers.sentiformer.tables import leads
 from sentviz.papers.sentiformer.text_claims import judge_kernel
+from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.charts import data_traces
@@ -161,7 +162,7 @@ def test_a_lead_by_length_is_open_where_a_model_still_learned(
     finding = judge("On Yelp polarity its lead over the BiLSTM and the CNN is larger on long texts", runs)
     assert finding.verdict == "open" and why in finding.evidence.split(";")[0]
     assert "epochs: 1 (SentiFormer, BiLSTM and CNN)" in finding.evidence
-    assert set(leads(runs).frame["dataset"]) == {"Yelp polarity (still learned)"} and set(leads([]).frame["dataset"]) == {"Yelp polarity"}
+    assert set(leads(runs)["dataset"]) == {"Yelp polarity (still learned)"} and set(leads([])["dataset"]) == {"Yelp polarity"}
     beats = judge("SentiFormer beats the BiLSTM and the CNN on Yelp polarity", runs)
     assert f"3 against {seeds} seeds" in beats.evidence and "epochs: 1 (SentiFormer, BiLSTM and CNN)" in beats.evidence
 
@@ -182,7 +183,7 @@ def test_the_tables_say_what_is_stored() -> None:
         "leads": measured.LEADS,
         "memory": measured.MEMORY,
     }.items():
-        table = TABLES[name]([], "all")
+        table = make_table(find_paper("sentiformer"), name, [])
         assert len(table.written()) and len(stored.read())
 
 
@@ -200,7 +201,7 @@ def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:
     """Table I has one column SST5, so our two classes have no column of the paper, no diamond in a figure and no row of other models."""
     both = ("sst5_trees", "sst5_trees_binary")
     runs = [made_run(tmp_path, dataset, model) for dataset in both for model in ("sentiformer", "sentiformer-no-gate")]
-    table = TABLES["accuracy"](runs, "all")
+    table = make_table(find_paper("sentiformer"), "accuracy", runs)
     frame = table.frame
     assert frame[frame["data"] == "SST-5 binary"]["printed"].isna().all() and frame[frame["data"] == "SST-5"]["printed"].notna().any()
     titles = [column.label for column in table.laid_out()[1]]
@@ -209,7 +210,7 @@ def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:
         five, two = (make(name, Study.of(dataset, runs)) for dataset in both)
         assert len(data_traces(five)) == len(data_traces(two)) + 1
     assert make("sentiformer-accuracy", Study.of(both[1], runs)).frame["model"].tolist() == ["SentiFormer"]
-    ablations = TABLES["ablation"](runs, "all").frame.set_index("data")["printed"]
+    ablations = make_table(find_paper("sentiformer"), "ablation", runs).frame.set_index("data")["printed"]
     assert ablations.isna().to_dict() == {"SST-5": False, "SST-5 as two classes": True}
 
 

@@ -13,8 +13,8 @@ from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import claims, measured, printed_tables
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
 from sentviz.papers.sevenessxin.study import by_epochs
-from sentviz.papers.sevenessxin.tables import padding
 from sentviz.papers.sevenessxin.versions import EPOCHS, ROPE, SIZES, VERSIONS
+from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds, plant
@@ -241,7 +241,8 @@ def test_no_page_says_what_reading_padding_costs_the_published_setting() -> None
         and "trained masked" in opening.result
         and "as in the published code, changes" not in opening.result
     )
-    assert "trained masked" in padding().caption and "points" in padding().columns[3].label
+    table = make_table(PAPER, "padding", [])
+    assert "trained masked" in table.caption and "points" in table.columns[3].label
     (item,) = (item for item in PAPER.items() if "3e5e63" in item.claims)
     assert "trained masked" in item.why
 

@@ -11,7 +11,8 @@ import pytest
 
 from experiments.sevenessxin import emphasis
 from sentviz.papers.sevenessxin.measured import EMPHASIS
-from sentviz.papers.sevenessxin.tables import TABLES
+from sentviz.papers.studies.items import make_table
+from sentviz.runs.registry import find_paper
 
 pytestmark = pytest.mark.slow
 
@@ -46,5 +47,5 @@ def test_the_measure_by_hand() -> None:
 
 
 def test_the_table_says_what_is_stored() -> None:
-    table = TABLES["emphasis"]([], "all")
+    table = make_table(find_paper("sevenessxin"), "emphasis", [])
     assert len(table.written()) == 3 and EMPHASIS.read()["run"].iloc[0] in table.caption

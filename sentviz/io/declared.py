@@ -37,6 +37,11 @@ class Misfit(ValueError):
         super().__init__(why.rstrip("."))
         self.keys = keys
 
+    def in_file(self, path: Path) -> InputError:
+        """Return it as a sentence with file and line."""
+        line = line_of(path.read_text(encoding="utf-8-sig"), self.keys)
+        return InputError(f"{file_name(path)}, line {line}: {self}.")
+
 
 def file_name(path: Path) -> str:
     """Return the name of a file in messages, with its folder."""
@@ -49,8 +54,7 @@ def read_declared(path: Path, read: Callable[[dict[str, Any]], T]) -> T:
     try:
         return read(content)
     except Misfit as error:
-        line = line_of(path.read_text(encoding="utf-8-sig"), error.keys)
-        raise InputError(f"{file_name(path)}, line {line}: {error}.") from error
+        raise error.in_file(path) from error
 
 
 def declared(form: type[T], table: Mapping[str, Any], keys: Keys = (), **values: Any) -> T:
@@ -147,19 +151,19 @@ def line_of(text: str, keys: Sequence[str | int]) -> int:
     table: Keys = ()
     counts: dict[str, int] = {}
     number, depth = 1, 0
-    for place, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*(\[\[?)([^\[\]]+)\]", line):
+    for row, line in enumerate(text.splitlines(), 1):
+        if header := re.fullmatch(r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?", line):
             table = _names(header[2])
             if len(header[1]) > 1:
                 counts[header[2]] = counts.get(header[2], -1) + 1
                 table = (*table, counts[header[2]])
-            here = table
+            place = table
         elif entry := re.match(r"""\s*((?:[\w.-]|"[^"]*"|'[^']*')+)\s*=""", line):
-            here = (*table, *_names(entry[1]))
+            place = (*table, *_names(entry[1]))
         else:
             continue
-        if depth < len(here) and here == tuple(keys[: len(here)]):
-            number, depth = place, len(here)
+        if depth < len(place) and place == tuple(keys[: len(place)]):
+            number, depth = row, len(place)
     return number
 
 

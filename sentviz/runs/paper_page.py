@@ -71,7 +71,7 @@ class PageReader:
     sections: list[Section] = field(default_factory=list)
     around: list[Words] = field(default_factory=list)  # the section and what is open in it
     text: list[str] = field(default_factory=list)  # lines of a paragraph
-    line: int = 1  # that a message names
+    line: int = 1  # for messages
 
     def take(self, number: int, line: str) -> None:
         """Read a line."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
@@ -177,10 +177,7 @@ def read_paper(folder: Path) -> Paper:
     Raises:
         SentvizError: ``paper.toml`` or ``page.md`` cannot be read, or something in it is wrong; the message is one sentence.
     """
-    package = package_of(folder)
-
-    def pointer(name: str) -> str:
-        return f"{package}{name}" if name.startswith(".") else name
+    pointer = partial(pointer_in, folder)
 
     def read(content: dict[str, Any]) -> Paper:
         page = declared(Page, content.pop("page", {}), ("page",), sections=())
@@ -193,6 +190,12 @@ def read_paper(folder: Path) -> Paper:
     return replace(paper, page=replace(paper.page, sections=read_sections(folder / "page.md", pointer, paper.choices)))
 
 
+def pointer_in(folder: Path, name: str) -> str:
+    """Return the whole name of something that a file of a folder names, for example ".claims:CLAIMS"."""
+    return f"{package_of(folder)}{name}" if name.startswith(".") else name
+
+
+@cache
 def package_of(folder: Path) -> str:
     """Return the dotted name of the package that a folder is."""
     above = folder.parent

@@ -119,7 +119,7 @@ def _coverage(of: Study) -> Figure:
     """
     from sentviz.papers.fused.tables import covered
 
-    frame = covered().frame
+    frame = covered()
     lexicons = list(dict.fromkeys(frame["lexicon"]))
     drawn = frame.assign(row=frame.index, series=frame["lexicon"].map(lexicons.index))
     hover = "{neutral:.2%} of {tokens:,} tokens stay neutral"

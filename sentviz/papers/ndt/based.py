@@ -9,10 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.io.table import Column, Table
 from sentviz.papers.studies import compare_configurations
-from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS, compared
-from sentviz.papers.studies.items import VERDICTS
+from sentviz.papers.studies.compare_configurations import compared
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 
@@ -36,7 +34,7 @@ def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return by_model
 
 
-def accuracies(runs: Sequence[Run]) -> Table:
+def accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the accuracy of each configuration on each kind of test rows.
 
     Columns: model, setting, rows, accuracy, low, high, difference (to the plain adapter), difference_low, difference_high, adjusted (p
@@ -54,26 +52,10 @@ def accuracies(runs: Sequence[Run]) -> Table:
     frame = pd.concat(parts, ignore_index=True).rename(columns={"value": "accuracy"})
     numbers = ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "adjusted"]
     frame = frame.assign(setting=frame["model"].map(TITLES)).astype(dict.fromkeys(numbers, float))
-    words = (
-        "Ours, not the paper's: MiniLM with an adapter on SST-2, without and with a second component that starts as a copy of the first."
-        " Accuracies are means over seeds with 95 % intervals; differences are to the plain adapter on the same test rows."
-        f" {SEEDS_IN_WORDS}"
-    )
-    columns = (
-        Column("setting"),
-        Column("rows", "test rows"),
-        Column("accuracy", "accuracy, %", "{:.2f}", ("low", "high"), percent=True),
-        Column("difference", "difference, points", "{:+.2f}", ("difference_low", "difference_high"), percent=True),
-        Column("adjusted", "p after Holm", "{:.2g}"),
-        Column("verdict", words=VERDICTS),
-        Column("seeds", form="{:.0f}"),
-        Column("n", form="{:,.0f}"),
-    )
-    selected = frame[["model", "setting", "rows", *numbers, "verdict", "seeds", "n"]]
-    return Table("ndt-on-minilm", "Accuracy on a pretrained encoder", selected, words, columns)
+    return frame[["model", "setting", "rows", *numbers, "verdict", "seeds", "n"]]
 
 
-def lambdas(runs: Sequence[Run]) -> Table:
+def lambdas(runs: Sequence[Run]) -> pd.DataFrame:
     """Return lambda of the second component by configuration and layer, before the first step and after training.
 
     Columns: model, setting, layer (counted from 1), start, end (means over seeds), low, high (the least and the largest end), sign (of the
@@ -88,20 +70,7 @@ def lambdas(runs: Sequence[Run]) -> Table:
             part = ends[ends["layer"] == layer]
             end = part["end"]
             rows.append((model, TITLES[model], layer + 1, part["start"].mean(), end.mean(), end.min(), end.max(), _sign(end), len(part)))
-    frame = pd.DataFrame(rows, columns=["model", "setting", "layer", "start", "end", "low", "high", "sign", "seeds"])
-    words = (
-        "λ of the second component before the first step and after training: means over seeds, in brackets the least and the largest."
-        " A negative λ subtracts the second map, as the Differential Transformer does."
-    )
-    columns = (
-        Column("setting"),
-        Column("layer"),
-        Column("start", "λ, start", "{:+.4f}"),
-        Column("end", "λ, end", "{:+.4f}", ("low", "high")),
-        Column("sign", "sign at the end"),
-        Column("seeds"),
-    )
-    return Table("ndt-on-minilm-lambdas", "Lambda on a pretrained encoder", frame, words, columns)
+    return pd.DataFrame(rows, columns=["model", "setting", "layer", "start", "end", "low", "high", "sign", "seeds"])
 
 
 def has_lambdas(of: Studied) -> bool:

@@ -11,7 +11,7 @@ from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
 from sentviz.io.table import Column, Table
-from sentviz.papers.ndt import based, latency, printed_tables, specialisation
+from sentviz.papers.ndt import latency, printed_tables
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.lambdas import lambda_frames
@@ -27,9 +27,10 @@ from sentviz.papers.ndt.study import (
     summary,
 )
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
-from sentviz.papers.studies.items import VERDICTS, Maker, PaperItem, TableMaker, of_all
+from sentviz.papers.studies.items import Maker, PaperItem
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stored import Stored
+from sentviz.papers.studies.tables import VERDICTS
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
@@ -134,7 +135,7 @@ def other_sample(runs: Sequence[Run], dataset: str) -> str:
     return f"We do not have the paper's sample. Our sample has {ours:,} training texts, the paper's {SAMPLES[dataset]:,}."
 
 
-def lambdas(runs: Sequence[Run], dataset: str) -> Table:
+def lambdas(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, dict[str, str]]:
     """Tables II, IV, VI, VIII: model, layer, component, start, value, low, high, change, printed, difference, seeds.
 
     Layers and components count from 1, as in print; low and high are the least and largest of the seeds.
@@ -154,39 +155,17 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     frame = frame.sort_values(["order", "layer", "component"], ignore_index=True)
     frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1)
     columns = ["model", "layer", "component", "start", "value", "low", "high", "change", "printed", "difference", "seeds"]
-    words = (
-        f"λ at the end of training on {DATASETS[dataset]}: mean over seeds, with the smallest and the largest. The stored weights are those"
-        " of the best validation step, which may be earlier. The start comes from the initialization, the change from training. DT's"
-        f" rows show −λ. {direction_in_words(frame, DATASETS[dataset])}"
-    ).strip()
-    titles = {"value": "end", "low": "smallest end", "high": "largest end", "printed": "end, paper", "difference": "ours minus paper"}
-    whole = ("layer", "component", "seeds")
-    table_columns = [Column(name, titles.get(name, ""), "{:.0f}" if name in whole else "{:.4f}") for name in columns]
-    return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words, table_columns)
+    return frame[columns], {"data": DATASETS[dataset], "direction": direction_in_words(frame, DATASETS[dataset])}
 
 
-def silhouettes(runs: Sequence[Run]) -> Table:
+def silhouettes(runs: Sequence[Run]) -> pd.DataFrame:
     """Return table IX: model, and for each data set our value, its interval and the reported value."""
-    frame = None
+    parts = []
     for dataset in DATASETS:
-        by_model = [(model, seeds) for model, seeds in configurations(runs, dataset).items()]
-        compared = beside(_stored(by_model, "silhouette"), dataset, "silhouette")
+        compared = beside(_stored(list(configurations(runs, dataset).items()), "silhouette"), dataset, "silhouette")
         names = {"value": dataset, **{name: f"{dataset}_{name}" for name in ("low", "high", "printed")}}
-        part = compared.set_index("model")[list(names)].rename(columns=names)
-        frame = part if frame is None else frame.join(part)
-    assert isinstance(frame, pd.DataFrame)
-    columns = [Column("model")]
-    for dataset, title in DATASETS.items():
-        if frame[[dataset, f"{dataset}_printed"]].notna().any(axis=None):
-            columns += [
-                Column(dataset, title, interval=(f"{dataset}_low", f"{dataset}_high")),
-                Column(f"{dataset}_printed", f"{title}, paper"),
-            ]
-    words = (
-        "Silhouette (euclidean) of the pooled vectors of up to 2,000 test rows, sample seed 0, with 95 % intervals over rows and, with"
-        " several seeds, over seeds. The paper states neither rows nor distance."
-    )
-    return Table("silhouettes", "Silhouette scores", frame.reset_index(), words, columns)
+        parts.append(compared.set_index("model")[list(names)].rename(columns=names))
+    return pd.concat(parts, axis=1).reset_index()
 
 
 def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
@@ -334,7 +313,7 @@ def _stored(by_model: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.Da
     return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])
 
 
-def leaked() -> Table:
+def leaked() -> tuple[pd.DataFrame, dict[str, str]]:
     """Return accuracies on SST-2's test phrases inside and outside training phrases, as `experiments.ndt.leak.measured` returned them."""
     frame = LEAK.require()
     shares = []
@@ -342,29 +321,17 @@ def leaked() -> Table:
         inside = f"{percent(rows['share'].iloc[0], 0)} ({int(rows['n'].iloc[0]):,})"
         what = "Of the re-split's test phrases" if length == "any" else f"of the phrases of {length},"
         shares.append(f"{what} {inside} are inside")
-    words = (
-        "The re-split shuffles phrases of one sentence between training and test. A test phrase is inside if it occurs, word by word, in a"
-        " training phrase. Official test sentences are from other reviews. Accuracies in percent are means over seeds, with 95 % intervals"
-        f" for other rows and seeds. {'; '.join(shares[::-1])}."
-    )
-    columns = (
-        Column("rows", "test rows"),
-        Column("length", "length of the phrase"),
-        Column("stands", "inside a training phrase", words={"inside": "yes", "outside": "no"}),
-        Column("share", "share, %", "{:.0f}", percent=True),
-        Column("n", form="{:,.0f}"),
-        Column("value", form="{:.2f}", interval=("low", "high"), percent=True),
-    )
-    keys = ("rows", "length", "stands", "share", "n")
-    return Table("leak-sst2", "What the re-split of SST-2 leaks", frame, words, columns, groups="model", keys=keys)
+    return frame, {"shares": "; ".join(shares[::-1])}
 
 
-def _measured_results(runs: Sequence[Run], dataset: str) -> Table:
+def measured_results(runs: Sequence[Run], dataset: str) -> Table:
+    """Return `results` of a data set that has runs."""
     _require_runs(runs, dataset)
     return results(runs, dataset)
 
 
-def _measured_silhouettes(runs: Sequence[Run]) -> Table:
+def measured_silhouettes(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return `silhouettes` if there are runs."""
     _require_runs(runs, *DATASETS)
     return silhouettes(runs)
 
@@ -390,24 +357,10 @@ def averages(runs: Sequence[Run], dataset: str, measured: pd.DataFrame) -> Table
     return Table(f"averages-{dataset}", "Every average", wide.rename_axis(columns=None).reset_index(), words)
 
 
-def controls(runs: Sequence[Run], dataset: str) -> Table:
+def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """Return every lambda of the runs that were trained with other starts, rates and decays; layers and components count from 1."""
     frame = controlled_lambdas(runs, dataset)
-    frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1, variant=frame["variant"].replace("", "as it is"))
-    columns = [Column(name) for name in ("model", "variant", "seed", "layer", "component", "start", "end", "change")]
-    return Table(f"controls-{dataset}", "Lambdas from controlled starts", frame, "", columns)
+    return frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1, variant=frame["variant"].replace("", "as it is"))
 
 
-TABLES: dict[str, TableMaker] = {
-    "results": _measured_results,
-    "lambdas": lambdas,
-    "silhouettes": of_all(_measured_silhouettes),
-    "parameters": totals,
-    "milliseconds": milliseconds,
-    "leak": lambda runs, dataset: leaked(),
-    "components": of_all(specialisation.table),
-    "controls": controls,
-    "base-accuracy": of_all(based.accuracies),
-    "base-lambdas": of_all(based.lambdas),
-}
 MAKERS: dict[str, Maker] = {"comparisons": _comparisons}

@@ -1,4 +1,4 @@
-"""Names of the ten versions of 7ess-Xin, and of what stands behind them: their second phase, their padding, and variants."""
+"""Names of the ten versions of 7ess-Xin, and the endings of these names: second phase, padding, variants."""
 
 from __future__ import annotations
 

@@ -19,23 +19,16 @@ from sentviz.io.lazy import pd
 from sentviz.io.table import Column, Table
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.compare_configurations import configurations, points, summary
+from sentviz.papers.studies.tables import tables_of
 from sentviz.runs.items import STATE_WORDS, Added, Item
 from sentviz.runs.registry import Paper, printed
 from sentviz.runs.sections import FigureBlock, TableBlock
 from sentviz.runs.store import Run
 
-VERDICTS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
 LIST, CLAIMS = "items", "claims"  # made for every paper: the list of its items, and the verdicts on its claims
 
 PaperItem = Table | Figure
 Maker = Callable[[Sequence[Run]], list[PaperItem]]
-TableMaker = Callable[[Sequence[Run], str], Table]
-"""A function of runs and a data set, or "all". Raises InputError, with the command that helps, if runs or measurements are missing."""
-
-
-def of_all(make: Callable[[Sequence[Run]], Table]) -> TableMaker:
-    """Return a table maker that needs no data set."""
-    return lambda runs, dataset: make(runs)
 
 
 def of_first(choose: Callable[[Sequence[Run]], Sequence[Run]], draw: Callable[[Run], Sequence[PaperItem]]) -> Maker:
@@ -79,7 +72,7 @@ def makers(paper: Paper) -> dict[str, Maker]:
     listed_items = [item for item in every if item.tables or item.figures]
     own: Mapping[str, Maker] = paper.load("makers", {})
     by_item: dict[str, Maker] = {**own, **{item.id: _item_maker(paper, item, own.get(item.id)) for item in listed_items}}
-    if not (paper.makers or paper.tables):
+    if not (paper.makers or tables_of(paper)):
         by_item |= {name: _printed_table(paper, name) for name in paper.printed_tables()}
         by_item |= {name: _beside(paper, dataset) for name, dataset in measured_items(paper).items()}
     if paper.items():
@@ -95,7 +88,7 @@ def make_table(paper: Paper, name: str, runs: Sequence[Run], dataset: str = "all
     Raises:
         SentvizError: the paper's tables cannot be loaded.
     """
-    able: Mapping[str, TableMaker] = paper.load("tables", {})
+    able = tables_of(paper)
     if name not in able:
         raise InputError(f"{paper.short} has no table {name!r}; it has {', '.join(able) or 'none'}.")
     return able[name](runs, dataset)
@@ -110,7 +103,7 @@ def paper_faults(paper: Paper) -> Iterator[str]:
     """
     from sentviz.charts.gallery import FIGURES
 
-    known = {"figure": list(FIGURES), "table": list(paper.load("tables", {}))}
+    known = {"figure": list(FIGURES), "table": list(tables_of(paper))}
     for file, kind, name in _named(paper):
         if name not in known[kind]:
             path, written = paper.folder / file, f":::{kind} {name}" if file == "page.md" else f'"{name}"'
@@ -151,7 +144,7 @@ def _item_maker(paper: Paper, item: Item | Added, own: Maker | None) -> Maker:
 
 def measured_items(paper: Paper) -> dict[str, str]:
     """Return the items that compare runs with the paper, with their data sets; empty if the paper names tables or makers."""
-    return {} if paper.makers or paper.tables else {f"accuracy-{dataset}": dataset for dataset in _models(paper)}
+    return {} if paper.makers or tables_of(paper) else {f"accuracy-{dataset}": dataset for dataset in _models(paper)}
 
 
 def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFrame:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from sentviz.errors import InputError
-from sentviz.io.table import Column, Table
 from sentviz.papers.studies.compare_configurations import configurations, summary
-from sentviz.papers.studies.items import TableMaker
 from sentviz.runs.store import Run
 
 DATASET = "sst2"
@@ -33,17 +31,7 @@ def accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
 
 
-def accuracy(runs: Sequence[Run], dataset: str) -> Table:
-    """Return table 1, printed and measured."""
-    columns = (
-        Column("model"),
-        Column("printed", "paper", "{:.1f}", percent=True),
-        Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, best=True),
-    )
-    return Table("accuracies", "Accuracies", accuracies(runs), "Test accuracy in percent, with 95 % intervals over test rows.", columns)
-
-
-def sizes(runs: Sequence[Run], dataset: str) -> Table:
+def sizes(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the number of parameters of each model.
 
     Raises:
@@ -53,7 +41,4 @@ def sizes(runs: Sequence[Run], dataset: str) -> Table:
     if not by_model:
         raise InputError(f"There is no run of Example: {TRAIN}")
     rows = [(model, seeds[0].config["parameters"]) for model, seeds in by_model.items()]
-    return Table("sizes", "Sizes", pd.DataFrame(rows, columns=["model", "parameters"]), "Parameters of each model.")
-
-
-TABLES: dict[str, TableMaker] = {"accuracy": accuracy, "sizes": sizes}
+    return pd.DataFrame(rows, columns=["model", "parameters"])
