@@ -16,7 +16,9 @@ from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
 from sentviz.papers.sentiformer import throughput
 from sentviz.papers.studies import timing
+from sentviz.papers.studies.items import make_table
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.registry import find_paper
 from tests.charts import data_traces
 from tests.studies import plant
 
@@ -109,7 +111,7 @@ def test_what_ships_is_whole() -> None:
     for shipped in (frame, curves, steps):
         assert shipped["hardware"].map(len).gt(3).all()
         assert ((shipped["low"] <= shipped["times"]) & (shipped["times"] <= shipped["high"])).all()
-    table = throughput.speeds_table().frame.drop_duplicates("model").set_index("model")
+    table = throughput.speeds_table()[0].drop_duplicates("model").set_index("model")
     assert table["printed_times"].dropna().to_dict() == pytest.approx(throughput.printed_times())
 
 
@@ -117,7 +119,7 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     """If nothing is measured, one table shows reported values and the command to measure; other table and figure raise InputError."""
     for name in ("SPEEDS", "GROWTH", "STEPS"):
         plant(monkeypatch, f"sentiformer.throughput.{name}", tmp_path)
-    table = throughput.speeds_table()
+    table = make_table(find_paper("sentiformer"), "speeds", [])
     assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
     assert "SentiFormer's speed is not measured: `python -m experiments sentiformer throughput --what speeds`" in table.caption
     with pytest.raises(InputError, match="--what steps` measures it"):

@@ -19,10 +19,11 @@ from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.printed_tables import SARCASTIC
 from sentviz.papers.sentiformer.study import ABLATIONS, DATASETS, READINGS, with_weights
 from sentviz.papers.studies.compare_configurations import points
-from sentviz.papers.studies.items import Maker, PaperItem, of_first
+from sentviz.papers.studies.items import Maker, PaperItem, make_table, of_first
 from sentviz.papers.studies.rates import chosen
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.presets import without_training
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _time_by_length(of: Study, *, threads: int = 1) -> Figure:
     """
     from sentviz.papers.sentiformer import throughput
 
-    about, frame = throughput.growth_table().caption, throughput.curves(threads)
+    about, frame = make_table(find_paper("sentiformer"), "growth", []).caption, throughput.curves(threads)
     marks, rules, statements = [], [], []
     for place, (of_part, rows) in enumerate(frame.groupby("of", sort=True)):
         name, times = PARTS[str(of_part)], rows.sort_values("tokens")

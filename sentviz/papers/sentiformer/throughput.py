@@ -15,7 +15,6 @@ import numpy as np
 
 from sentviz.analysis.evaluation import Floats
 from sentviz.io.lazy import pd
-from sentviz.io.table import Column, Table
 from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.stored import Stored
@@ -78,7 +77,7 @@ def curves(threads: int = 1) -> pd.DataFrame:
     return frame[frame["threads"] == threads].sort_values(["of", "tokens"]).reset_index(drop=True)
 
 
-def speeds_table() -> Table:
+def speeds_table() -> tuple[pd.DataFrame, dict[str, str]]:
     """Return texts per second and how many times as many SentiFormer reads, measured with intervals and printed."""
     stored = SPEEDS.read()
     frame = stored.merge(printed_tables.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
@@ -87,71 +86,37 @@ def speeds_table() -> Table:
     order = {name: place for place, name in enumerate(MODELS)}
     frame = frame.sort_values(["threads", "model"], key=lambda column: column.map(order) if column.name == "model" else column)
     names = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
-    words = (
+    measured = (
         f"Texts of {stored['tokens'].iloc[0]} tokens per second, in batches of {stored['batch'].iloc[0]}, with random weights, and the"
         " speed of SentiFormer divided by that of the model: median over rounds within one process with a 95 % interval,"
         f" {_machine(stored)}. Tokenizing and tagging are not included."
         if len(stored)
         else SPEEDS.missing
     )
-    columns = (
-        Column("model"),
-        Column("threads", form="{:.0f}"),
-        Column("texts_per_second", "texts per second", "{:,.1f}"),
-        Column("times", "speed of SentiFormer over it", "{:.2f}", ("low", "high")),
-        Column("printed_times", "the same, paper", "{:.1f}"),
-        Column("printed_per_second", "texts per second, paper", "{:,.0f}"),
-    )
-    return Table("throughput", "Texts per second", frame[names].reset_index(drop=True), f"{words} The paper used a V100.", columns)
+    return frame[names].reset_index(drop=True), {"measured": measured}
 
 
-def growth_table() -> Table:
+def growth_table() -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the time of one text with full and with sparse attention by its length, with the paper's n / (k + s)."""
     frame = GROWTH.require()
     frame["formula"] = [promised(tokens) for tokens in frame["tokens"]]
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
-    at_long = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")
-    ratios = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the complete model'}" for of, value in at_long["times"].items()]
-    words = (
-        "Milliseconds for one text, and full divided by sparse: median over rounds within one process with a 95 %"
-        f" interval, {_machine(frame)}."
-        + (
-            f" At {LONG:,} tokens: {' and '.join(ratios)}; n / (k + s) gives {promised():.0f} ×, and"
-            f" {promised(LONG, 128, 2):.0f} × for k = 128 and s = 2, where the paper says above 100 ×."
-            if ratios
-            else ""
-        )
+    times = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")["times"]
+    ratios = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the complete model'}" for of, value in times.items()]
+    at_long = (
+        f" At {LONG:,} tokens: {' and '.join(ratios)}; n / (k + s) gives {promised():.0f} ×, and {promised(LONG, 128, 2):.0f} × for k = 128"
+        " and s = 2, where the paper says above 100 ×."
+        if ratios
+        else ""
     )
-    columns = (
-        Column("of", "measured part", words={"attention": "attention of one layer", "model": "complete model"}),
-        Column("tokens"),
-        Column("threads"),
-        Column("full", "full, ms", "{:,.2f}"),
-        Column("sparse", "sparse, ms", "{:,.2f}"),
-        Column("times", "full over sparse", "{:.2f}", ("low", "high")),
-        Column("formula", "n / (k + s)", "{:.1f}"),
-    )
-    return Table("growth", "Time against length", frame[["of", "tokens", "threads", *RATIO, "formula"]], words, columns)
+    return frame[["of", "tokens", "threads", *RATIO, "formula"]], {"machine": _machine(frame), "at_long": at_long}
 
 
-def steps_table() -> Table:
+def steps_table() -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the time of a training step with full and with sparse attention by the length of its texts."""
     frame = STEPS.require().sort_values(["threads", "tokens"], ignore_index=True)
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
-    words = (
-        f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of this length, and full"
-        f" divided by sparse: median over rounds within one process with a 95 % interval, {_machine(frame)}. Our models read at most"
-        f" {TRAINED[0]} tokens of SST-5's texts. The paper's model reads {TRAINED[-1]}; the paper does not say how far it pads. It says"
-        " that full attention “roughly triples” the time of training on a V100."
-    )
-    columns = (
-        Column("tokens", "tokens per text"),
-        Column("threads"),
-        Column("full", "full, ms", "{:,.0f}"),
-        Column("sparse", "sparse, ms", "{:,.0f}"),
-        Column("times", "full over sparse", "{:.2f}", ("low", "high")),
-    )
-    return Table("steps", "A step of training", frame[["tokens", "batch", "threads", *RATIO]], words, columns)
+    return frame[["tokens", "batch", "threads", *RATIO]], {"machine": _machine(frame), "least": TRAINED[0], "most": TRAINED[-1]}
 
 
 def _machine(frame: pd.DataFrame) -> str:
