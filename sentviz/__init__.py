@@ -99,7 +99,6 @@ PLACES.update(
         "style of a drawing": "sentviz.charts.drawing:in_style",
         "figure in a notebook": "sentviz.export.notebook:figure_bundle",
         "figures of every paper": "sentviz.papers.studies.figures",
-        "papers": "sentviz.papers",
         "trace in a notebook": "sentviz.export.notebook:trace_bundle",
     }
 )

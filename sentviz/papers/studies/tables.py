@@ -30,7 +30,7 @@ from sentviz.runs.registry import Paper, pointer_in
 from sentviz.runs.store import Run
 
 VERDICTS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
-SENTENCES = {"seeds_in_words": SEEDS_IN_WORDS}  # that captions share
+SENTENCES = {"seeds_in_words": SEEDS_IN_WORDS}  # in captions of several tables
 
 Frame = pd.DataFrame | tuple[pd.DataFrame, Mapping[str, Any]] | Table
 """A frame, a frame and values, or a whole table."""
@@ -63,13 +63,13 @@ class DeclaredTable:
         except Exception as error:
             raise self.fault(f"{self.frame} cannot be loaded: {' '.join(str(error).split())}", "frame") from error
         if isinstance(source, Stored):
-            made: Any = source.require()
+            result: Any = source.require()
         else:
             takes = signature(source).parameters
-            made = source(**{name: value for name, value in (("runs", runs), ("dataset", dataset)) if name in takes})
-        if isinstance(made, Table):
-            return made
-        frame, more = made if isinstance(made, tuple) else (made, {})
+            result = source(**{name: value for name, value in (("runs", runs), ("dataset", dataset)) if name in takes})
+        if isinstance(result, Table):
+            return result
+        frame, more = result if isinstance(result, tuple) else (result, {})
         values = {**SENTENCES, **({} if frame.empty else frame.iloc[0].to_dict()), "dataset": dataset, **more}
         columns = [column for column in self.columns if column.name in frame or not column.optional]
         if lacking := [column.name for column in columns if column.name not in frame]:
