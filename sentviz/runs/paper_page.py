@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, nearest
-from sentviz.io.declared import file_name
+from sentviz.io.declared import declared, file_name
 from sentviz.io.files import read_regular
 from sentviz.runs.sections import Block, Control, Drawer, FigureBlock, OwnBlock, Says, Section, SideBySide, TableBlock, TextBlock, Where
 
@@ -52,10 +52,15 @@ class Words:
         return cls(what or f":::{name}", name, [word for word in words if not re.match(r"[a-z_]+=", word)], settings, line)
 
     def value(self, what: str) -> str:
-        """Return the only value."""
+        """Return and remove the only value."""
         if len(self.values) != 1:
             raise ValueError(f"{self.what} needs one {what}, in double quotes if it has blanks")
-        return self.values[0]
+        return self.values.pop()
+
+    def check(self) -> None:
+        """Raise ValueError if something was not taken."""
+        for name in (*self.values, *self.settings):
+            raise ValueError(f"{self.what} has no setting {name!r}")
 
     def take(self, *names: str) -> dict[str, Any]:
         """Return and remove some settings."""
@@ -125,13 +130,13 @@ class PageReader:
                 controls = tuple(self.control(choice) for choice in words.take("choice").values())
                 options = self.pointer(words.settings.pop("options")) if "options" in words.settings else words.take(*words.settings)
                 own |= {"of": self.pointer(own["of"])} if "of" in own else {}
-                return FigureBlock(name, options, controls, **own)
+                return declared(FigureBlock, own, name=name, options=options, controls=controls)
             case "table":
                 return TableBlock(words.value("name of a table"))
             case "part":
                 return OwnBlock(self.pointer(words.value("name")))
             case "says":
-                return Says(self.pointer(words.value("pointer")), **words.take("form", "term"))
+                return declared(Says, words.take("form", "term"), words=self.pointer(words.value("pointer")))
         known = ("figure", "table", "part", "says", "small", "side", "drawer", "where")
         raise ValueError(f"there is no :::{words.name}; {nearest(words.name, known)}there are {', '.join(known)}")
 
@@ -146,9 +151,10 @@ class PageReader:
             case "side":
                 if len(words.values) not in (0, len(words.parts)) or not all(re.fullmatch(r"[\d.]+", share) for share in words.values):
                     raise ValueError(f":::side has {len(words.parts)} columns, and needs as many numbers or none")
-                return [SideBySide(tuple(map(tuple, words.parts)), tuple(map(float, words.values)))]
+                shares, words.values = tuple(map(float, words.values)), []
+                return [SideBySide(tuple(map(tuple, words.parts)), shares)]
             case "drawer":
-                return [Drawer(words.value("title"), tuple(first), **words.take("key", "icon"))]
+                return [declared(Drawer, words.take("key", "icon"), title=words.value("title"), blocks=tuple(first))]
         dataset = words.settings.pop("dataset", "")
         test = (lambda of: of.dataset == dataset) if dataset else self.pointer(words.value("pointer"))
         return [Where(test, tuple(first), *map(tuple, rest))]
@@ -161,8 +167,7 @@ class PageReader:
 
     def add(self, words: Words, *blocks: Block) -> None:
         """Put blocks into what is open."""
-        if words.settings:
-            raise ValueError(f"{words.what} has no setting {next(iter(words.settings))!r}")
+        words.check()
         self.around[-1].parts[-1] += blocks
 
     def end_paragraph(self) -> None:
@@ -181,11 +186,10 @@ class PageReader:
             self.line = words.line
             settings = words.take("group", "datasets")
             settings |= {"datasets": self.pointer(settings["datasets"])} if "datasets" in settings else {}
-            if words.settings or words.values:
-                raise ValueError(f"the section {words.name!r} has no setting {' '.join([*words.settings, *words.values])!r}")
+            words.check()
             if words.name in [section.name for section in self.sections]:
                 raise ValueError(f"two sections are named {words.name!r}")
-            self.sections.append(Section(words.name, self.title, tuple(words.parts[0]), **settings))
+            self.sections.append(declared(Section, settings, name=words.name, title=self.title, blocks=tuple(words.parts[0])))
         self.around.clear()
 
 
