@@ -8,8 +8,9 @@ import pytest
 
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
-from sentviz.papers.hardmax.study import PUBLIC, beside, by_setting, points, trained
+from sentviz.papers.hardmax.study import PUBLIC, beside, by_row, by_setting, trained
 from sentviz.papers.hardmax.study import surveyed as with_leaders
+from sentviz.papers.studies.compare_configurations import points
 from sentviz.runs.store import Run
 from tests.studies import made_run
 from tests.test_hardmax_claims import GROWS, HERE, REACHED, judge
@@ -101,7 +102,7 @@ def test_no_seed_is_lost(shelf: Shelf) -> None:
     }
     table = beside([*two, *shelf({2: 60}, seeds=1)[:0], *single_seed]).set_index("d")
     assert table.loc[2, ["value", "seeds"]].tolist() == [0.9, 2] and table.loc[4, ["value", "seeds"]].tolist() == [0.7, 1]
-    assert points(two)["value"].tolist() == [0.9, 0.9]
+    assert points(by_row(two))["value"].tolist() == [0.9, 0.9]
 
 
 @pytest.mark.slow
@@ -109,7 +110,7 @@ def test_rows_name_their_setting(shelf: Shelf) -> None:
     """Table and figure have a row for each dimension and setting; the public number stands beside the setting with its 128 words."""
     runs = [*shelf({2: 20, 8: 30}), *shelf({8: 60}, variant=WIDE)]
     table, names = beside(runs), ["d = 2, 128 words", "d = 8, 128 words", "d = 8, 512 words, wide start"]
-    assert table["model"].tolist() == names == list(dict.fromkeys(points(runs)["model"]))
+    assert table["model"].tolist() == names == list(dict.fromkeys(points(by_row(runs))["model"]))
     assert table["printed"].tolist()[:2] == [PUBLIC[2], PUBLIC[8]] and table["printed"].isna().tolist() == [False, False, True]
     assert table["value"].tolist() == pytest.approx([0.9, 0.85, 0.7])
     study = Study("all")

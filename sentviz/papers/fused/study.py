@@ -15,14 +15,14 @@ from typing import Literal
 
 import numpy as np
 
-from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.heads import FILE
 from sentviz.charts.subjects import Sentence
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.studies import compare_configurations
-from sentviz.papers.studies.compare_configurations import compared, in_points, mixed
+from sentviz.papers.studies.compare_configurations import compared, compared_frame, in_points, mixed
+from sentviz.papers.studies.results import values
 from sentviz.runs.intervention import Edit
 from sentviz.runs.registry import read_paper
 from sentviz.runs.sections import Studied
@@ -244,32 +244,11 @@ def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
         base, chosen = ([run for run in by_setting.get(model, []) if task.split in run.metrics()] for model in (BASE, CHOSEN))
         if base and chosen:
             comparisons[task] = mixed(chosen, base, task.split)
-    adjusted = holm({task.title: comparison.p for task, comparison in comparisons.items()})
-    rows = []
-    for task, comparison in comparisons.items():
-        numbers = (
-            comparison.accuracies[1],
-            comparison.accuracies[0],
-            comparison.difference,
-            comparison.low,
-            comparison.high,
-            comparison.p,
-            adjusted[task.title],
-        )
-        rows.append(
-            (
-                task.title,
-                task.dataset,
-                task.split,
-                *numbers,
-                comparison.word(adjusted[task.title]),
-                *comparison.seeds,
-                comparison.n,
-                comparison.test,
-            )
-        )
-    columns = ["task", "dataset", "split", "baseline", "injected", "difference", "low", "high", "p", "adjusted", "verdict", "seeds"]
-    return pd.DataFrame(rows, columns=[*columns, "base_seeds", "n", "test"])
+    frame = compared_frame({task.title: comparison for task, comparison in comparisons.items()})
+    tasks = pd.DataFrame([(task.title, task.dataset, task.split) for task in comparisons], columns=["task", "dataset", "split"])
+    renamed = frame.drop(columns="name").rename(columns={"base": "baseline", "accuracy": "injected"})
+    columns = ["baseline", "injected", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
+    return tasks.join(renamed[columns])
 
 
 def heads_by_setting(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> tuple[dict[str, pd.DataFrame], list[Run]]:
@@ -372,7 +351,7 @@ def answer(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> Answer:
     """Return the study's answer on a data set by the runs of one encoder."""
     every = list(runs)
     base = configurations(every, dataset, encoder).get(BASE)
-    mean = None if base is None else float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in base]))
+    mean = None if base is None else float(np.mean(values(base)))
     frame = gains(every, dataset, encoder).set_index("model")
     rows = frame.loc[[model for model in INJECTED if model in frame.index]].reset_index()
     return Answer(dataset, mean, rows, encoder, several=len(encoders(every, dataset)) > 1)
@@ -421,4 +400,4 @@ def change_in_words(of: Studied) -> str:
 
 def spread(seeds: Sequence[Run]) -> float:
     """Standard deviation of test accuracy over seeds (divisor S - 1)."""
-    return float(np.std([run.metrics()["test"]["accuracy"]["value"] for run in seeds], ddof=1))
+    return float(np.std(values(seeds), ddof=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from sentviz.errors import InputError
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import PERCENT, number, percent
 from sentviz.papers.hardmax import study
-from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_setting, points, surveyed, trained, with_weights
+from sentviz.papers.hardmax.study import EXAMPLE, NAMED, WANTED, beside, by_row, surveyed, trained, with_weights
+from sentviz.papers.studies.compare_configurations import points
 from sentviz.papers.studies.items import of_first
 
 Doubles = npt.NDArray[np.float64]
@@ -41,12 +43,12 @@ LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study)
 def _hardmax_accuracy(of: Study) -> Figure:
     """Draw accuracies by setting and dimension, single seeds too, next to those of the authors' public code."""
-    every_run = [run for by_d in by_setting(of.runs).values() for seeds in by_d.values() for run in seeds]
-    if not every_run:
+    every = by_row(of.runs)
+    if not every:
         raise InputError("There is no hardmax run: `sentviz train imdb --model hardmax-d2` trains one.")
     title, reference = "Test accuracy by dimension", "the public code's best"
-    drawn = measured_beside_printed(beside(of.runs), points(of.runs), title=title, percent=True, reference=reference)
-    return sourced(drawn, *every_run)
+    drawn = measured_beside_printed(beside(of.runs), points(every), title=title, percent=True, reference=reference)
+    return sourced(drawn, *chain.from_iterable(every.values()))
 
 
 @figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-
 from sentviz.analysis.testset.leaders import FILE, farthest_leader
 from sentviz.charts.subjects import Runs, Sentence
 from sentviz.io.lazy import pd
-from sentviz.papers.studies.compare_configurations import configurations
-from sentviz.papers.studies.means import means
+from sentviz.papers.studies.compare_configurations import configurations, over_seeds
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
@@ -70,8 +67,7 @@ def counted(runs: Iterable[Run], *, weights: bool = False) -> list[Run]:
     Args:
         weights: True for those with weights only.
     """
-    every = [run for by_d in by_setting(runs).values() for seeds in by_d.values() for run in seeds]
-    return [run for run in every if FILE in run.files and (run.has_weights or not weights)]
+    return [run for seeds in by_row(runs).values() for run in seeds if FILE in run.files and (run.has_weights or not weights)]
 
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
@@ -102,26 +98,18 @@ def distance_in_words(of: Studied) -> str:
     )
 
 
+def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the seeds by `row_name`: all settings, then all dimensions."""
+    return {row_name(d, variant): seeds for variant, by_d in by_setting(runs).items() for d, seeds in by_d.items()}
+
+
 def beside(runs: Iterable[Run]) -> pd.DataFrame:
     """Mean accuracy by setting and d: d, model (`row_name`), value, low, high, n, seeds, printed; only what is here.
 
     The public code's accuracy stands beside the models that read as many words; it is NaN for others.
     """
-    rows = [
-        {"d": d, "model": row_name(d, variant), **means(seeds)["accuracy"], "printed": public.get(d, np.nan)}
-        for variant, by_d in by_setting(runs).items()
-        for public in [PUBLIC if variant == OF_POSTER else {}]
-        for d, seeds in by_d.items()
-    ]
-    return pd.DataFrame(rows, columns=["d", "model", "value", "low", "high", "n", "seeds", "printed"])
-
-
-def points(runs: Iterable[Run]) -> pd.DataFrame:
-    """Every run by itself: model (`row_name`), seed, value."""
-    rows = [
-        (row_name(d, variant), run.config["recipe"]["seed"], run.metrics()["test"]["accuracy"]["value"])
-        for variant, by_d in by_setting(runs).items()
-        for d, seeds in by_d.items()
-        for run in seeds
-    ]
-    return pd.DataFrame(rows, columns=["model", "seed", "value"])
+    every = by_row(runs)
+    public = {row_name(d): accuracy for d, accuracy in PUBLIC.items()}
+    frame = over_seeds(every).assign(d=[seeds[0].shape.width for seeds in every.values()])
+    frame["printed"] = frame["model"].map(public).astype(float)
+    return frame[["d", "model", "value", "low", "high", "n", "seeds", "printed"]]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.papers.ndt.study import CONTROL, DATASETS, NDTS, ROWS, best_ndt, configurations, tested
 from sentviz.papers.studies.compare_configurations import Comparison, compared, mixed
+from sentviz.papers.studies.results import values
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
@@ -93,7 +95,7 @@ def answer(runs: Iterable[Run], dataset: str, split: str = "test") -> Answer | N
     noise = seed_noise(by_model.values(), split)
     by_base = {base: mixed(best, by_model[base], split, noise) for base in BASES if base in by_model}
     model = best[0].configuration
-    accuracy = sum(run.metrics()[split]["accuracy"]["value"] for run in best) / len(best)
+    accuracy = fmean(values(best, split=split))
     return Answer(dataset, model, accuracy, by_base, sum(name in NDTS for name in by_model), ROWS.get(dataset, {}).get(split, ""))
 
 

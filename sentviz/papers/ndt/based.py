@@ -44,7 +44,7 @@ def accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     parts = []
     for split, rows in SPLITS.items():
         tested = {model: able for model, seeds in by_model.items() if (able := [run for run in seeds if split in run.metrics()])}
-        measured = compare_configurations.summary(tested, split).query("metric == 'accuracy'").drop(columns="metric")
+        measured = compare_configurations.over_seeds(tested, split=split)
         pairs = compared(tested, BASE, split).rename(columns={"low": "difference_low", "high": "difference_high"})
         pairs = pairs[["model", "difference", "difference_low", "difference_high", "adjusted", "verdict"]]
         if len(measured):

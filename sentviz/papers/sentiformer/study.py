@@ -14,7 +14,7 @@ from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.papers.sentiformer import printed_tables
 from sentviz.papers.studies import compare_configurations
-from sentviz.papers.studies.compare_configurations import Comparison, Word, compared, mixed
+from sentviz.papers.studies.compare_configurations import Comparison, Word, compared, mixed, over_seeds
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, only_tried_for, remark, still_learning, tried
 from sentviz.papers.studies.stats import seed_noise
@@ -62,8 +62,7 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     Models that the paper does not print come last. Accuracies are shares (0..1); NaN is unknown.
     """
     reported = printed_tables.accuracies(dataset)
-    measured = compare_configurations.summary(configurations(runs, dataset))
-    accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
+    accuracy = over_seeds(configurations(runs, dataset)).assign(model=lambda frame: frame["model"].map(MODELS))
     order = [*reported["model"], *(title for title in (RATES | LONGER | PRETRAINED).values() if title in set(accuracy["model"]))]
     frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))

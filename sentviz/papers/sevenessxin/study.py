@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.analysis.evaluation import RESAMPLES, from_confusion, holm, interval, wilson
+from sentviz.analysis.evaluation import RESAMPLES, from_confusion, interval, wilson
 from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
 from sentviz.io.lazy import pd
@@ -16,7 +16,7 @@ from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.printed_tables import DATASET
 from sentviz.papers.sevenessxin.versions import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.studies import compare_configurations
-from sentviz.papers.studies.compare_configurations import Configurations, compared, mixed
+from sentviz.papers.studies.compare_configurations import Configurations, compared, compared_frame, mixed, over_seeds
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
@@ -57,8 +57,7 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
         }
         measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in with_validation.items()], columns=_NUMBERS)
     else:
-        means = compare_configurations.summary(by_preset)
-        measured = means[means["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
+        measured = over_seeds(by_preset, metric).rename(columns={"model": "preset"})
     return frame.merge(measured, on="preset", how="left").astype(dict.fromkeys(("printed", *_NUMBERS[1:]), float))
 
 
@@ -90,26 +89,12 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
     by_version = {
         v: mixed(by_preset[f"{v}-{ROPE}"], by_preset[v], noise=spread) for v in VERSIONS if v in by_preset and f"{v}-{ROPE}" in by_preset
     }
-    adjusted = holm({version: comparison.p for version, comparison in by_version.items()})
     reported = {name: printed_tables.table(name).set_index("model")["accuracy"] for name in ("results", "log")}
-    rows = [
-        {
-            "version": version,
-            "row": printed_tables.title(version),
-            "difference": comparison.difference,
-            "low": comparison.low,
-            "high": comparison.high,
-            "p": comparison.p,
-            "adjusted": adjusted[version],
-            "verdict": comparison.word(adjusted[version]),
-            "kind": "one seed" if comparison.test == "McNemar" else "over seeds",
-            "seeds": min(comparison.seeds),
-            "n": comparison.n,
-        }
-        for version, comparison in by_version.items()
-    ]
-    columns = ["version", "row", "difference", "low", "high", "p", "adjusted", "verdict", "kind", "seeds", "n"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = compared_frame(by_version).rename(columns={"name": "version"})
+    frame["row"] = frame["version"].map(printed_tables.title)
+    frame["kind"] = frame["test"].replace("McNemar", "one seed")
+    frame["seeds"] = frame[["seeds", "base_seeds"]].min(axis=1)
+    frame = frame[["version", "row", "difference", "low", "high", "p", "adjusted", "verdict", "kind", "seeds", "n"]]
     for column, name in (("printed", "results"), ("logged", "log")):
         values = {v: reported[name].get(f"{v}-{ROPE}", np.nan) - reported[name].get(v, np.nan) for v in VERSIONS}
         frame[column] = frame["version"].map(values).astype(float)
@@ -149,8 +134,7 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
     parts = []
     for preset in both(VERSIONS[:1]):
         by_size = sized(every, preset)
-        means = compare_configurations.summary(by_size)
-        means = means[means["metric"] == "accuracy"].rename(columns={"model": "name"})
+        means = over_seeds(by_size).rename(columns={"model": "name"})
         rows = [VARIANT_SETTINGS[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in means["name"]]
         phase = preset.removeprefix(VERSIONS[0])
         theirs = pd.DataFrame({"rows": [80_000, 1_280_000], "printed": [printed[f"7ess-v5{phase}"], printed[f"7ess-v1{phase}"]]})
@@ -170,8 +154,7 @@ def longer(runs: Iterable[Run]) -> pd.DataFrame:
     rows = []
     for preset in both(VERSIONS[:1]):
         by_variant = compare_configurations.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
-        means = compare_configurations.summary(by_variant)
-        for row in means[means["metric"] == "accuracy"].to_dict("records") if len(by_variant) > 1 else ():
+        for row in over_seeds(by_variant).to_dict("records") if len(by_variant) > 1 else ():
             config = by_variant[row["model"]][0].config
             seen = config["steps"] * config["recipe"]["batch_size"] / datasets.info(DATASET).splits["train"]
             values = {name: row[name] for name in _NUMBERS[1:]} | {"printed": printed[preset]}
@@ -186,20 +169,14 @@ def by_epochs(runs: Iterable[Run]) -> pd.DataFrame:
     """
     every, printed = list(runs), printed_tables.table("results").set_index("model")["accuracy"]
     by_preset = at_equal_epochs(every)
-    means, fewer = (compare_configurations.summary(each) for each in (by_preset, configurations(every)))
-    at_updates = {row["model"]: row["value"] for row in fewer.to_dict("records") if row["metric"] == "accuracy"}
-    rows = [
-        {name: row[name] for name in _NUMBERS[1:]}
-        | {
-            "model": printed_tables.title(row["model"]),
-            "updates": by_preset[row["model"]][0].config["steps"],
-            "at_updates": at_updates.get(row["model"], np.nan),
-            "printed": printed[row["model"]],
-        }
-        for row in means.to_dict("records")
-        if row["metric"] == "accuracy"
-    ]
-    return pd.DataFrame(rows, columns=["model", "updates", *_NUMBERS[1:], "at_updates", "printed"])
+    frame, fewer = over_seeds(by_preset), over_seeds(configurations(every)).set_index("model")["value"]
+    frame = frame.assign(
+        updates=[by_preset[preset][0].config["steps"] for preset in frame["model"]],
+        at_updates=frame["model"].map(fewer),
+        printed=frame["model"].map(printed),
+        model=frame["model"].map(printed_tables.title),
+    )
+    return frame[["model", "updates", *_NUMBERS[1:], "at_updates", "printed"]]
 
 
 def rates(runs: Sequence[Run]) -> dict[str, tuple[float, float, float]]:

@@ -12,6 +12,7 @@ from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise, Spread
 from sentviz.io import numbers
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.means import means
+from sentviz.papers.studies.results import of_metric, results
 from sentviz.papers.studies.stats import compare_over_seeds, paired, seed_noise
 from sentviz.runs.presets import split
 from sentviz.runs.registry import Paper
@@ -64,15 +65,16 @@ def summary(by_model: Configurations, split: str = "test") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])
 
 
-def points(by_model: Configurations, metric: str, split: str = "test") -> pd.DataFrame:
+def over_seeds(by_model: Configurations, metric: str = "accuracy", split: str = "test") -> pd.DataFrame:
+    """Return the rows of `summary` on one metric: model, value, low, high, n, seeds."""
+    frame = summary(by_model, split)
+    return frame[frame["metric"] == metric].drop(columns="metric").reset_index(drop=True)
+
+
+def points(by_model: Configurations, metric: str = "accuracy", split: str = "test") -> pd.DataFrame:
     """Return a row per run: model, seed, value."""
-    rows = [
-        (model, run.config["recipe"]["seed"], run.metrics()[split][metric]["value"])
-        for model, seeds in by_model.items()
-        for run in seeds
-        if metric in run.metrics().get(split, {})
-    ]
-    return pd.DataFrame(rows, columns=["model", "seed", "value"])
+    rows = [of_metric(seeds, metric, split).assign(model=model) for model, seeds in by_model.items()]
+    return (pd.concat(rows, ignore_index=True) if rows else results(())).loc[:, ["model", "seed", "value"]]
 
 
 @dataclass(frozen=True)
@@ -185,12 +187,19 @@ def compared(configurations: Configurations, base: str, split: str = "test", noi
     noise = noise or seed_noise(tested.values(), split)
     baseline = tested.get(base)
     comparisons = {model: mixed(seeds, baseline, split, noise) for model, seeds in tested.items() if model != base} if baseline else {}
-    rows = []
-    for model, (adjusted, word) in corrected(comparisons).items():
-        pair = comparisons[model]
-        numbers = pair.accuracies[0], pair.difference, pair.low, pair.high, pair.p, adjusted
-        rows.append((model, *numbers, word, *pair.seeds, pair.n, pair.test))
-    columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
+    return compared_frame(comparisons).drop(columns="base").rename(columns={"name": "model"})
+
+
+def compared_frame(comparisons: Mapping[str, Comparison]) -> pd.DataFrame:
+    """Return a row per comparison, with Holm's correction over all of them.
+
+    Columns: name, accuracy, base (accuracy of the baseline), difference, low, high, p, adjusted, verdict, seeds, base_seeds, n, test.
+    """
+    rows = [
+        (name, *pair.accuracies, pair.difference, pair.low, pair.high, pair.p, adjusted, word, *pair.seeds, pair.n, pair.test)
+        for (name, pair), (adjusted, word) in zip(comparisons.items(), corrected(comparisons).values(), strict=True)
+    ]
+    columns = ["name", "accuracy", "base", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -18,6 +18,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.files import replacing
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of, findings, judged
+from sentviz.papers.studies.results import of_metric
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
 
@@ -58,15 +59,10 @@ def runs_for_claims(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ())
 
 def tested_runs(runs: Iterable[Run]) -> pd.DataFrame:
     """Return the runs that have a test accuracy: run, seed, accuracy in %, n, digest."""
-    rows = []
-    for run in runs:
-        try:
-            test = run.metrics()["test"]
-            numbers = 100 * test["accuracy"]["value"], test["n"]
-        except SentvizError:
-            continue
-        rows.append((run.name, run.config["recipe"]["seed"], *numbers, run.digest))
-    return pd.DataFrame(rows, columns=["run", "seed", "accuracy, %", "n", "digest"])
+    every = list(runs)
+    digests = {run.name: run.digest for run in every}
+    frame = of_metric(every).assign(digest=lambda rows: rows["run"].map(digests), **{"accuracy, %": lambda rows: 100 * rows["value"]})
+    return frame[["run", "seed", "accuracy, %", "n", "digest"]]
 
 
 def digest_of_sources(paper: Paper, runs: Iterable[Run]) -> str:
