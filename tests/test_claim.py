@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import FrozenInstanceError
+from functools import partial
 from typing import Any, get_args
 
 import pytest
@@ -12,13 +13,12 @@ from sentviz.analysis.claim import (
     HOW,
     VERDICT_WORDS,
     Answer,
+    Board,
     Claim,
     Effect,
     Finding,
     Reference,
-    Row,
     Verdict,
-    board,
     decide,
     not_testable,
     settled,
@@ -107,7 +107,7 @@ def test_a_claim_needs_a_known_kind() -> None:
     with pytest.raises(InputError, match=r"The claim 'A beats B' has the kind 'sure'. Use one of printed, counted, tested, theorem"):
         Claim("a", "A beats B", "", "runs here", "sure", lambda _: HOLDS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^The claim 'A beats B' has no kind. Use one of printed, counted, tested, theorem.$"):
-        Row("A", "A beats B", "runs here", "", lambda *_: HOLDS, {})  # type: ignore[arg-type]
+        Board({}).claim("a", "A beats B", where="", against="runs here", kind="")(lambda: HOLDS)  # type: ignore[arg-type]
 
 
 def test_the_p_of_several_parts() -> None:
@@ -118,18 +118,17 @@ def test_the_p_of_several_parts() -> None:
     assert strictest_finding({"a": sure, "b": Finding("holds", "")}).p is None
 
 
-def test_a_row_becomes_a_claim_per_data_set() -> None:
-    """Each claim has its id, column, place and test; a claim on no data set has no column, and reads the runs that the row names."""
+def test_a_decorator_registers_a_claim_per_data_set() -> None:
+    """Each claim has its id, column, place and test; a claim on no data set has no column, and reads the runs that it names."""
+    board = Board({"x": "X", "y": "Y News"}, {"y": "Y"})
 
+    @board.claim({"x": "one", "y": "two"}, "A beats B on {}", where={"x": "table 1", "y": "table 2"}, against="runs here", kind="tested",
+        section="results", figure="bars", how="by counting")  # fmt: skip
+    @board.claim("three", "Every A beats B", "A beats B", where="table 3", against="runs here", kind="tested", reads=("x", "y"))
     def judge(dataset: str, runs: Sequence[Run]) -> Finding:
         return HOLDS if dataset == "x" else not_testable(f"{len(runs)} runs of {dataset}")
 
-    where = {"x": ("one", "table 1"), "y": ("two", "table 2")}
-    rows = (
-        Row("A beats B", "A beats B on {}", "runs here", "tested", judge, where, "results", "bars", "by counting"),
-        Row("A beats B", "A beats B everywhere", "runs here", "tested", judge, {"": ("three", "table 3")}, reads=("x", "y")),
-    )
-    of_x, of_y, of_all = board({"x": "X", "y": "Y News"}, *rows, names={"y": "Y"})
+    of_x, of_y, of_all = board
     assert (of_x.id, of_x.row, of_x.on, of_x.data, of_x.where, of_x.statement) == (
         "one",
         "A beats B",
@@ -138,9 +137,47 @@ def test_a_row_becomes_a_claim_per_data_set() -> None:
         "table 1",
         "A beats B on X",
     )
-    assert (of_y.id, of_y.on, of_y.statement) == ("two", "Y News", "A beats B on Y")
+    assert (of_y.id, of_y.on, of_y.where, of_y.statement) == ("two", "Y News", "table 2", "A beats B on Y")
     assert (of_all.id, of_all.row, of_all.on, of_all.data) == ("three", "A beats B", "", ("x", "y"))
     assert {(claim.against, claim.how, claim.shows, claim.figure) for claim in (of_x, of_y)} == {
         ("runs here", "by counting", "results", "bars")
     }
     assert of_x.test([]) is HOLDS and of_y.test([]) == not_testable("0 runs of y")
+
+
+def test_a_test_gets_what_it_names() -> None:
+    """Data set, runs and settings reach a test that has such arguments; a setting that it does not have is refused."""
+    board = Board({"x": "X"})
+    seen = list[object]()
+
+    @board.claim({"x": "a"}, "It has {least} or more on {}", where="", against="data sets", kind="counted", least=3)
+    def judge(dataset: str, least: int) -> Finding:
+        seen.append((dataset, least))
+        return HOLDS
+
+    @board.claim("b", "It is so", where="", against="its own tables", kind="printed")
+    def judge_nothing() -> Finding:
+        return HOLDS
+
+    first, second = board
+    assert first.test([]) is second.test([]) is HOLDS and seen == [("x", 3)]
+    assert (first.statement, first.row) == ("It has 3 or more on X", "It has 3 or more") and second.row == "It is so"
+    with pytest.raises(InputError, match="The test of 'So' has no argument most"):
+        board.claim("c", "So", where="", against="data sets", kind="counted", most=1)(judge_nothing)
+
+
+def test_claims_are_in_the_order_of_the_page() -> None:
+    """Tests are in the order of the module, decorators of one test from top to bottom; parts of statements begin with a large letter."""
+    board = Board({"x": "X"})
+    printed = partial(board.claim, where="", against="its own tables", kind="printed")
+
+    @printed({"x": "a"}, "On {} all are large")
+    @printed("b", "Some are large")
+    def judge() -> Finding:
+        return HOLDS
+
+    @printed("c", "None is large", "λ is small")
+    def judge_next() -> Finding:
+        return HOLDS
+
+    assert [(claim.id, claim.row) for claim in board] == [("a", "All are large"), ("b", "Some are large"), ("c", "λ is small")]

@@ -13,7 +13,7 @@ import pytest
 from sentviz.analysis.claim import Finding, not_testable
 from sentviz.io.numbers import percent
 from sentviz.papers.fused import coverage, formula_claims, study
-from sentviz.papers.fused.claims import CLAIMS, _by_encoder
+from sentviz.papers.fused.claims import CLAIMS, by_encoder
 from sentviz.papers.fused.study import DATASETS, ENCODERS, INJECTED
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant, with_heads
@@ -32,11 +32,15 @@ def judge(statement: str, runs: list[Run] | None = None) -> Finding:
 
 def test_the_strictest_encoder_that_can_be_judged_decides() -> None:
     """An encoder whose runs lack the measurement is a part without a say; one that fails decides."""
-    by_encoder = {"minilm": not_testable("not measured"), "e5": Finding("open", "a little"), "cls": Finding("fails", "none")}
-    finding = _by_encoder(list(by_encoder), by_encoder.__getitem__)
+    findings = {"minilm": not_testable("not measured"), "e5": Finding("open", "a little"), "cls": Finding("fails", "none")}
+
+    def over(encoders: list[str]) -> Finding:
+        return by_encoder(lambda runs, dataset: encoders)(lambda dataset, runs, encoder: findings[encoder])("sst2", [])
+
+    finding = over(list(findings))
     assert finding.verdict == "fails" and [name for name, _ in finding.parts] == ["MiniLM", "multilingual E5", "an encoder from scratch"]
-    assert _by_encoder(["minilm", "e5"], by_encoder.__getitem__).verdict == "open"
-    assert _by_encoder(["minilm"], by_encoder.__getitem__).verdict == "unjudged"
+    assert over(["minilm", "e5"]).verdict == "open"
+    assert over(["minilm"]).verdict == "unjudged"
 
 
 def test_no_claim_is_left_out() -> None:

@@ -17,7 +17,7 @@ from sentviz.io.table import Table
 from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
-from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings, worded
+from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings
 from sentviz.papers.sentiformer.tables import ablation, accuracy, gates
 from sentviz.papers.studies.items import make_table, makers
 from sentviz.runs.configs import EncoderConfig
@@ -238,11 +238,6 @@ def test_the_reading_that_the_print_fits(five: int, two: int, nearer: str, tmp_p
     assert f"{int(nearer == 'two')} are nearer to ours of two classes and {int(nearer == 'five')} to ours of five" in finding.evidence
     runs += [made_run(tmp_path, "sst5_trees", "cnn", wrong=30, classes=FIVE), made_run(tmp_path, "sst5_trees_binary", "cnn", wrong=80)]
     assert "of 2 models" in judge("The reported SST-5 accuracies are those of five classes", runs).evidence
-
-
-def test_words_of_several_comparisons() -> None:
-    assert worded([]) == "open" == worded(["better", "cannot be told"])
-    assert worded(["better", "better"]) == "holds" and worded(["better", "worse"]) == "fails"
 
 
 def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ Error levels: p from an interval, the false discovery rate over a board, and equ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
+from itertools import chain
 from statistics import NormalDist
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from sentviz.analysis.evaluation import not_learned, not_learned_in_words
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
 from sentviz.io.numbers import p_value
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
@@ -168,6 +170,7 @@ class Finding:
 
 
 Test = Callable[[Sequence[Run]], Finding]
+Judge = TypeVar("Judge", bound=Callable[..., Finding])
 
 
 def decide(holds: bool, fails: bool) -> Verdict:
@@ -175,9 +178,17 @@ def decide(holds: bool, fails: bool) -> Verdict:
     return "fails" if fails else "holds" if holds else "open"
 
 
-def settled(holds: bool, evidence: str, effect: Effect | None = None) -> Finding:
-    """Return the finding of a test that always decides: "holds" or "fails"."""
-    return Finding(decide(holds, not holds), evidence, effect=effect)
+def tried(test: Callable[[], Finding]) -> Finding:
+    """Return the finding of a test; "unjudged" with the reason if something that it needs is missing or damaged."""
+    try:
+        return test()
+    except SentvizError as error:
+        return not_testable(str(error))
+
+
+def settled(holds: object, evidence: str, effect: Effect | None = None) -> Finding:
+    """Return the finding of a test that always decides: "holds" or "fails"; `holds` is a truth value, also one of numpy."""
+    return Finding("holds" if holds else "fails", evidence, effect=effect)
 
 
 def not_testable(missing: str, effect: Effect | None = None) -> Finding:
@@ -285,12 +296,6 @@ class Answer:
         return " ".join(filter(None, (f"{self.question} {self.short}.", self.numbers)))
 
 
-def _check_kind(statement: str, kind: str) -> None:
-    if kind not in KINDS:
-        stated = f"the kind {kind!r}" if kind else "no kind"
-        raise InputError(f"The claim {statement!r} has {stated}. Use one of {', '.join(KINDS)}.")
-
-
 @dataclass(frozen=True)
 class Claim:
     """A statement in our words, its place in the paper, its reference, its kind, and its test."""
@@ -309,7 +314,9 @@ class Claim:
     figure: str = ""  # registered figure of a study that shows it
 
     def __post_init__(self) -> None:
-        _check_kind(self.statement, self.kind)
+        if self.kind not in KINDS:
+            stated = f"the kind {self.kind!r}" if self.kind else "no kind"
+            raise InputError(f"The claim {self.statement!r} has {stated}. Use one of {', '.join(KINDS)}.")
 
     @property
     def row(self) -> str:
@@ -321,53 +328,67 @@ class Claim:
         return f"{paper}-{self.id}"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of a paper's board: one statement about one or several data sets, each a claim.
+class Board:
+    """The claims of a paper, in the order of their tests. A decorator above each test says what it decides.
 
-    Rows with the same `short`, `against` and `kind` are drawn as one row.
+    A test names what it needs: `dataset`, `runs`, both or neither. A test below several decorators serves several claims, from top to
+    bottom. Claims with the same `short`, `against` and `kind` are drawn as one row.
     """
 
-    short: str
-    statement: str  # "{}" is replaced by the data set's name
-    against: Reference
-    kind: Kind
-    judge: Callable[[str, Sequence[Run]], Finding]  # arguments: name of the data set, available runs
-    where: Mapping[str, tuple[str, str]]  # data set ("" for a claim on no data set, or on several) -> claim id, place in the paper
-    shows: str = ""
-    figure: str = ""
-    how: str = ""
-    reads: tuple[str, ...] = ()  # data sets whose runs the test may read, besides the claim's own
+    def __init__(self, titles: Mapping[str, str], names: Mapping[str, str] | None = None) -> None:
+        """Take the names of the data sets above the columns, and names of data sets in statements if those differ."""
+        self._titles, self._names = titles, {**titles, **(names or {})}
+        self._by_test: dict[Callable[..., Finding], list[Claim]] = {}
 
-    def __post_init__(self) -> None:
-        _check_kind(self.statement, self.kind)
+    def __iter__(self) -> Iterator[Claim]:
+        """Yield the claims in order."""
+        return chain.from_iterable(self._by_test.values())
 
-    def claims(self, titles: Mapping[str, str], names: Mapping[str, str]) -> Iterable[Claim]:
-        """Yield the claim on each data set: `titles` head the columns of the board, `names` stand in statements."""
-        for dataset, (name, place) in self.where.items():
-            title, data = titles.get(dataset, ""), tuple(dict.fromkeys(filter(None, (dataset, *self.reads))))
-            test = partial(self.judge, dataset)
-            yield Claim(
-                id=name,
-                statement=self.statement.format(names.get(dataset, title)),
-                where=place,
-                against=self.against,
-                kind=self.kind,
-                test=partial(judge_on_learned, test, data) if self.against == "runs here" else test,
-                short=self.short,
-                on=title,
-                data=data,
-                how=self.how,
-                shows=self.shows,
-                figure=self.figure,
-            )
+    def claim(
+        self,
+        ids: str | Mapping[str, str],
+        statement: str,
+        short: str = "",
+        *,
+        where: str | Mapping[str, str],
+        against: Reference,
+        kind: Kind,
+        section: str = "",
+        figure: str = "",
+        how: str = "",
+        reads: Iterable[str] = (),
+        **settings: Any,
+    ) -> Callable[[Judge], Judge]:
+        """Register a claim on one or several data sets, with the test below the decorator.
+
+        Args:
+            ids: the id of the claim on each data set, or one id of a claim on no data set, or on several.
+            statement: in our words; "{}" stands for the data set, "{name}" for an argument of the test.
+            short: words of its row on the board; default: the statement without "on {}".
+            where: place in the paper, or the place of the claim on each data set.
+            reads: data sets whose runs the test may read, besides the claim's own.
+            settings: further arguments of the test. The other arguments are the fields of `Claim`.
+        """
+
+        def register(test: Judge) -> Judge:
+            needs, bare = signature(test).parameters, statement.replace(" on {}", "").removeprefix("On {} ")
+            if unknown := settings.keys() - needs:
+                raise InputError(f"The test of {statement!r} has no argument {', '.join(sorted(unknown))}.")
+            claims = []
+            for dataset, name in ({"": ids} if isinstance(ids, str) else ids).items():
+                title, data = self._titles.get(dataset, ""), tuple(dict.fromkeys(filter(None, (dataset, *reads))))
+                own = partial(test, **settings, **{"dataset": dataset} if "dataset" in needs else {})
+                on_runs: Test = partial(_on, own, "runs" in needs)
+                on_runs = partial(judge_on_learned, on_runs, data) if against == "runs here" else on_runs
+                words = statement.format(self._names.get(dataset, ""), **settings)
+                row = (short or bare[:1].upper() + bare[1:]).format(title, **settings)
+                place = where if isinstance(where, str) else where[dataset]
+                claims.append(Claim(name, words, place, against, kind, on_runs, row, title, data, how, section, figure))
+            self._by_test[test] = [*claims, *self._by_test.get(test, ())]  # the lowest decorator comes first
+            return test
+
+        return register
 
 
-def board(titles: Mapping[str, str], *rows: Row, names: Mapping[str, str] | None = None) -> tuple[Claim, ...]:
-    """Return the claims of a paper's rows, in order.
-
-    Args:
-        titles: names of the data sets above the columns of the board, by data set.
-        names: names of data sets in statements; default: `titles`.
-    """
-    return tuple(claim for row in rows for claim in row.claims(titles, names or {}))
+def _on(test: Callable[..., Finding], reads_runs: bool, runs: Sequence[Run]) -> Finding:
+    return tried(partial(test, runs=runs) if reads_runs else test)

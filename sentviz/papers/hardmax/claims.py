@@ -9,39 +9,33 @@ from itertools import pairwise
 
 import numpy as np
 
-from sentviz.analysis.claim import (
-    LEVEL,
-    Effect,
-    Finding,
-    Reference,
-    Row,
-    Verdict,
-    board,
-    decide,
-    not_testable,
-    p_of_interval,
-    strictest_finding,
-)
+from sentviz.analysis.claim import LEVEL, Board, Effect, Finding, Verdict, decide, not_testable, p_of_interval, strictest_finding
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import SentvizError
-from sentviz.io.lazy import pd, stats
+from sentviz.io.lazy import pd
 from sentviz.io.numbers import p_value, percent
 from sentviz.models.clustering import simulate
 from sentviz.papers.hardmax import study
-from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, SETTINGS, WANTED, by_setting, counted, row_name, row_of
-from sentviz.papers.studies.compare_configurations import corrected, in_points, mixed, p_of_all, seeded
+from sentviz.papers.hardmax.study import DATASET, NAMED, OF_POSTER, PUBLIC, SETTINGS, WANTED, by_setting, counted, row_name, row_of
+from sentviz.papers.studies.compare_configurations import corrected, in_points, mixed
+from sentviz.papers.studies.judging import all_better, more_than_half, needed, over_parts
 from sentviz.papers.studies.means import means
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.store import Run
 
 SIMULATED = 60  # random runs
-MISSING = not_testable("the runs are not installed")
 DISTANCE = 2.0  # least distance of a leader from the decision line, in the embedding's unit
 CONFIDENCE = 0.95  # least confidence of the reviews whose leaders are counted
 TOP = 15  # leaders of each class
 NO_LEXICON = "no English polarity lexicon is on this machine"
+BOARD = Board({DATASET: "IMDb"})
+on_runs = partial(BOARD.claim, against="runs here", kind="tested", where="public code")
+of_leaders = partial(on_runs, section="pictures",
+    how="the share with the polarity of their class in VADER or the Opinion Lexicon, exact binomial test against one half")  # fmt: skip
+of_words = partial(on_runs, where="training and results", section="model", figure="hardmax-components")
+of_accuracy = partial(on_runs, section="pictures", figure="hardmax-accuracy")
 
 
 def _agreed(verdicts: Sequence[Verdict]) -> Verdict:
@@ -61,8 +55,9 @@ def _seeds(number: int) -> str:
     return "one seed" if number == 1 else f"{number} seeds"
 
 
-def judge_theorem(*_: object) -> Finding:
-    """Test the theorem on random tokens, matrices and steps in 2 to 4 dimensions, each simulated to its limit."""
+@on_runs("ad463f", "The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices",
+    "Tokens cluster at leaders on a polytope", where="theorem", section="step", against="simulated runs", kind="theorem")  # fmt: skip
+def judge_theorem() -> Finding:
     from sentviz.models.clustering.polytope import theory
 
     rng = np.random.default_rng(0)
@@ -79,13 +74,51 @@ def judge_theorem(*_: object) -> Finding:
     return Finding(decide(true > 0, false > 0), f"{counts}; largest relative error {worst:.1g}")
 
 
-def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether in 19 of 20 reviews `WANTED` of the words are near a leader after the last layer."""
+@of_words({DATASET: "5b7e21"}, "Words that lead have a polarity more often than equally frequent words that do not",
+    "Leading words have a polarity more often", where="computational contribution",
+    how="in tenths of the vocabulary by frequency, looked up in VADER and the Opinion Lexicon")  # fmt: skip
+def judge_embedding(runs: Sequence[Run]) -> Finding:
+    from sentviz.analysis.testset.leaders import FILE, leading
+    from sentviz.models.loading import load
+
+    available = needed(counted(runs, weights=True))
+    polar = needed({word for word, polarity in _polarities().items() if polarity}, NO_LEXICON)
+    gaps = [more_polar(leading(run.frame(FILE), load(run).vocabulary), polar) for run in available]  # type: ignore[attr-defined]
+    verdict = _agreed([decide(low > 0, high < 0) for _gap, low, high in gaps])
+    numbers = "; ".join(
+        f"{row_of(run)}: {in_points(dict(zip(('difference', 'low', 'high'), gap, strict=True)))}"
+        for run, gap in zip(available, gaps, strict=True)
+    )
+    effect = Effect.from_share_difference(*min(gaps), of="smallest difference of a training")
+    return Finding(verdict, f"share with a polarity, leading minus other words: {numbers}; {_trainings(available)}", effect=effect)
+
+
+def more_polar(words: pd.DataFrame, polar: Collection[str]) -> tuple[float, float, float]:
+    """Return how much larger the share of polar words is among leading words than among others, with its 95 % interval, as shares.
+
+    Words are compared in tenths of the vocabulary, which is in the order of frequency; a tenth counts by the harmonic mean of both numbers.
+    """
+    frame = words.assign(polar=words["word"].isin(polar), led=words["leads"] > 0, tenth=np.arange(len(words)) * 10 // max(len(words), 1))
+    rows = []
+    for _tenth, part in frame.groupby("tenth"):
+        leading, resting = part.loc[part["led"], "polar"], part.loc[~part["led"], "polar"]
+        if len(leading) and len(resting):
+            p, q = leading.mean(), resting.mean()
+            rows.append((p - q, p * (1 - p) / len(leading) + q * (1 - q) / len(resting), 1 / (1 / len(leading) + 1 / len(resting))))
+    if not rows:
+        return float("nan"), float("-inf"), float("inf")
+    gaps, variances, weights = (np.array(column) for column in zip(*rows, strict=True))
+    share = weights / weights.sum()
+    gap, half = float(share @ gaps), 1.96 * float(np.sqrt(share**2 @ variances))
+    return gap, gap - half, gap + half
+
+
+@of_accuracy({DATASET: "b02342"}, "Eight layers are enough to come near the clustered state", "Eight layers are enough to cluster",
+    where="training and results", figure="hardmax-nearness", kind="counted")  # fmt: skip
+def judge_layers(runs: Sequence[Run]) -> Finding:
     from sentviz.analysis.testset.leaders import FILE, per_layer
 
-    available = counted(runs)
-    if not available:
-        return MISSING
+    available = needed(counted(runs))
     verdicts, shares = list[Verdict](), []
     for run in available:
         table = per_layer(run.frame(FILE))
@@ -128,17 +161,17 @@ def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
     return frequent(frame, vocabulary, weight, distance=distance, confidence=CONFIDENCE, top=TOP), distance
 
 
-def judge_leaders(_: str, runs: Sequence[Run], *, distance: float) -> Finding:
+@of_leaders({DATASET: "94b21f"}, "The most frequent leaders 2 or more from the line convey sentiment",
+    "Leaders far from the line (2) are polar words", distance=DISTANCE)  # fmt: skip
+@of_leaders({DATASET: "d2f7b2"}, "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment",
+    "Leaders in the outer 2/3 are polar words", where="our distance, in the scale of our embedding", distance=-1 / 3)  # fmt: skip
+def judge_leaders(runs: Sequence[Run], *, distance: float) -> Finding:
     """Test whether most of the most frequent leaders have, by a polarity lexicon, the polarity of their class.
 
     A distance in the unit of an embedding decides nothing, because another training has another scale; a share of the reach does.
     """
-    available = counted(runs, weights=True)
-    if not available:
-        return MISSING
-    polarities = _polarities()
-    if not polarities:
-        return not_testable(NO_LEXICON)
+    available = needed(counted(runs, weights=True))
+    polarities = needed(_polarities(), NO_LEXICON)
     findings = {run: _judge_words(row_of(run), *frequent_leaders(run, distance), polarities) for run in available}
     by_run = "; ".join(f"{row_of(run)}: {finding.evidence}" for run, finding in findings.items())
     evidence = f"leaders that have the polarity of their class in VADER or the Opinion Lexicon, of all: {by_run}"
@@ -151,14 +184,15 @@ def judge_leaders(_: str, runs: Sequence[Run], *, distance: float) -> Finding:
     return Finding(verdict, f"{evidence}; {_trainings(available)}", effect=least, p=max(levels, default=None))
 
 
-def judge_furthest(_: str, runs: Sequence[Run]) -> Finding:
+@of_words({DATASET: "e03c9a"}, "The leaders furthest from the decision line include amazing and torture",
+    "The furthest leaders are amazing and torture", kind="counted",
+    how="the place of each word among the leaders on its side of the line")  # fmt: skip
+def judge_furthest(runs: Sequence[Run]) -> Finding:
     """Return the places of both words that the poster names. The sentence is about its own training, so ours do not decide it."""
     from sentviz.analysis.testset.leaders import FILE, leading
     from sentviz.models.loading import load
 
-    available = counted(runs, weights=True)
-    if not available:
-        return MISSING
+    available = needed(counted(runs, weights=True))
     numbers = []
     for run in available:
         words = leading(run.frame(FILE), load(run).vocabulary)  # type: ignore[attr-defined]
@@ -183,47 +217,6 @@ def ranked(words: pd.DataFrame, word: str, sign: int) -> tuple[int | None, int]:
     side = words.loc[(words["leads"] > 0) & (sign * words["score"] > 0)].assign(far=lambda rows: rows["score"].abs())
     own = side.loc[side["word"] == word, "far"]
     return (None if own.empty else int((side["far"] > own.iloc[0]).sum()) + 1), len(side)
-
-
-def judge_embedding(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether words that lead have a polarity more often than words that never lead, at the same frequency."""
-    from sentviz.analysis.testset.leaders import FILE, leading
-    from sentviz.models.loading import load
-
-    available = counted(runs, weights=True)
-    if not available:
-        return MISSING
-    polar = {word for word, polarity in _polarities().items() if polarity}
-    if not polar:
-        return not_testable(NO_LEXICON)
-    gaps = [more_polar(leading(run.frame(FILE), load(run).vocabulary), polar) for run in available]  # type: ignore[attr-defined]
-    verdict = _agreed([decide(low > 0, high < 0) for _gap, low, high in gaps])
-    numbers = "; ".join(
-        f"{row_of(run)}: {in_points(dict(zip(('difference', 'low', 'high'), gap, strict=True)))}"
-        for run, gap in zip(available, gaps, strict=True)
-    )
-    effect = Effect.from_share_difference(*min(gaps), of="smallest difference of a training")
-    return Finding(verdict, f"share with a polarity, leading minus other words: {numbers}; {_trainings(available)}", effect=effect)
-
-
-def more_polar(words: pd.DataFrame, polar: Collection[str]) -> tuple[float, float, float]:
-    """Return how much larger the share of polar words is among leading words than among others, with its 95 % interval, as shares.
-
-    Words are compared in tenths of the vocabulary, which is in the order of frequency; a tenth counts by the harmonic mean of both numbers.
-    """
-    frame = words.assign(polar=words["word"].isin(polar), led=words["leads"] > 0, tenth=np.arange(len(words)) * 10 // max(len(words), 1))
-    rows = []
-    for _tenth, part in frame.groupby("tenth"):
-        leading, resting = part.loc[part["led"], "polar"], part.loc[~part["led"], "polar"]
-        if len(leading) and len(resting):
-            p, q = leading.mean(), resting.mean()
-            rows.append((p - q, p * (1 - p) / len(leading) + q * (1 - q) / len(resting), 1 / (1 / len(leading) + 1 / len(resting))))
-    if not rows:
-        return float("nan"), float("-inf"), float("inf")
-    gaps, variances, weights = (np.array(column) for column in zip(*rows, strict=True))
-    share = weights / weights.sum()
-    gap, half = float(share @ gaps), 1.96 * float(np.sqrt(share**2 @ variances))
-    return gap, gap - half, gap + half
 
 
 def _polarities() -> dict[str, float]:
@@ -254,21 +247,18 @@ def _judge_words(model: str, leaders: pd.DataFrame, least: float, polarities: Ma
         neither, names = len(words) - own - opposite, ", ".join(words["word"][:4])
         counts.append(f"{label} {own} of {len(words)}, {opposite} of the other class, {neither} without a polarity ({names})")
         right += own
-    n = len(leaders)
-    test = stats.binomtest(right, n)
-    low, high = map(float, test.proportion_ci())
-    share = Effect.from_share(right / n, low, high, 0.5, f"{model}, the smallest share of a training")
-    evidence = f"{percent(right / n, ends=(low, high))}, {right} of {n}, exact binomial {p_value(test.pvalue, 'p against one half')}; "
-    verdict = "open" if test.pvalue > LEVEL else decide(right > n / 2 and len(counts) == 2, right < n / 2)
-    return Finding(verdict, f"{evidence}{least:.2g} or more from the line, {', '.join(counts)}", effect=share, p=float(test.pvalue))
+    verdict, p, share = more_than_half(right, len(leaders))
+    evidence = f"{percent(share[0], ends=share[1:])}, {right} of {len(leaders)}, exact binomial {p_value(p, 'p against one half')};"
+    effect = Effect.from_share(*share, 0.5, f"{model}, the smallest share of a training")
+    verdict = decide(verdict == "holds" and len(counts) == 2, verdict == "fails")
+    return Finding(verdict, f"{evidence} {least:.2g} or more from the line, {', '.join(counts)}", effect=effect, p=p)
 
 
-def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
-    """Test in each setting whether accuracy grows with the dimension; models of different settings are not compared."""
+@of_accuracy({DATASET: "992eaa"}, "Accuracy grows with the dimension of the embedding", "Accuracy grows with the dimension",
+    how="each dimension against the one below it in the same setting, p after Holm over these steps")  # fmt: skip
+def judge_growth(runs: Sequence[Run]) -> Finding:
     parts = {SETTINGS[variant]: _growth(by_d, runs) for variant, by_d in by_setting(runs).items() if len(by_d) > 1}
-    if not parts:
-        return MISSING
-    return strictest_finding(parts) if len(parts) > 1 else next(iter(parts.values()))
+    return over_parts(needed(parts))
 
 
 def _growth(by_d: Mapping[int, Sequence[Run]], runs: Sequence[Run]) -> Finding:
@@ -276,33 +266,29 @@ def _growth(by_d: Mapping[int, Sequence[Run]], runs: Sequence[Run]) -> Finding:
     noise = seed_noise(by_d.values())
     comparisons = {f"d {low} to {high}": mixed(by_d[high], by_d[low], noise=noise) for low, high in pairwise(by_d)}
     results = corrected(comparisons)
-    words = {word for _, word in results.values()}
     numbers = "; ".join(
         f"{step}: {each.points}, {each.compared}, {p_value(results[step][0], 'p after Holm')}" for step, each in comparisons.items()
     )
-    verdict = decide(words == {"better"} and set(PUBLIC) <= set(by_d), "worse" in words)
     n = max(comparison.n for comparison in comparisons.values())
     step, least = min(comparisons.items(), key=lambda entry: entry[1].difference)
-    verdict = seeded(verdict, [comparison.test for comparison in comparisons.values()])
-    p = p_of_all(verdict, results.values())
+    verdict, p = all_better(comparisons, complete=set(PUBLIC) <= set(by_d))
     setting = row_of(by_d[max(by_d)][0]).partition(", ")[2]
     finding = Finding(verdict, f"in points: {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}, {setting}"), p=p)
     return with_rates(finding, runs, DATASET, [], [seeds[0].configuration for seeds in by_d.values()])
 
 
-def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
+@of_accuracy({DATASET: "6c9983"}, "The public code's accuracies are reached with its 128 words of a review",
+    "The public code's accuracies are reached",
+    how="intervals for other rows and other seeds, compared with the public number of each dimension")  # fmt: skip
+def judge_public_accuracies(runs: Sequence[Run]) -> Finding:
     """Test in each dimension whether the interval, for other rows and seeds, lies above the public accuracy.
 
     Only models that read as many words as those of the public code are judged. An interval that lies below refutes the claim if its p
     does after Bonferroni over the dimensions.
     """
-    settings = by_setting(runs)
-    if not settings:
-        return MISSING
-    of_public, *elsewhere = (settings.get(variant, {}) for variant in SETTINGS)
-    beside = {
-        d: {SETTINGS[variant]: by_d[d] for variant, by_d in zip(list(SETTINGS)[1:], elsewhere, strict=True) if d in by_d} for d in PUBLIC
-    }
+    settings = needed(by_setting(runs))
+    of_public = settings.pop(OF_POSTER, {})
+    beside = {d: {SETTINGS[variant]: by_d[d] for variant, by_d in settings.items() if d in by_d} for d in PUBLIC}
     parts = {row_name(d): _reached(d, of_public.get(d, []), beside[d]) for d in PUBLIC}
     return strictest_finding(parts).noting(
         "the public numbers are the best test accuracies of 101 epochs; the public code starts its word vectors wide and learns from 70 %"
@@ -336,34 +322,4 @@ def _accuracy(seeds: Sequence[Run]) -> str:
     return f"{percent(measured['value'], ends=(measured['low'], measured['high']))}, {_seeds(len(seeds))}"
 
 
-RUNS: Reference = "runs here"
-LOOKED_UP = "the share with the polarity of their class in VADER or the Opinion Lexicon, exact binomial test against one half"
-CLAIMS = board(
-    {DATASET: "IMDb"},
-    Row("Tokens cluster at leaders on a polytope",
-        "The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "simulated runs", "theorem",
-        judge_theorem, {"": ("ad463f", "theorem")}, "step"),
-    Row("Leading words have a polarity more often", "Words that lead have a polarity more often than equally frequent words that do not",
-        RUNS, "tested", judge_embedding, {DATASET: ("5b7e21", "computational contribution")}, "model", "hardmax-components",
-        "in tenths of the vocabulary by frequency, looked up in VADER and the Opinion Lexicon"),
-    Row("Eight layers are enough to cluster", "Eight layers are enough to come near the clustered state", RUNS, "counted", judge_layers,
-        {DATASET: ("b02342", "training and results")}, "pictures", "hardmax-nearness"),
-    Row("Leaders far from the line (2) are polar words", "The most frequent leaders 2 or more from the line convey sentiment",
-        RUNS, "tested", partial(judge_leaders, distance=DISTANCE), {DATASET: ("94b21f", "public code")}, "pictures",
-        how=LOOKED_UP),
-    Row("Leaders in the outer 2/3 are polar words",
-        "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", RUNS, "tested",
-        partial(judge_leaders, distance=-1 / 3), {DATASET: ("d2f7b2", "our distance, in the scale of our embedding")}, "pictures",
-        how=LOOKED_UP),
-    Row("The furthest leaders are amazing and torture", "The leaders furthest from the decision line include amazing and torture", RUNS,
-        "counted",
-        judge_furthest, {DATASET: ("e03c9a", "training and results")}, "model", "hardmax-components",
-        "the place of each word among the leaders on its side of the line"),
-    Row("Accuracy grows with the dimension", "Accuracy grows with the dimension of the embedding", RUNS, "tested", judge_growth,
-        {DATASET: ("992eaa", "public code")}, "pictures", "hardmax-accuracy",
-        "each dimension against the one below it in the same setting, p after Holm over these steps"),
-    Row("The public code's accuracies are reached", "The public code's accuracies are reached with its 128 words of a review", RUNS,
-        "tested",
-        judge_public_accuracies, {DATASET: ("6c9983", "public code")}, "pictures", "hardmax-accuracy",
-        "intervals for other rows and other seeds, compared with the public number of each dimension"),
-)  # fmt: skip
+CLAIMS = tuple(BOARD)

@@ -12,18 +12,29 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
+from sentviz.analysis.claim import LEVEL, Board, Effect, Finding, decide, not_testable
 from sentviz.analysis.evaluation import Floats
 from sentviz.analysis.seeds import OWN_SEEDS, SPREAD_IN_WORDS, compare_correctness
 from sentviz.io.lazy import stats
 from sentviz.io.numbers import in_points, p_value
-from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
-from sentviz.papers.ndt.study import best_ndt, configurations
+from sentviz.papers.ndt.study import DATASETS, TITLES, best_ndt, configurations, on_each_kind_of_rows
+from sentviz.papers.studies.judging import NOT_INSTALLED
 from sentviz.papers.studies.means import predictions
 from sentviz.papers.studies.rates import with_rates
 from sentviz.runs.store import Run
 
 DT = "diff"
+BOARD = Board(DATASETS, TITLES)
+of_auc = partial(
+    BOARD.claim,
+    short="DT or NDT has the higher AUC, as in the text",
+    where="section IV-G2",
+    against="runs here",
+    kind="tested",
+    section="roc",
+    figure="roc-panels",
+    how=f"a t test for other rows (DeLong) and other seeds, with {SPREAD_IN_WORDS}; the best NDT has the highest validation accuracy",
+)
 
 
 def contributions(labels: npt.NDArray[np.integer], probabilities: Floats) -> Floats:
@@ -45,18 +56,14 @@ def _of_class(positive: npt.NDArray[np.bool_], scores: Floats) -> Floats:
     return np.asarray(area + (share - area) / np.where(positive, positive.mean(), 1 - positive.mean()))
 
 
+@of_auc({"imdb": "5ac1e8", "sst2": "b07d42"}, "DT has a higher AUC than the best NDT on {}", higher=DT)
+@of_auc({"yelp_full": "e94f1b", "twitter_financial": "1c86da"}, "The best NDT has a higher AUC than DT on {}", higher="ndt")
 def judge_higher_auc(dataset: str, runs: Sequence[Run], *, higher: str) -> Finding:
-    """Test which of DT and the best NDT, chosen by validation, has the higher AUC, on each kind of test rows.
-
-    Args:
-        higher: "diff" or "ndt", the one that the paper says.
-    """
+    """Choose the best NDT by validation. `higher` is "diff" or "ndt", the one that the paper says."""
     best, dt = best_ndt(runs, dataset), configurations(runs, dataset).get(DT, [])
     if not best or not dt:
-        return not_testable("the runs are not installed")
-    kinds = KINDS_OF_ROWS.get(dataset, {"test": "the test rows"})
-    findings = {rows: _judge_on(best, dt, split, higher) for split, rows in kinds.items()}
-    finding = strictest_finding(findings) if len(findings) > 1 else next(iter(findings.values()))
+        return NOT_INSTALLED
+    finding = on_each_kind_of_rows(dataset, lambda split: _judge_on(best, dt, split, higher))
     better, rival = (DT, best[0].configuration) if higher == DT else (best[0].configuration, DT)
     return with_rates(finding, runs, dataset, [better], [rival])
 
@@ -76,14 +83,3 @@ def _judge_on(best: Sequence[Run], dt: Sequence[Run], split: str, higher: str) -
     evidence += f" {len(dt)} against {len(best)} seeds, n = {pair.n:,}"
     as_said = pair.difference > 0 if higher == DT else pair.difference < 0
     return Finding(decide(pair.p <= LEVEL and as_said, pair.p <= LEVEL and not as_said), evidence, effect=effect, p=pair.p)
-
-
-RUNS: Reference = "runs here"
-SHORT = "DT or NDT has the higher AUC, as in the text"
-HOW = f"a t test for other rows (DeLong) and other seeds, with {SPREAD_IN_WORDS}; the best NDT has the highest validation accuracy"
-ROWS = (
-    Row(SHORT, "DT has a higher AUC than the best NDT on {}", RUNS, "tested", partial(judge_higher_auc, higher=DT),
-        {"imdb": ("5ac1e8", "section IV-G2"), "sst2": ("b07d42", "section IV-G2")}, "roc", "roc-panels", HOW),
-    Row(SHORT, "The best NDT has a higher AUC than DT on {}", RUNS, "tested", partial(judge_higher_auc, higher="ndt"),
-        {"yelp_full": ("e94f1b", "section IV-G2"), "twitter_financial": ("1c86da", "section IV-G2")}, "roc", "roc-panels", HOW),
-)  # fmt: skip

@@ -10,18 +10,19 @@ ways to deal the heads is rare enough. Such runs leave a claim open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
 
-from sentviz.analysis.claim import LEVEL, Effect, Finding, Reference, Row, decide, not_testable, strictest_finding
+from sentviz.analysis.claim import LEVEL, Board, Effect, Finding, decide, not_testable, strictest_finding
 from sentviz.analysis.maps.specialise import ALPHA, FILE, RESAMPLES, beyond_baselines, deals, differences, head_by_head, layers_apart
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, stats
 from sentviz.io.numbers import number, p_value, span
 from sentviz.io.table import Column, Table
-from sentviz.papers.ndt.study import DATASETS, configurations
+from sentviz.papers.ndt.study import DATASETS, TITLES, configurations
+from sentviz.papers.studies.judging import more_than_half, too_few
 from sentviz.runs.store import Run
 
 WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits
@@ -29,6 +30,20 @@ DRAWS = 20_000  # permutations; all of them if there are fewer
 COLUMNS = ["data", "model", "mixing", "components", "kind", "seed", "run", "habits", "of", "needed"]
 COLUMNS += ["deals", "alike", "heads_alike", "size", "apart", "layers"]
 KINDS = {"adds": "add their maps", "subtracts": "subtract maps"}
+SIGNS = (
+    "the exact sign test over runs: a run specialises if its components differ beyond shuffled labels, shuffled heads and untrained models"
+    " in more habits than chance allows at 5 % per habit; a habit is entropy or attention to a class of words, in one layer, averaged over"
+    " heads; runs that do not specialise leave the claim open"
+)
+PERMUTED = (
+    "20,000 permutations of the two kinds of runs within a data set, of the mean difference in the number of habits, of all runs and of"
+    " those whose mean |λ| lies in the range of both kinds"
+)
+BOARD = Board(DATASETS, TITLES)
+of_habits = partial(BOARD.claim, against="runs here", kind="tested", section="components", figure="component-habits", where="ours")
+added = partial(of_habits, short="Added components specialise", how=SIGNS, mixing="adds")
+subtracted = partial(of_habits, short="Subtracted components specialise", how=SIGNS, mixing="subtracts")
+more = partial(of_habits, short="Subtracted components specialise more", how=PERMUTED)
 
 
 def habits_needed(count: int) -> int:
@@ -107,44 +122,48 @@ def _named(run: Run) -> dict[int, str]:
     return {int(str(layer)): ", ".join(part) for layer, part in names.groupby(passed["layer"])}
 
 
-def judge_specialises(dataset: str, runs: Sequence[Run], *, kind: str) -> Finding:
-    """Test with the exact sign test over runs whether the components of most runs differ in more habits than chance allows.
+@added("d0c1a7", "The components of NDTs that add their maps specialise on distinct words, on every data set",
+    where="abstract, sections I, III-A, IV-H2", reads=DATASETS)  # fmt: skip
+@added({"imdb": "7be9f2", "sst2": "3a55e0", "twitter_financial": "e16b48"},
+    "The components of NDTs that add their maps specialise on distinct words on {}", where="section III-A")  # fmt: skip
+@subtracted(
+    "94f20c", "The components of models that subtract maps specialise on distinct words, on each data set with enough runs", reads=DATASETS
+)
+def judge_specialises(dataset: str, runs: Sequence[Run], *, mixing: str) -> Finding:
+    """Leave it open if runs do not reach the number of habits, because their habits may differ by less than can be seen (`_limits`).
 
-    Runs that do not reach this number do not refute the claim, because their habits may differ by less than can be seen (`_limits`).
+    Without a data set, return the findings on all data sets of the study as one (`strictest_finding`).
 
     Args:
-        dataset: a data set, or "" for a finding on each data set of the study.
-        kind: "adds" or "subtracts".
+        mixing: "adds" or "subtracts".
     """
     if not dataset:
-        return _on_each(partial(judge_specialises, runs=runs, kind=kind))
+        return strictest_finding({title: judge_specialises(name, runs, mixing=mixing) for name, title in DATASETS.items()})
     frame = habits(runs, [dataset])
-    frame = frame[frame["kind"] == kind]
+    frame = frame[frame["kind"] == mixing]
     if frame.empty:
-        return not_testable(f"no run is installed whose components were measured and that {kind} maps")
+        return not_testable(f"no run is installed whose components were measured and that {mixing} maps")
     count, total = int((frame["habits"] >= frame["needed"]).sum()), len(frame)
     evidence = _counts(frame)
-    if stats.binomtest(0, total).pvalue > LEVEL:
+    if too_few(total):
         return not_testable(f"{evidence}; {total} run{'s are' if total > 1 else ' is'} too few for a sign test; {_limits(frame)}")
-    test = stats.binomtest(count, total)
-    p = float(test.pvalue)
-    low, high = test.proportion_ci()
-    effect = Effect.from_share(count / total, low, high, 0.5, f"runs that {KINDS[kind]} and whose components specialise")
-    verdict = decide(p <= LEVEL and 2 * count > total, False)
-    return Finding(verdict, f"{evidence}, sign test {p_value(p)}; {_limits(frame)}", effect=effect, p=p)
+    verdict, p, share = more_than_half(count, total)
+    effect = Effect.from_share(*share, 0.5, f"runs that {KINDS[mixing]} and whose components specialise")
+    return Finding(decide(verdict == "holds", False), f"{evidence}, sign test {p_value(p)}; {_limits(frame)}", effect=effect, p=p)
 
 
+@more("b8d713", "Components that are subtracted specialise more than components that are added, on each data set with enough runs",
+    reads=DATASETS)  # fmt: skip
+@more(
+    {"sst2": "5fe6a9", "twitter_financial": "c2079d"}, "Components that are subtracted specialise more than components that are added on {}"
+)
 def judge_subtraction_specialises_more(dataset: str, runs: Sequence[Run]) -> Finding:
-    """Test whether the components of runs that subtract differ in more habits, by permutations of the kinds within a data set.
+    """Decide it only if the runs whose mean |lambda| lies in the range of both kinds decide it in the same way.
 
-    The claim is decided only if the runs whose mean |lambda| lies in the range of both kinds decide it in the same way: with larger weights
-    alone, maps could differ more.
-
-    Args:
-        dataset: a data set, or "" for a finding on each data set of the study.
+    With larger weights alone, maps could differ more. Without a data set, return the findings on all data sets of the study as one.
     """
     if not dataset:
-        return _on_each(partial(judge_subtraction_specialises_more, runs=runs))
+        return strictest_finding({title: judge_subtraction_specialises_more(name, runs) for name, title in DATASETS.items()})
     frame = habits(runs, [dataset])
     frame = frame[frame["kind"].isin(list(KINDS))]
     if frame["kind"].nunique() < 2:
@@ -181,11 +200,6 @@ def _matched(frame: pd.DataFrame) -> tuple[float, str, float]:
     counts = common["kind"].value_counts()
     words += f"; {counts['adds']} and {counts['subtracts']} runs have a |λ| in both ranges: {difference:+.1f} habits"
     return (difference, f"{words}, too few for a test", 1.0) if least > LEVEL else (difference, f"{words}, {p_value(p)}", p)
-
-
-def _on_each(judge: Callable[[str], Finding]) -> Finding:
-    """Return the findings on all data sets of the study as one (`strictest_finding`)."""
-    return strictest_finding({title: judge(dataset) for dataset, title in DATASETS.items()})
 
 
 def _permuted(values: np.ndarray, mask: np.ndarray) -> tuple[float, float, float]:
@@ -231,33 +245,3 @@ def _limits(frame: pd.DataFrame) -> str:
         f" {number(frame['heads_alike'].mean())}; all components are less alike than two heads of one component, with intervals that do not"
         f" meet, in {', '.join(apart)}"
     )
-
-
-RUNS: Reference = "runs here"
-SIGNS = (
-    "the exact sign test over runs: a run specialises if its components differ beyond shuffled labels, shuffled heads and untrained models"
-    " in more habits than chance allows at 5 % per habit; a habit is entropy or attention to a class of words, in one layer, averaged over"
-    " heads; runs that do not specialise leave the claim open"
-)
-PERMUTED = (
-    "20,000 permutations of the two kinds of runs within a data set, of the mean difference in the number of habits, of all runs and of"
-    " those whose mean |λ| lies in the range of both kinds"
-)
-ADDED, SUBTRACTED, MORE = "Added components specialise", "Subtracted components specialise", "Subtracted components specialise more"
-ROWS = (
-    Row(ADDED, "The components of NDTs that add their maps specialise on distinct words, on every data set", RUNS, "tested",
-        partial(judge_specialises, kind="adds"), {"": ("d0c1a7", "abstract, sections I, III-A, IV-H2")},
-        "components", "component-habits", SIGNS, tuple(DATASETS)),
-    Row(ADDED, "The components of NDTs that add their maps specialise on distinct words on {}", RUNS, "tested",
-        partial(judge_specialises, kind="adds"), {"imdb": ("7be9f2", "section III-A"),
-        "sst2": ("3a55e0", "section III-A"), "twitter_financial": ("e16b48", "section III-A")}, "components", "component-habits", SIGNS),
-    Row(SUBTRACTED, "The components of models that subtract maps specialise on distinct words, on each data set with enough runs", RUNS,
-        "tested", partial(judge_specialises, kind="subtracts"), {"": ("94f20c", "ours")}, "components",
-        "component-habits", SIGNS, tuple(DATASETS)),
-    Row(MORE, "Components that are subtracted specialise more than components that are added, on each data set with enough runs", RUNS,
-        "tested", judge_subtraction_specialises_more, {"": ("b8d713", "ours")}, "components", "component-habits", PERMUTED,
-        tuple(DATASETS)),
-    Row(MORE, "Components that are subtracted specialise more than components that are added on {}", RUNS, "tested",
-        judge_subtraction_specialises_more, {"sst2": ("5fe6a9", "ours"), "twitter_financial": ("c2079d", "ours")}, "components",
-        "component-habits", PERMUTED),
-)  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 
+from sentviz.analysis.claim import Finding, tried
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.ndt import printed_tables
 from sentviz.papers.studies import compare_configurations
+from sentviz.papers.studies.judging import over_parts
 from sentviz.runs.presets import LAMBDA_CONTROLS, LAMBDA_SETTINGS, VARIANTS
 from sentviz.runs.registry import read_paper
 from sentviz.runs.sections import Studied
@@ -18,6 +21,10 @@ from sentviz.runs.store import Run
 DATASETS = {"imdb": "IMDb", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 _PAPER = read_paper(Path(__file__).parent)
 PRESETS, STUDIES = _PAPER.presets, _PAPER.studies
+TITLES = DATASETS | {"twitter_financial": "Twitter"}  # in statements
+ACCURACY, LAMBDAS = (  # sections of the paper on accuracies and on lambdas, by data set
+    {dataset: f"section IV-{letter}{part}" for dataset, letter in zip(DATASETS, "BCDE", strict=True)} for part in (1, 2)
+)
 CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
 # data sets with several kinds of test rows: data set -> split -> name of the rows in a sentence
@@ -72,6 +79,11 @@ def tested(runs: Iterable[Run], dataset: str, split: str) -> dict[str, list[Run]
     """Return the configurations and runs that were tested on a split; configurations without such a run are left out."""
     by_model = {model: [run for run in seeds if split in run.metrics()] for model, seeds in configurations(runs, dataset).items()}
     return {model: seeds for model, seeds in by_model.items() if seeds}
+
+
+def on_each_kind_of_rows(dataset: str, judge: Callable[[str], Finding]) -> Finding:
+    """Make a test on each split of test rows that a data set has, a part each (`over_parts`)."""
+    return over_parts({rows: tried(partial(judge, split)) for split, rows in ROWS.get(dataset, {"test": "the test rows"}).items()})
 
 
 def best_on_validation(by_model: Mapping[str, Sequence[Run]]) -> str:

@@ -22,9 +22,9 @@ from sentviz.papers.sentiformer.study import (
     rates_in_words,
     rates_of_readings,
     readings,
-    worded,
 )
 from sentviz.papers.studies.compare_configurations import in_points, seeded
+from sentviz.papers.studies.judging import every_better, seeds_in_words
 from sentviz.runs.store import Run
 
 _SAID = {"better": "beats", "worse": "is worse than", "cannot be told": "cannot be told from"}
@@ -55,7 +55,7 @@ def _baselines(runs: Sequence[Run]) -> Answer:
             "results",
         )
     words = {
-        dataset: seeded(worded([pair.word for pair in pairs]), [pair.comparison.test for pair in pairs])
+        dataset: every_better(*zip(*((pair.adjusted, pair.word, pair.comparison.test) for pair in pairs), strict=True))[0]
         for dataset, pairs in by_dataset.items()
     }
     short = ", ".join(f"{DATASETS[dataset]}: {_ANSWER[word]}" for dataset, word in words.items())
@@ -127,7 +127,7 @@ def _gates(runs: Sequence[Run]) -> Answer:
         lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "not significantly different from"
         short.append(f"{DATASETS[dataset]}: {own['value']:.2f} on average, {lean} words of sentiment")
         span = signed(against["value"], 3, ends=(against["low"], against["high"]))
-        seeds = f"{int(own['seeds'])} seeds" if own["seeds"] > 1 else "one seed; other seeds are unknown"
+        seeds = seeds_in_words(int(own["seeds"]))
         numbers.append(f"{DATASETS[dataset]}: {span} compared with words of sentiment, {seeds}, n = {int(own['n']):,}")
     verdict = verdicts.pop() if len(verdicts) == 1 else "open"
     return Answer(question, verdict, "; ".join(short), f"0 is shut, 1 is open. {'; '.join(numbers)}.", "gates")

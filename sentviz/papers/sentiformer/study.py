@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.maps.gates import FILE
 from sentviz.io.lazy import pd
@@ -217,11 +216,6 @@ def rates_of_readings(runs: Sequence[Run], results: Iterable[SST5Result]) -> str
     titles = {result.model for result in results}
     models = [preset for preset, title in MODELS.items() if title in titles]
     return "; ".join(f"{classes} classes: {rates_in_words(runs, dataset, models)}" for dataset, classes in READINGS.items())
-
-
-def worded(words: Sequence[Word]) -> Verdict:
-    """Return the verdict on "better in each of several comparisons"; "open" if there is no comparison."""
-    return decide(holds=set(words) == {"better"}, fails="worse" in words)
 
 
 def _span(row: pd.Series[float]) -> tuple[float, float, float]:

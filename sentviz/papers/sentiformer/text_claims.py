@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, p_of_interval, settled
+from sentviz.analysis.claim import Board, Effect, Finding, decide, not_testable, p_of_interval, settled
 from sentviz.analysis.evaluation import Floats, wilson
 from sentviz.io.lazy import torch
 from sentviz.io.numbers import percent
 from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, not_trained, with_weights
 from sentviz.papers.studies.compare_configurations import in_points
+from sentviz.papers.studies.judging import needed, seeds_in_words
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, epochs_in_words, with_rates
 from sentviz.runs.presets import without_training
@@ -21,11 +23,11 @@ from sentviz.runs.store import Run
 
 HALF = 0.5  # share of errors from which "most" errors are meant
 SAME = 1e-5  # relative difference from which two computations of a head differ
-
-
-def _missing(what: str) -> Finding:
-    """Return the finding of a test that lacks runs or a measurement."""
-    return not_testable(f"{what} is not installed")
+BOARD = Board(DATASETS)
+of_carriers = partial(BOARD.claim, against="data sets", kind="tested", where="section IV-A", section="carriers")
+proved = partial(BOARD.claim, against="simulated runs", kind="theorem", section="theory")
+on_runs = partial(BOARD.claim, against="runs here", kind="tested", where="section V-E", section="results")
+counted = partial(on_runs, kind="counted", reads=DATASETS)
 
 
 def _share(row: Mapping[Any, Any]) -> str:
@@ -39,12 +41,13 @@ def _difference(row: Mapping[Any, Any]) -> str:
 # ---- counted in the data sets
 
 
-def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
-    """Test whether sentiment words at the ends of a text agree with its label more often than those in the middle."""
+@of_carriers({"sst5_trees": "b1d2a6", "imdb": "c40f71", "yelp_polarity": "5e7d03", "tweeteval_sentiment": "8f21c9"},
+    "On {} sentiment words at the beginning or end of a text carry more weight", "Sentiment words at the ends carry more",
+    how="agreement of lexicon words with the label, by place in the text; 95 % intervals for other texts")  # fmt: skip
+def judge_ends(dataset: str) -> Finding:
     frame = measured.PLACES.read()
     rows = frame[(frame["dataset"] == dataset) & (frame["place"] == measured.ENDS_MINUS_MIDDLE)].to_dict("records")
-    if not rows:
-        return not_testable(measured.PLACES.missing)
+    needed(rows, measured.PLACES.missing)
     (row,) = rows
     evidence = (
         f"sentiment words in the first and the last tenth of a text agree with its label {_difference(row)} more often than those"
@@ -54,12 +57,12 @@ def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
     return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=effect)
 
 
-def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
-    """Test whether more sentiment words are adjectives and adverbs than any other part of speech."""
+@of_carriers({"sst5_trees": "27e4b8", "imdb": "d9035c", "yelp_polarity": "64a1ef", "tweeteval_sentiment": "0bc852"},
+    "On {} adjectives and adverbs are the primary carriers of polarity", "Adjectives and adverbs carry polarity",
+    how="parts of speech of the words of a polarity lexicon, compared with the most frequent other one")  # fmt: skip
+def judge_speech(dataset: str) -> Finding:
     frame = measured.SPEECH.read()
-    rows = {row["tag"]: row for row in frame[frame["dataset"] == dataset].to_dict("records")}
-    if not rows:
-        return not_testable(measured.SPEECH.missing)
+    rows = needed({row["tag"]: row for row in frame[frame["dataset"] == dataset].to_dict("records")}, measured.SPEECH.missing)
     own = rows.pop(measured.CARRIERS)
     rival = max((row for tag, row in rows.items() if tag not in ("ADJ", "ADV")), key=lambda row: row["value"])
     evidence = (
@@ -75,7 +78,9 @@ def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
 # ---- measured or proved without runs
 
 
-def judge_memory(*_: object) -> Finding:
+@proved("a37d14", "A document of 10,000 tokens fits in memory without truncation", "10,000 tokens fit in memory", where="section VI-B",
+    section="speed", kind="counted", how="the highest memory of a process, weights included")  # fmt: skip
+def judge_memory() -> Finding:
     """Test whether a text of 10,000 tokens fits in the memory of a V100. Bytes, unlike seconds, do not depend on the machine."""
     frame = measured.MEMORY.read()
     rows = frame[frame["tokens"] == measured.PROMISED].set_index(["of", "attention"])["mib"]
@@ -100,7 +105,9 @@ def head_by_definition(q: Floats, k: Floats, v: Floats) -> Floats:
     return np.asarray(kernel @ v / kernel.sum(axis=1, keepdims=True))
 
 
-def judge_kernel(*_: object, lambdas: Sequence[float] = (1.0,), tokens: int = 24, width: int = 32) -> Finding:
+@proved("e58b60", "Self-attention is a learnable kernel smoother", "Attention is a kernel smoother", where="definition 1",
+    how="a head of our attention compared with the formula, on random numbers")  # fmt: skip
+def judge_kernel(lambdas: Sequence[float] = (1.0,), tokens: int = 24, width: int = 32) -> Finding:
     """Test whether a head of our attention gives the kernel averages of definition 1, for random queries, keys and values.
 
     Args:
@@ -123,7 +130,9 @@ def judge_kernel(*_: object, lambdas: Sequence[float] = (1.0,), tokens: int = 24
     return settled(apart < SAME, f"{evidence}; {remark}")
 
 
-def judge_universal(*_: object) -> Finding:
+@proved("19c6f3", "A transformer can approximate any sentiment function of bounded length", "It can represent any sentiment function",
+    where="proposition 1")  # fmt: skip
+def judge_universal() -> Finding:
     """Return what proposition 1 needs. No run can test it: it says that some model exists, without a bound on its size."""
     return not_testable(
         "a proof of existence: no run can refute it. It needs a largest length, so that there are finitely many texts, and positions that"
@@ -134,18 +143,20 @@ def judge_universal(*_: object) -> Finding:
 # ---- runs
 
 
+@on_runs({"sst5_trees": "73ad05", "tweeteval_sentiment": "f06e2d"}, "On {} most of its remaining errors are on neutral texts",
+    "Most errors are on neutral texts",
+    how="share of the errors on rows with a neutral label, with intervals for other rows and other seeds")  # fmt: skip
 def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
     """Return the share of our errors on texts with a neutral label, over seeds. The claim is about the errors of the paper's own model."""
     seeds = configurations(runs, dataset).get(WHOLE, [])
-    parts = [part for run in seeds if (part := _neutral_errors(run))]
-    if not parts:
-        return _missing(f"a SentiFormer of {DATASETS[dataset]}")
+    parts = needed([part for run in seeds if (part := _neutral_errors(run))], f"a SentiFormer of {DATASETS[dataset]} is not installed")
     row = combined([part for part, _ in parts])
     rows = parts[0][1]
     evidence = f"{_share(row)} of the errors are on neutral texts, which are {percent(rows)} of all texts"
     effect = Effect.from_share(row["value"], row["low"], row["high"], HALF, "errors on neutral texts")
-    number = f"{len(parts)} seeds" if len(parts) > 1 else "one seed; other seeds are unknown"
-    return not_testable(f"the sentence is about the errors that the paper's own model has left. In ours {evidence}; {number}", effect)
+    return not_testable(
+        f"the sentence is about the errors that the paper's own model has left. In ours {evidence}; {seeds_in_words(len(parts))}", effect
+    )
 
 
 def _neutral_errors(run: Run) -> tuple[dict[str, Any], float] | None:
@@ -159,18 +170,20 @@ def _neutral_errors(run: Run) -> tuple[dict[str, Any], float] | None:
     return {"value": of_neutral / wrong, "low": low, "high": high}, float(counts[neutral].sum() / counts.sum())
 
 
+@on_runs({"sst5_trees": "48b7c1", "sst5_trees_binary": "3ce95a", "yelp_polarity": "91f0d7", "tweeteval_sentiment": "ad5243"},
+    "On {} its lead over the BiLSTM and the CNN is larger on long texts", "Its lead grows on long texts", where="section VIII",
+    section="carriers",
+    how="lead on the longest minus the shortest quarter of the test texts, with intervals for other texts and other seeds")  # fmt: skip
 def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether the lead over both baselines is larger on the longest quarter of the texts than on the shortest, over seeds.
 
     The claim stays open where a model still learned when its training ended, faster than its rival.
     """
     by_preset, frame = configurations(runs, dataset), measured.LEADS.read()
-    if not against_baselines(runs, dataset):
-        return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
+    needed(against_baselines(runs, dataset), f"SentiFormer or a baseline of {DATASETS[dataset]} is not installed")
     own = chosen(by_preset, WHOLE)
     rows = frame[(frame["dataset"] == dataset) & (frame["part"] == measured.LONG_MINUS_SHORT) & (frame["own"] == own)]
-    if rows.empty:
-        return not_testable(measured.LEADS.missing)
+    needed(rows, measured.LEADS.missing)
     leads = {name: (combined(measured.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
     numbers = "; ".join(f"{COMPARED[without_training(str(name))]} {_difference(row)}" for name, (row, _) in leads.items())
     ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([measured.QUARTERS[0], measured.QUARTERS[-1]])]
@@ -181,7 +194,7 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     effect = Effect.from_share_difference(*ends_of_least, of="lead on long texts minus on short ones")
     seeds = min(number for _, number in leads.values())
     if seeds < 2:
-        return not_testable(f"{evidence}; one seed; other seeds are unknown", effect)
+        return not_testable(f"{evidence}; {seeds_in_words(seeds)}", effect)
     low, high = ([row[end] for row, _ in leads.values()] for end in ("low", "high"))
     late = not_trained(runs, dataset)
     verdict = "open" if late else decide(min(low) > 0, min(high) < 0)
@@ -190,13 +203,13 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     return with_rates(finding, runs, dataset, [own], list(map(str, leads)), COMPARED.__getitem__)
 
 
-def judge_example_heads(_: str, runs: Sequence[Run]) -> Finding:
+@counted("5fd386", "In its example head 1 weighs “Great” and “broken”, head 2 links “broken” to “again”",
+    "Head 1 sees Great and broken, head 2 again", section="gates", how="attention of the first layer to the paper's sentence")  # fmt: skip
+def judge_example_heads(runs: Sequence[Run]) -> Finding:
     """Return what heads 1 and 2 of the first layer see in the paper's sentence. The number of a head has no meaning in another training."""
     from sentviz.models.loading import load
 
-    models = with_weights(runs)
-    if not models:
-        return _missing("a SentiFormer with weights")
+    models = needed(with_weights(runs), "a SentiFormer with weights is not installed")
     trace = load(models[0]).trace(printed_tables.SARCASTIC)
     tokens = [token.strip("Ġ ").casefold() for token in trace.tokens]
     first, second = trace.map(0, 0)[0], trace.map(0, 1)
@@ -211,51 +224,12 @@ def judge_example_heads(_: str, runs: Sequence[Run]) -> Finding:
     )
 
 
-def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
+@counted("834d6d", "It predicts negative for the paper's sarcastic sentence", "Its sarcastic sentence is predicted negative",
+    section="failures", how="the prediction of every SentiFormer with weights")  # fmt: skip
+def judge_sarcasm(runs: Sequence[Run]) -> Finding:
     """Return what every SentiFormer with weights predicts for the paper's sarcastic sentence. The paper speaks of its own model."""
     from sentviz.models.loading import load
 
-    models = with_weights(runs)
-    if not models:
-        return _missing("a SentiFormer with weights")
+    models = needed(with_weights(runs), "a SentiFormer with weights is not installed")
     predictions = [(run.name, str(load(run).predict([printed_tables.SARCASTIC])["label"].iloc[0])) for run in models]
     return not_testable(f"the paper speaks of its own model; of ours, {', '.join(f'{name} says {label}' for name, label in predictions)}")
-
-
-COUNTED: Reference = "data sets"
-SIMULATED: Reference = "simulated runs"
-RUNS: Reference = "runs here"
-_REVIEWS = "section IV-A"
-ROWS = (
-    Row("Sentiment words at the ends carry more", "On {} sentiment words at the beginning or end of a text carry more weight", COUNTED,
-        "tested",
-        judge_ends, {"sst5_trees": ("b1d2a6", _REVIEWS), "imdb": ("c40f71", _REVIEWS), "yelp_polarity": ("5e7d03", _REVIEWS),
-        "tweeteval_sentiment": ("8f21c9", _REVIEWS)}, "carriers",
-        how="agreement of lexicon words with the label, by place in the text; 95 % intervals for other texts"),
-    Row("Adjectives and adverbs carry polarity", "On {} adjectives and adverbs are the primary carriers of polarity", COUNTED, "tested",
-        judge_speech, {"sst5_trees": ("27e4b8", _REVIEWS), "imdb": ("d9035c", _REVIEWS), "yelp_polarity": ("64a1ef", _REVIEWS),
-        "tweeteval_sentiment": ("0bc852", _REVIEWS)}, "carriers",
-        how="parts of speech of the words of a polarity lexicon, compared with the most frequent other one"),
-    Row("10,000 tokens fit in memory", "A document of 10,000 tokens fits in memory without truncation", SIMULATED, "counted", judge_memory,
-        {"": ("a37d14", "section VI-B")}, "speed", how="the highest memory of a process, weights included"),
-    Row("Attention is a kernel smoother", "Self-attention is a learnable kernel smoother", SIMULATED, "theorem", judge_kernel,
-        {"": ("e58b60", "definition 1")}, "theory", how="a head of our attention compared with the formula, on random numbers"),
-    Row("It can represent any sentiment function", "A transformer can approximate any sentiment function of bounded length", SIMULATED,
-        "theorem",
-        judge_universal, {"": ("19c6f3", "proposition 1")}, "theory"),
-    Row("Most errors are on neutral texts", "On {} most of its remaining errors are on neutral texts", RUNS, "tested", judge_neutral_errors,
-        {"sst5_trees": ("73ad05", "section V-E"), "tweeteval_sentiment": ("f06e2d", "section V-E")}, "results",
-        how="share of the errors on rows with a neutral label, with intervals for other rows and other seeds"),
-    Row("Its lead grows on long texts", "On {} its lead over the BiLSTM and the CNN is larger on long texts", RUNS, "tested",
-        judge_long_texts,
-        {"sst5_trees": ("48b7c1", "section VIII"), "sst5_trees_binary": ("3ce95a", "section VIII"),
-        "yelp_polarity": ("91f0d7", "section VIII"), "tweeteval_sentiment": ("ad5243", "section VIII")}, "carriers",
-        how="lead on the longest minus the shortest quarter of the test texts, with intervals for other texts and other seeds"),
-    Row("Head 1 sees Great and broken, head 2 again", "In its example head 1 weighs “Great” and “broken”, head 2 links “broken” to “again”",
-        RUNS, "counted", judge_example_heads, {"": ("5fd386", "section V-E")}, "gates",
-        how="attention of the first layer to the paper's sentence",
-        reads=tuple(DATASETS)),
-    Row("Its sarcastic sentence is predicted negative", "It predicts negative for the paper's sarcastic sentence", RUNS, "counted",
-        judge_sarcasm,
-        {"": ("834d6d", "section V-E")}, "failures", how="the prediction of every SentiFormer with weights", reads=tuple(DATASETS)),
-)  # fmt: skip

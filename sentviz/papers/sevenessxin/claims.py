@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from sentviz.analysis.claim import (
-    LEVEL,
-    Answer,
-    Effect,
-    Finding,
-    Reference,
-    Row,
-    Verdict,
-    board,
-    decide,
-    equivalent,
-    not_testable,
-    p_of_margin,
-    settled,
-    strictest_finding,
-)
+from sentviz.analysis.claim import LEVEL, Answer, Board, Effect, Finding, Verdict, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.seeds import SPREAD_IN_WORDS, SeedNoise
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
-from sentviz.papers.sevenessxin import measured, printed_tables
-from sentviz.papers.sevenessxin.observations import PHASES
-from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
+from sentviz.papers.sevenessxin import measured, observations, printed_tables
+from sentviz.papers.sevenessxin.observations import ON, PHASES
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
 from sentviz.papers.sevenessxin.versions import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.studies import compare_configurations
 from sentviz.papers.studies.compare_configurations import Comparison, corrected, in_points, mixed, seeded
+from sentviz.papers.studies.judging import inside_margin, needed, seeds_in_words
 from sentviz.papers.studies.rates import with_rates
+from sentviz.papers.studies.results import values
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
@@ -46,12 +33,19 @@ ENOUGH = 20_000  # tweets from which on further gains are looked for
 CHANGED = 0.01  # share of predictions; padding matters if it changes more
 
 
+PADDING = "A run that was trained masked changes answers if it reads padding (ours)"
+OVER_SEEDS = f"t tests for other rows and other seeds, with {SPREAD_IN_WORDS}"
 NOT_PUBLISHED = "the published code trains and tests without a mask, so this is not its setting"
+BOARD = Board({ON: "Sentiment140"})
+printed = partial(BOARD.claim, against="its own tables", kind="printed", where="section IV-A, table II")
+on_runs = partial(BOARD.claim, against="runs here", kind="tested", where="section IV-A")
+of_versions = partial(on_runs, section="results", figure="versions-beside-print", how=f"{OVER_SEEDS}, p after Holm over the versions")
+of_padding = partial(on_runs, where="section III-A3", section="padding")
 
 
-def _missing(study: str = "sevenessxin") -> Finding:
-    """Return the finding of a test whose runs are missing; it names the command that trains them."""
-    return not_testable(f"the runs are not installed: {printed_tables.train(study)}")
+def _missing(study: str = "sevenessxin") -> str:
+    """Return that runs are missing, and the command that trains them."""
+    return f"the runs are not installed: {printed_tables.train(study)}"
 
 
 def _accuracies(table: str) -> dict[str, float]:
@@ -62,8 +56,9 @@ def _accuracies(table: str) -> dict[str, float]:
 # ---- the paper's own tables
 
 
-def judge_printed_gains(*_: object) -> Finding:
-    """Test whether RoPE and QK-norm raise nearly every printed accuracy, in table II and in its log."""
+@printed({ON: "98eda4"}, "RoPE and QK-norm gain in nearly every version", "RoPE and QK-norm gain nearly always", section="phases",
+    figure="rope-gains")  # fmt: skip
+def judge_printed_gains() -> Finding:
     counts = []
     for table in ("results", "log"):
         accuracies = _accuracies(table)
@@ -77,8 +72,8 @@ def judge_printed_gains(*_: object) -> Finding:
     return settled(all(rising >= NEARLY * pairs for rising, pairs in counts), f"{evidence}; one run each, no intervals")
 
 
-def judge_printed_best(*_: object) -> Finding:
-    """Test whether V6 with RoPE leads both tables by more than chance allows two independent models on the paper's test."""
+@printed({ON: "a4e512"}, "V6 with RoPE is the best version", section="results", figure="versions-beside-print", kind="tested")
+def judge_printed_best() -> Finding:
     leads, effects = list[str](), list[Effect]()
     for name, source in (("results", "table II"), ("log", "its log")):
         accuracies = _accuracies(name)
@@ -96,8 +91,19 @@ def judge_printed_best(*_: object) -> Finding:
     return Finding(verdict, f"{'; '.join(leads)}; {remark}", effect=least)
 
 
-def judge_figure_5(*_: object) -> Finding:
-    """Test whether the matrix of figure 5 gives the printed accuracy, within half a point."""
+@printed({ON: "8b2150"}, "A sixteenth of the tweets costs about five points", "A sixteenth of the tweets costs 5 points", section="curve",
+    figure="learning-curve")  # fmt: skip
+def judge_printed_scarcity() -> Finding:
+    accuracies = _accuracies("results")
+    lags = {words: accuracies[f"7ess-v1{phase}"] - accuracies[f"7ess-v5{phase}"] for phase, words in PHASES.items()}
+    return strictest_finding(
+        {words: settled(abs(lag - FEW) < LITTLE, f"V5 is {100 * lag:.1f} points behind V1") for words, lag in lags.items()}
+    )
+
+
+@printed({ON: "89e410"}, "The matrix of figure 5 fits the reported accuracy", "Figure 5 fits the reported accuracy",
+    where="section IV-D1, figure 5", section="matrix")  # fmt: skip
+def judge_figure_5() -> Finding:
     negative, positive = printed_tables.FIGURE_5["negative"], printed_tables.FIGURE_5["positive"]
     accuracy, precision = (negative + positive) / 2, positive / (positive + 1 - negative)
     row = printed_tables.table("results").set_index("model").loc[BEST]
@@ -105,15 +111,6 @@ def judge_figure_5(*_: object) -> Finding:
     implied = f"{rates_} give an accuracy of {accuracy:.4f} and a precision of {precision:.4f} on a balanced test"
     printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
     return settled(abs(accuracy - row["accuracy"]) < 0.005, f"{implied}; {printed}")
-
-
-def judge_printed_scarcity(*_: object) -> Finding:
-    """Test whether V5, trained on a sixteenth of the tweets, is about five points behind V1, in each phase."""
-    accuracies = _accuracies("results")
-    lags = {words: accuracies[f"7ess-v1{phase}"] - accuracies[f"7ess-v5{phase}"] for phase, words in PHASES.items()}
-    return strictest_finding(
-        {words: settled(abs(lag - FEW) < LITTLE, f"V5 is {100 * lag:.1f} points behind V1") for words, lag in lags.items()}
-    )
 
 
 # ---- runs
@@ -124,23 +121,22 @@ def _with_rates(finding: Finding, runs: Sequence[Run], better: Sequence[str], ri
     return with_rates(finding, runs, printed_tables.DATASET, better, rivals, printed_tables.title)
 
 
-def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether RoPE and QK-norm gain in nearly every version, after Holm. Missing and open versions may still gain."""
-    frame = gains(runs)
-    if frame.empty:
-        return _missing()
+@of_versions({ON: "f46549"}, "RoPE and QK-norm gain in nearly every version", "RoPE and QK-norm gain nearly always", section="phases",
+    figure="rope-gains")  # fmt: skip
+def judge_gains(runs: Sequence[Run]) -> Finding:
+    frame = needed(gains(runs), _missing())
     words = frame["verdict"].tolist()
     better, worse = words.count("better"), words.count("worse")
     numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
     middle = frame.sort_values("difference").iloc[len(frame) // 2].to_dict()
     effect = Effect.from_comparison(middle, f"{middle['row']}, the median version")
     evidence = f"of {len(frame)} versions {better or 'none'} gain significantly, {worse or 'none'} lose significantly: {numbers}"
-    needed, missing = NEARLY * len(VERSIONS), len(VERSIONS) - len(frame)
-    if better < needed <= missing:
+    enough, missing = NEARLY * len(VERSIONS), len(VERSIONS) - len(frame)
+    if better < enough <= missing:
         return not_testable(evidence, effect)
     undecided = missing + words.count("cannot be told")
-    verdict = decide(better >= needed, better + undecided < needed)
-    finding = Finding(seeded(verdict, frame["kind"]), evidence, effect=effect, p=_p_of_share(verdict, frame, needed))
+    verdict = decide(better >= enough, better + undecided < enough)
+    finding = Finding(seeded(verdict, frame["kind"]), evidence, effect=effect, p=_p_of_share(verdict, frame, enough))
     of_epochs = at_equal_epochs(runs)
     for version in VERSIONS:
         if version in of_epochs and (second := of_epochs.get(f"{version}-{ROPE}")):
@@ -149,24 +145,20 @@ def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
     return _with_rates(finding, runs, [f"{version}-{ROPE}" for version in VERSIONS], VERSIONS)
 
 
-def _p_of_share(verdict: Verdict, frame: pd.DataFrame, needed: float) -> float | None:
-    """Return the p of a claim that at least `needed` versions gain: the largest p among the clearest ones that decide it."""
-    words = {"holds": ("better", math.ceil(needed)), "fails": ("worse", len(VERSIONS) - math.ceil(needed) + 1)}
+def _p_of_share(verdict: Verdict, frame: pd.DataFrame, enough: float) -> float | None:
+    """Return the p of a claim that at least `enough` versions gain: the largest p among the clearest ones that decide it."""
+    words = {"holds": ("better", math.ceil(enough)), "fails": ("worse", len(VERSIONS) - math.ceil(enough) + 1)}
     if verdict not in words:
         return None
     word, count = words[verdict]
     return float(frame.loc[frame["verdict"] == word, "adjusted"].sort_values().iloc[count - 1])
 
 
-def judge_best(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether V6 with RoPE is better than each other version of its phase, after Holm, at equal updates and at equal epochs.
-
-    A version that is better at both refutes the claim.
-    """
+@of_versions({ON: "451a50"}, "V6 with RoPE is the best version")
+def judge_best(runs: Sequence[Run]) -> Finding:
+    """Compare it with each other version of its phase at equal updates and at equal epochs; one that is better at both refutes it."""
     budgets = {"updates": configurations(runs), "epochs": at_equal_epochs(runs)}
-    frames = {equal: frame for equal, by_model in budgets.items() if len(frame := versions(by_model, BEST))}
-    if not frames:
-        return _missing()
+    frames = needed({equal: frame for equal, by_model in budgets.items() if len(frame := versions(by_model, BEST))}, _missing())
     parts, ahead, leads, tests = list[str](), list[set[str]](), list[bool](), list[str]()
     levels = list[dict[str, float]]()  # adjusted p by version
     for equal, frame in frames.items():
@@ -197,16 +189,14 @@ def _predict_the_same(a: Run, b: Run) -> bool:
     return a.frame("test.parquet").equals(b.frame("test.parquet"))
 
 
-def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether V1 trained on all tweets is better than V1 trained on 5,000, the fewest, for equal updates and for equal epochs.
-
-    With fewer tweets the same updates are more epochs and the same epochs fewer updates, so neither comparison alone decides.
-    """
+@on_runs({ON: "ce76f7"}, "Fewer tweets to learn from, 5,000 against all, cost accuracy", "Fewer tweets cost accuracy", section="curve",
+    figure="learning-curve", how=OVER_SEEDS)  # fmt: skip
+def judge_scarcity(runs: Sequence[Run]) -> Finding:
+    """Compare at equal updates and at equal epochs: with fewer tweets the same updates are more epochs, so neither alone decides."""
     frame = curve(runs).dropna(subset="value")
     rows = frame[frame["preset"] == VERSIONS[0]].sort_values("rows")
     by_size = list(sized(runs, VERSIONS[0]).values())
-    if len(rows) < 2:
-        return _missing("sevenessxin-curve")
+    needed(rows, _missing("sevenessxin-curve"), least=2)
     noise = seed_noise(by_size + list(configurations(runs).values()))
     sides = {"updates": (by_size[0], by_size[-1])} | ({"epochs": pair} if (pair := of_equal_epochs(runs, VERSIONS[0])) else {})
     comparisons = {equal: mixed(every, few, noise=noise) for equal, (few, every) in sides.items()}
@@ -242,11 +232,9 @@ def _beyond(runs: Sequence[Run], noise: SeedNoise | None) -> str:
     return words if any(word == "better" for _, word in results.values()) else f"{words}, so no gain is shown there" * bool(comparisons)
 
 
-def judge_size(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether more depth, width and heads change accuracy by less than a point, each by an interval over seeds.
-
-    Versions are compared with sinusoids at equal updates, and with RoPE at equal epochs.
-    """
+@of_versions({ON: "8192ef"}, "More depth, width and heads add little", how=f"{OVER_SEEDS}: intervals inside or outside of one point")
+def judge_size(runs: Sequence[Run]) -> Finding:
+    """Compare versions with sinusoids at equal updates, and with RoPE at equal epochs."""
     comparisons = dict[str, Comparison]()
     for larger, by_model, equal in (
         ({"7ess-v1": ("7ess-v2", "7ess-v7", "7ess-v3"), "7ess-v6": ("7ess-v9",)}, configurations(runs), ""),
@@ -265,29 +253,25 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
             for model in models
             if base in by_model and model in by_model
         }
-    if not comparisons:
-        return _missing()
+    needed(comparisons, _missing())
     over_seeds = [pair for pair in comparisons.values() if pair.test == "over seeds"]
-    inside = [equivalent(pair.low, pair.high, LITTLE) for pair in over_seeds]
-    levels = [p_of_margin(pair.difference, pair.low, pair.high, LITTLE) for pair in over_seeds]
-    beyond = [len(levels) * p for p, little in zip(levels, inside, strict=True) if little is False]  # Bonferroni
-    verdict = decide(holds=len(inside) == len(comparisons) and all(inside), fails=bool(beyond) and min(beyond) <= LEVEL)
+    inside, p = inside_margin([(pair.difference, pair.low, pair.high) for pair in over_seeds], LITTLE)
+    fails = False in inside and p is not None and p <= LEVEL
+    verdict = decide(holds=len(inside) == len(comparisons) and all(inside), fails=fails)
     numbers = "; ".join(f"{name} {pair.points}, {pair.compared}" for name, pair in comparisons.items())
     evidence = f"{numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
-    p = min(1.0, min(beyond)) if beyond else max(levels, default=None)
     finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name), p=p)
     return _with_rates(finding, runs, [], GROWN)
 
 
-def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether more positive than negative tweets are right, seed by seed; "open" if seeds differ."""
+@on_runs({ON: "848038"}, "The model prefers the positive class", "It prefers the positive class", where="section IV-D1", section="matrix",
+    how="Wilson intervals of the recall of each class, seed by seed")  # fmt: skip
+def judge_bias(runs: Sequence[Run]) -> Finding:
     by_model = configurations(runs)
     several = [name for name, seeds in by_model.items() if len(seeds) > 1]
     candidates = (BEST, *several, *by_model)
-    name = next((model for model in candidates if model in by_model and (model in several or not several)), "")
-    if not name:
-        return _missing()
+    name = needed(next((model for model in candidates if model in by_model and (model in several or not several)), ""), _missing())
     verdicts, shares, gaps = set[Verdict](), list[str](), list[dict[str, float]]()
     for run in by_model[name]:
         low, high = (rates([run])[label] for label in ("negative", "positive"))
@@ -298,18 +282,18 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
     selected = "The weights were selected by F1 of the positive class, which favours that class"
     evidence = f"{printed_tables.title(name)}: {'; '.join(shares)}. {selected}"
     if len(shares) < 2:
-        return not_testable(f"{evidence}; one seed; other seeds are unknown")
+        return not_testable(f"{evidence}; {seeds_in_words(len(shares))}")
     least = min(gaps, key=lambda gap: abs(gap["difference"]))
     evidence += f"; {len(shares)} seeds, the smallest difference is {in_points(least)}"
     effect = Effect.from_comparison(least, "share of positive minus negative tweets right, the smallest of the seeds")
     return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, effect=effect)
 
 
-def judge_neutral_tweets(*_: object) -> Finding:
+@on_runs({ON: "028ebe"}, "Neutral tweets with two labels limit the accuracy", "Neutral tweets limit the accuracy", where="section V-B",
+    section="results", kind="counted")  # fmt: skip
+def judge_neutral_tweets() -> Finding:
     """Return the share of neutral tweets with a confident prediction. The claim itself cannot be tested: their number is unknown."""
-    frame = measured.NEUTRAL.read()
-    if frame.empty:
-        return not_testable(measured.NEUTRAL.missing)
+    frame = measured.NEUTRAL.require()
     rows = {row["of"]: row for row in frame.to_dict("records")}
     neutral, polar = (percent(row["sure"], ends=(row["sure_low"], row["sure_high"])) for row in (rows["neutral"], rows["polar"]))
     answered = f"get a prediction with a probability of {percent(measured.SURE, 0)} or more"
@@ -317,11 +301,10 @@ def judge_neutral_tweets(*_: object) -> Finding:
     return not_testable(f"{evidence} and the number of neutral tweets in Sentiment140 is unknown")
 
 
-def judge_padding(*_: object) -> Finding:
-    """Test whether a run that was trained masked changes more than one in a hundred predictions if it reads padding."""
-    frame = measured.PADDING.read()
-    if frame.empty:
-        return not_testable(measured.PADDING.missing)
+@of_padding({ON: "3e5e63"}, PADDING, "Trained masked, it changes if padding is read", kind="counted",
+    how="answers of a run trained masked that change if padding is read, with a Wilson interval")  # fmt: skip
+def judge_padding() -> Finding:
+    frame = measured.PADDING.require()
     row = frame[frame["of"] == "all"].iloc[0]
     share = row["changed"], row["changed_low"], row["changed_high"]
     evidence = f"{row['run']} was trained masked. If it reads padding, {percent(share[0], ends=share[1:])} of its predictions change,"
@@ -330,62 +313,23 @@ def judge_padding(*_: object) -> Finding:
     return Finding(verdict, evidence, effect=Effect.from_share(*share, CHANGED, "predictions that change"))
 
 
-def judge_training_with_padding(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether V1 trained with padding read, as published, differs by less than a point from V1 trained masked, over seeds."""
+@of_padding({ON: "6d1f2e"}, "Trained with padding read, as published, V1 is as good as trained masked (ours)",
+    "Trained with padding read, V1 is as good", how=f"{OVER_SEEDS}: an interval inside or outside of one point")  # fmt: skip
+def judge_training_with_padding(runs: Sequence[Run]) -> Finding:
     masked, read = VERSIONS[0], f"{VERSIONS[0]}-{UNMASKED}"
     by_model = compare_configurations.configurations(runs, printed_tables.DATASET, (masked, read))
-    if len(by_model) < 2:
-        return _missing("sevenessxin-padding")
+    needed(by_model, _missing("sevenessxin-padding"), least=2)
     pair = mixed(by_model[read], by_model[masked], noise=seed_noise([*configurations(runs).values(), by_model[read]]))
-    inside = equivalent(pair.low, pair.high, LITTLE)
+    (inside,), p = inside_margin([(pair.difference, pair.low, pair.high)], LITTLE)
     verdict = seeded(decide(inside is True, inside is False and pair.word() != "cannot be told"), [pair.test])
-    shares = [run.metrics()["test"]["accuracy"]["value"] for run in by_model[read]]
-    evidence = f"V1 that reads padding in training and test: {', '.join(percent(share) for share in shares)}; against V1 trained masked"
+    evidence = f"V1 that reads padding in training and test: {', '.join(map(percent, values(by_model[read])))}; against V1 trained masked"
     evidence += f" {pair.numbers}. “As good” means a difference of less than {100 * LITTLE:.0f} point"
-    p = p_of_margin(pair.difference, pair.low, pair.high, LITTLE)
     finding = Finding(verdict, evidence, effect=pair.effect("V1 with padding read"), p=p)
     behind, ahead = (read, masked) if pair.difference < 0 else (masked, read)  # a side that still learned cannot lose
     return with_rates(finding, runs, printed_tables.DATASET, [behind], [ahead])
 
 
-TABLES: Reference = "its own tables"
-RUNS: Reference = "runs here"
-PADDING = "A run that was trained masked changes answers if it reads padding (ours)"
-OVER_SEEDS = f"t tests for other rows and other seeds, with {SPREAD_IN_WORDS}"
-TRAINED_WITH_PADDING = "Trained with padding read, as published, V1 is as good as trained masked (ours)"
-AFTER_HOLM = f"{OVER_SEEDS}, p after Holm over the versions"
-ON = printed_tables.DATASET
-CLAIMS = board(
-    {ON: "Sentiment140"},
-    Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", TABLES, "printed", judge_printed_gains,
-        {ON: ("98eda4", "section IV-A, table II")}, "phases", "rope-gains"),
-    Row("V6 with RoPE is the best version", "V6 with RoPE is the best version", TABLES, "tested", judge_printed_best,
-        {ON: ("a4e512", "section IV-A, table II")}, "results", "versions-beside-print"),
-    Row("A sixteenth of the tweets costs 5 points", "A sixteenth of the tweets costs about five points", TABLES, "printed",
-        judge_printed_scarcity, {ON: ("8b2150", "section IV-A, table II")}, "curve", "learning-curve"),
-    Row("Figure 5 fits the reported accuracy", "The matrix of figure 5 fits the reported accuracy", TABLES, "printed",
-        judge_figure_5, {ON: ("89e410", "section IV-D1, figure 5")}, "matrix"),
-    Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", RUNS, "tested", judge_gains,
-        {ON: ("f46549", "section IV-A")}, "phases", "rope-gains", AFTER_HOLM),
-    Row("V6 with RoPE is the best version", "V6 with RoPE is the best version", RUNS, "tested", judge_best,
-        {ON: ("451a50", "section IV-A")}, "results", "versions-beside-print", AFTER_HOLM),
-    Row("Fewer tweets cost accuracy", "Fewer tweets to learn from, 5,000 against all, cost accuracy", RUNS, "tested", judge_scarcity,
-        {ON: ("ce76f7", "section IV-A")}, "curve", "learning-curve", OVER_SEEDS),
-    Row("More depth, width and heads add little", "More depth, width and heads add little", RUNS, "tested", judge_size,
-        {ON: ("8192ef", "section IV-A")}, "results", "versions-beside-print",
-        f"{OVER_SEEDS}: intervals inside or outside of one point"),
-    Row("It prefers the positive class", "The model prefers the positive class", RUNS, "tested", judge_bias,
-        {ON: ("848038", "section IV-D1")}, "matrix",
-        how="Wilson intervals of the recall of each class, seed by seed"),
-    Row("Neutral tweets limit the accuracy", "Neutral tweets with two labels limit the accuracy", RUNS, "counted", judge_neutral_tweets,
-        {ON: ("028ebe", "section V-B")}, "results"),
-    Row("Trained masked, it changes if padding is read", PADDING, RUNS, "counted", judge_padding,
-        {ON: ("3e5e63", "section III-A3")}, "padding",
-        how="answers of a run trained masked that change if padding is read, with a Wilson interval"),
-    Row("Trained with padding read, V1 is as good", TRAINED_WITH_PADDING, RUNS, "tested", judge_training_with_padding,
-        {ON: ("6d1f2e", "section III-A3")}, "padding", how=f"{OVER_SEEDS}: an interval inside or outside of one point"),
-    *OBSERVED,
-)  # fmt: skip
+CLAIMS = (*BOARD, *observations.BOARD)
 
 
 # ---- the paper's questions

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from statistics import fmean
 
-from sentviz.analysis.claim import Finding, Kind, Reference, Row, decide, not_testable, settled, strictest_finding
+from sentviz.analysis.claim import Board, Finding, decide, not_testable, settled, strictest_finding
 from sentviz.analysis.evaluation import Floats
 from sentviz.io.numbers import percent, signed
 from sentviz.papers.sevenessxin import measured, printed_tables
 from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 from sentviz.papers.sevenessxin.versions import ROPE, VERSIONS
+from sentviz.papers.studies.judging import needed, seeds_in_words
+from sentviz.papers.studies.results import values
 from sentviz.runs.store import Run
 
 CEILING = 0.8  # accuracy at which Sentiment140 is said to plateau
@@ -18,6 +22,12 @@ NEGLIGIBLE = 1e-4  # growth of the number of parameters that counts as none
 PROMINENT = 50  # most frequent words of a cell; a cloud draws up to 200
 FIRST, SECOND = "", f"-{ROPE}"
 PHASES = {FIRST: "phase 1", SECOND: "phase 2"}
+ON = printed_tables.DATASET
+MISSING = f"the runs are not installed: {printed_tables.train()}"
+BOARD = Board({ON: "Sentiment140"})
+printed = partial(BOARD.claim, against="its own tables", kind="printed")
+counted = partial(BOARD.claim, against="runs here", kind="counted")
+of_clouds = partial(counted, where="section IV-D2, figure 8", section="clouds", how="ranks by frequency in a cell of the matrix")
 
 
 def _printed(column: str = "accuracy") -> dict[str, float]:
@@ -32,8 +42,8 @@ def _points(values: Mapping[str, float]) -> str:
 # ---- the paper's own tables
 
 
-def judge_ceiling(*_: object) -> Finding:
-    """Test whether every version that sees all tweets has an accuracy of 80 % or more in table II."""
+@printed({ON: "c7a1e0"}, "From scratch it passes 80 %", where="section I, table II", section="results")
+def judge_ceiling() -> Finding:
     accuracies = _printed()
     below = [printed_tables.title(name) for name, value in accuracies.items() if value < CEILING]
     every = all(value >= CEILING for name, value in accuracies.items() if not name.startswith("7ess-v5"))
@@ -41,7 +51,8 @@ def judge_ceiling(*_: object) -> Finding:
     return settled(every, f"{evidence}, all but {' and '.join(below) or 'none'}; one run each, no intervals")
 
 
-def judge_robust(*_: object) -> Finding:
+@printed({ON: "5b90f4"}, "V4 is the most robust light version", where="section III-C4, table II", section="results")
+def judge_robust() -> Finding:
     """Test whether V4 leads the light versions, V1, V4 and V5, in accuracy and in the gap between validation and test F1, in each phase."""
     accuracies, test, validation = _printed(), _printed("f1_positive"), _printed("validation_f1")
     parts = {}
@@ -59,18 +70,28 @@ def judge_robust(*_: object) -> Finding:
     return strictest_finding(parts).noting("the paper does not say what it means by robust")
 
 
-def judge_modest_gains(*_: object) -> Finding:
-    """Test whether V2 and V7 are a little better than V1 in each phase of table II."""
+@printed({ON: "e13d68"}, "V2 and V7 gain a little over V1", where="section IV-A, table II", section="results")
+def judge_modest_gains() -> Finding:
     return _in_each_phase("7ess-v1", ("7ess-v2", "7ess-v7"), 0.0, LITTLE)
 
 
-def judge_beyond(*_: object) -> Finding:
-    """Test whether V7 to V10 add less than a point to V6 in each phase of table II."""
+@printed({ON: "08f6ab"}, "V3 is behind V1 and then recovers", where="section IV-A, table II", section="results")
+def judge_wider() -> Finding:
+    accuracies = _printed()
+    differences = {phase: accuracies[f"7ess-v3{phase}"] - accuracies[f"7ess-v1{phase}"] for phase in (FIRST, SECOND)}
+    numbers = _points({"with sinusoids": differences[FIRST], "with RoPE": differences[SECOND]})
+    return settled(
+        differences[FIRST] < 0 <= differences[SECOND], f"points of V3 against V1 in table II: {numbers}; one run each, no intervals"
+    )
+
+
+@printed({ON: "d46c21"}, "V7 to V10 add little to V6", where="section IV-A, table II", section="results")
+def judge_beyond() -> Finding:
     return _in_each_phase("7ess-v6", VERSIONS[6:], -LITTLE, LITTLE)
 
 
-def judge_few_rope(*_: object) -> Finding:
-    """Test whether the second phase changes V5 by less than half a point, in table II."""
+@printed({ON: "9a25be"}, "The second phase hardly changes V5", where="section IV-C1, table II", section="phases")
+def judge_few_rope() -> Finding:
     return _all_between({f"7ess-v5{SECOND}": "7ess-v5"}, -LITTLE / 2, LITTLE / 2, "V5 with sinusoids")
 
 
@@ -93,25 +114,14 @@ def _all_between(pairs: Mapping[str, str], low: float, high: float, base: str) -
     return settled(all(low < round(value, 4) < high for value in differences.values()), evidence)
 
 
-def judge_wider(*_: object) -> Finding:
-    """Test whether V3 is behind V1 in the first phase and not in the second, in table II."""
-    accuracies = _printed()
-    differences = {phase: accuracies[f"7ess-v3{phase}"] - accuracies[f"7ess-v1{phase}"] for phase in (FIRST, SECOND)}
-    numbers = _points({"with sinusoids": differences[FIRST], "with RoPE": differences[SECOND]})
-    return settled(
-        differences[FIRST] < 0 <= differences[SECOND], f"points of V3 against V1 in table II: {numbers}; one run each, no intervals"
-    )
-
-
 # ---- runs
 
 
-def judge_ceiling_here(_: str, runs: Sequence[Run]) -> Finding:
+@counted({ON: "2f81d7"}, "From scratch it passes 80 %", where="section I", section="results")
+def judge_ceiling_here(runs: Sequence[Run]) -> Finding:
     """Return our largest accuracy. It does not decide: our versions learn from a twelfth of the paper's tweets."""
-    by_model = configurations(runs)
-    if not by_model:
-        return not_testable(f"the runs are not installed: {printed_tables.train()}")
-    best = {name: sum(run.metrics()["test"]["accuracy"]["value"] for run in seeds) / len(seeds) for name, seeds in by_model.items()}
+    by_model = needed(configurations(runs), MISSING)
+    best = {name: fmean(values(seeds)) for name, seeds in by_model.items()}
     name = max(best, key=best.__getitem__)
     return not_testable(
         f"the largest accuracy here is {percent(best[name])} ({printed_tables.title(name)}), from a twelfth of the paper's tweets; its data"
@@ -119,13 +129,13 @@ def judge_ceiling_here(_: str, runs: Sequence[Run]) -> Finding:
     )
 
 
-def judge_parameters(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether the second phase adds no parameters, but for less than one in ten thousand."""
+@counted({ON: "b603c5"}, "The second phase adds no parameters", where="abstract", section="phases")
+def judge_parameters(runs: Sequence[Run]) -> Finding:
     by_model = configurations(runs)
     sizes = {name: int(seeds[0].config["parameters"]) for name, seeds in by_model.items()}
-    growth = {name: sizes[f"{name}{SECOND}"] / sizes[name] for name in VERSIONS if {name, f"{name}{SECOND}"} <= sizes.keys()}
-    if not growth:
-        return not_testable(f"the runs are not installed: {printed_tables.train()}")
+    growth = needed(
+        {name: sizes[f"{name}{SECOND}"] / sizes[name] for name in VERSIONS if {name, f"{name}{SECOND}"} <= sizes.keys()}, MISSING
+    )
     version = max(growth, key=growth.__getitem__)
     before, after = sizes[version], sizes[f"{version}{SECOND}"]
     numbers = f"{before:,} with sinusoids, {after:,} with RoPE and QK-norm, whose temperature is one number a layer"
@@ -133,11 +143,12 @@ def judge_parameters(_: str, runs: Sequence[Run]) -> Finding:
     return settled(growth[version] - 1 < NEGLIGIBLE, f"{evidence}; the largest growth of {len(growth)} versions")
 
 
-def judge_loss_of_wider(_: str, runs: Sequence[Run]) -> Finding:
+@counted({ON: "74ed19"}, "V3 has the higher validation loss", where="section IV-C, figure 3", section="training")
+def judge_loss_of_wider(runs: Sequence[Run]) -> Finding:
     """Return where V3's validation loss is above those of V1 and V2 in the second phase. Figure 3 is of the paper's own trainings."""
     losses = {name: _losses(configurations(runs).get(f"{name}{SECOND}", [])) for name in ("7ess-v1", "7ess-v2", "7ess-v3")}
     if not all(len(curves) for curves in losses.values()):
-        return not_testable(f"the runs are not installed: {printed_tables.train()}")
+        return not_testable(MISSING)
     wide, narrow = losses["7ess-v3"], [*losses["7ess-v1"], *losses["7ess-v2"]]
     looks = min(map(len, [*wide, *narrow]))
     higher = sum(min(curve[i] for curve in wide) > max(curve[i] for curve in narrow) for i in range(looks))
@@ -155,11 +166,10 @@ def _losses(runs: Sequence[Run]) -> list[Floats]:
     return [frame[frame["name"] == "validation_loss"].sort_values("step")["value"].to_numpy(float) for frame in histories]
 
 
-def judge_overfitting(_: str, runs: Sequence[Run]) -> Finding:
+@counted({ON: "a0c352"}, "After epoch 12 V6 overfits", where="section IV-C, figures 3, 4", section="training")
+def judge_overfitting(runs: Sequence[Run]) -> Finding:
     """Return where the validation loss of V6's longest trainings is smallest. Six epochs do not reach the paper's epoch 12."""
-    seeds = at_equal_epochs(runs).get(f"7ess-v6{SECOND}")
-    if not seeds:
-        return not_testable("no training of V6 with RoPE for several epochs is installed")
+    seeds = needed(at_equal_epochs(runs).get(f"7ess-v6{SECOND}", []), "no training of V6 with RoPE for several epochs is installed")
     numbers = []
     for run in seeds:
         frame = run.history()
@@ -175,13 +185,12 @@ def judge_overfitting(_: str, runs: Sequence[Run]) -> Finding:
     )
 
 
-def judge_cloud_words(_: str, runs: Sequence[Run], *, cells: Sequence[str]) -> Finding:
+@of_clouds({ON: "3d7b96"}, "True positives: love, thank, lol", cells=("TP",))
+@of_clouds({ON: "f8294e"}, "Negative answers: sad, miss, work, now, going", cells=("TN", "FN"))
+def judge_cloud_words(runs: Sequence[Run], *, cells: Sequence[str]) -> Finding:
     """Return how many words that the paper names are among the most frequent of their cells, in every seed of V6 with RoPE."""
-    frame = measured.CLOUD_WORDS.read()
-    if not configurations(runs).get(f"7ess-v6{SECOND}"):
-        return not_testable(f"the runs are not installed: {printed_tables.train()}")
-    if frame.empty:
-        return not_testable(measured.CLOUD_WORDS.missing)
+    needed(configurations(runs).get(f"7ess-v6{SECOND}", []), MISSING)
+    frame = measured.CLOUD_WORDS.require()
     by_word = {(str(cell), str(word)): list(rows) for (cell, word), rows in frame.groupby(["cell", "word"])["rank"]}
     ranks = [by_word[cell, word] for cell in cells for word in measured.NAMED[cell]]
     inside = sum(all(0 < rank <= PROMINENT for rank in of_word) for of_word in ranks)
@@ -196,17 +205,18 @@ def judge_cloud_words(_: str, runs: Sequence[Run], *, cells: Sequence[str]) -> F
     return not_testable(
         f"figure 8 is of the paper's own model. In ours {inside} of {len(ranks)} words are among the first {PROMINENT} of their cell in"
         f" every seed; ranks by frequency without WordCloud's stop words, one for each seed, {numbers};"
-        f" {'one seed; other seeds are unknown' if seeds < 2 else f'{seeds} seeds'}"
+        f" {seeds_in_words(seeds)}"
     )
 
 
-def judge_peaks(_: str, runs: Sequence[Run]) -> Finding:
+@counted({ON: "61be0d"}, "But and happy, happy and kidding peak", where="section IV-D3, figures 6, 7", section="importance")
+def judge_peaks(runs: Sequence[Run]) -> Finding:
     """Return how much attention the words that figures 6 and 7 name get in layer 1. The figures are of the paper's own model."""
     from sentviz.models.loading import load
 
-    models = [run for run in configurations(runs).get(f"7ess-v6{SECOND}", []) if run.has_weights]
-    if not models:
-        return not_testable("V6 with RoPE is not installed with weights")
+    models = needed(
+        [run for run in configurations(runs).get(f"7ess-v6{SECOND}", []) if run.has_weights], "V6 with RoPE is not installed with weights"
+    )
     numbers = []
     for run in models:
         for kind, words in printed_tables.PEAKS.items():
@@ -218,45 +228,3 @@ def judge_peaks(_: str, runs: Sequence[Run]) -> Finding:
             places = ", ".join(f"“{word}” {rank or 'no single token'}" for word, rank in ranks.items())
             numbers.append(f"{run.name}, {kind}: ranks of {len(tokens)} tokens {places}; predicted {trace.label}")
     return not_testable(f"figures 6 and 7 are of the paper's own model. In ours, layer 1: {'; '.join(numbers)}")
-
-
-TABLES: Reference = "its own tables"
-RUNS: Reference = "runs here"
-ON = printed_tables.DATASET
-
-
-def _row(
-    short: str, judge: Callable[..., Finding], against: Reference, kind: Kind, name: str, place: str, shows: str, how: str = ""
-) -> Row:
-    return Row(short, short, against, kind, judge, {ON: (name, place)}, shows, how=how)
-
-
-def _clouds_of(*cells: str) -> Callable[..., Finding]:
-    return lambda dataset, runs: judge_cloud_words(dataset, runs, cells=cells)
-
-
-BY_RANK = "ranks by frequency in a cell of the matrix"
-ROWS = (
-    _row("From scratch it passes 80 %", judge_ceiling, TABLES, "printed", "c7a1e0", "section I, table II", "results"),
-    _row("V4 is the most robust light version", judge_robust, TABLES, "printed", "5b90f4", "section III-C4, table II", "results"),
-    _row("V2 and V7 gain a little over V1", judge_modest_gains, TABLES, "printed", "e13d68", "section IV-A, table II", "results"),
-    _row("V3 is behind V1 and then recovers", judge_wider, TABLES, "printed", "08f6ab", "section IV-A, table II", "results"),
-    _row("V7 to V10 add little to V6", judge_beyond, TABLES, "printed", "d46c21", "section IV-A, table II", "results"),
-    _row("The second phase hardly changes V5", judge_few_rope, TABLES, "printed", "9a25be", "section IV-C1, table II", "phases"),
-    _row("From scratch it passes 80 %", judge_ceiling_here, RUNS, "counted", "2f81d7", "section I", "results"),
-    _row("The second phase adds no parameters", judge_parameters, RUNS, "counted", "b603c5", "abstract", "phases"),
-    _row("V3 has the higher validation loss", judge_loss_of_wider, RUNS, "counted", "74ed19", "section IV-C, figure 3", "training"),
-    _row("After epoch 12 V6 overfits", judge_overfitting, RUNS, "counted", "a0c352", "section IV-C, figures 3, 4", "training"),
-    _row("True positives: love, thank, lol", _clouds_of("TP"), RUNS, "counted", "3d7b96", "section IV-D2, figure 8", "clouds", BY_RANK),
-    _row(
-        "Negative answers: sad, miss, work, now, going",
-        _clouds_of("TN", "FN"),
-        RUNS,
-        "counted",
-        "f8294e",
-        "section IV-D2, figure 8",
-        "clouds",
-        BY_RANK,
-    ),
-    _row("But and happy, happy and kidding peak", judge_peaks, RUNS, "counted", "61be0d", "section IV-D3, figures 6, 7", "importance"),
-)

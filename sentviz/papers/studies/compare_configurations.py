@@ -203,17 +203,6 @@ def compared_frame(comparisons: Mapping[str, Comparison]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def p_of_all(verdict: Verdict, results: Iterable[tuple[float, str]]) -> float | None:
-    """Return the p of a claim that every comparison is better, from each comparison's adjusted p and word; None if it is not decided.
-
-    It holds at the largest p. It fails at the smallest p of those that are worse.
-    """
-    every = list(results)
-    if verdict == "holds":
-        return max(p for p, _ in every)
-    return min(p for p, word in every if word == "worse") if verdict == "fails" else None
-
-
 def seeded(verdict: Verdict, tests: Iterable[str]) -> Verdict:
     """Return the verdict on comparisons by these tests: "unjudged" in place of "open" if no test is over seeds.
 
