@@ -1,4 +1,4 @@
-"""What a visitor waits for on the first page, and what a visit costs, beside another checkout: cold, warm, and after Enter.
+"""Measure what a visitor waits for on the first page, and what a visit costs, beside another checkout.
 
 `python -m tests.benchmarks visits FOLDER [MODEL ...]`. Each checkout serves its own app, in a fresh process each time, the two in turn.
 Cold is the first tab of a fresh server, warm a new visitor of the same server. Words: the sentence's words are drawn. Reason: its sentence
@@ -42,19 +42,19 @@ def visits() -> None:
         _print(name, *([_journeys(root) for root in roots] if name == PAGES else _interleaved([(root, f"?run={name}") for root in roots])))
 
 
-def _interleaved(asked: list[tuple[Path, str]]) -> list[dict[str, float]]:
-    seconds: list[dict[str, list[float]]] = [{} for _ in asked]
+def _interleaved(visits: list[tuple[Path, str]]) -> list[dict[str, float]]:
+    seconds: list[dict[str, list[float]]] = [{} for _ in visits]
     for _ in range(TURNS):
-        for taken, (root, address) in zip(seconds, asked, strict=True):
+        for times, (root, address) in zip(seconds, visits, strict=True):
             for key, values in _seconds(root, address).items():
-                taken.setdefault(key, []).extend(values)
-    return [{key: statistics.median(values) for key, values in taken.items()} for taken in seconds]
+                times.setdefault(key, []).extend(values)
+    return [{key: statistics.median(values) for key, values in times.items()} for times in seconds]
 
 
-def _print(title: str, here: dict[str, float], *other: dict[str, float]) -> None:
+def _print(title: str, own: dict[str, float], *rivals: dict[str, float]) -> None:
     print(f"\n{title}")  # noqa: T201
-    for key, value in here.items():
-        beside = "".join(f"{before[key]:10.2f}{value / before[key]:8.2f} x" for before in other)
+    for key, value in own.items():
+        beside = "".join(f"{before[key]:10.2f}{value / before[key]:8.2f} x" for before in rivals)
         print(f"  {key:<28}{value:10.2f}{beside}", flush=True)  # noqa: T201
 
 
@@ -84,7 +84,7 @@ def _served(root: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], Any]]:
 
 
 def _seconds(root: Path, address: str) -> dict[str, list[float]]:
-    taken: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
 
     def await_page(when: str, page: Any, begin: float) -> None:
         for what, wait in (
@@ -93,7 +93,7 @@ def _seconds(root: Path, address: str) -> dict[str, list[float]]:
             ("settled", lambda: page.evaluate(UNTIL_SETTLED)),
         ):
             wait()
-            taken.setdefault(f"{when}: {what}, s", []).append(time.perf_counter() - begin)
+            times.setdefault(f"{when}: {what}, s", []).append(time.perf_counter() - begin)
 
     with _served(root) as (url, _, browser):
         for when in ("cold", "warm"):
@@ -110,7 +110,7 @@ def _seconds(root: Path, address: str) -> dict[str, list[float]]:
             box.press("Control+Enter" if box.evaluate("box => box.tagName") == "TEXTAREA" else "Enter")
             page.locator(WORD).get_by_text(str(i), exact=True).first.wait_for()
             await_page("Enter", page, begin)
-    return taken
+    return times
 
 
 def _journeys(root: Path) -> dict[str, float]:

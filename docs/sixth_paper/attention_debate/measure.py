@@ -31,8 +31,8 @@ FOLDER = Path(__file__).parent / "measured"
 MODELS = ("sst2/vanilla-matched", "sst2/ndt-unit-2", "sst2/cls", "sst2/minilm")
 TEXTS, SEED = 300, 0
 SHORTEST = 5  # words; fewer have hardly any order
-PERMUTATIONS = 100  # as in the paper
-SAME_OUTPUT = 0.05  # total variation distance of two outputs that count as the same, as in the paper
+PERMUTATIONS = 100
+SAME_OUTPUT = 0.05  # total variation distance up to which two outputs count as the same
 METHODS = ("removal", "gradient", "integrated-gradients")
 
 
