@@ -15,6 +15,8 @@ from sentviz.analysis.claim import Finding, not_testable
 from sentviz.papers.studies.compare_configurations import Comparison, Word, compared_frame, configurations, over_seeds, points
 from sentviz.papers.studies.judging import all_better, every_better, inside_margin, more_than_half, over_parts, seeds_in_words, too_few
 from sentviz.papers.studies.results import COLUMNS, of_metric, results, values
+from sentviz.runs.printed import printed_results
+from sentviz.runs.registry import find_paper
 from tests.studies import made_run
 
 COMPARISON = Comparison(200, (3, 3), (0.9, 0.85), 0.05, 0.02, 0.08, 0.004, "over seeds")
@@ -83,6 +85,19 @@ def test_one_part_keeps_its_finding() -> None:
     assert seeds_in_words(3) == "3 seeds" and seeds_in_words(1) == "one seed; other seeds are unknown"
 
 
+def test_results_have_the_printed_numbers() -> None:
+    """The numbers of each declared column of each file follow those of the runs, under our names, accuracies as shares."""
+    paper = find_paper("sentiformer")
+    frame = results([], [paper]).set_index(["dataset", "model"])["value"]
+    printed = pd.read_csv(paper.folder / "printed" / "accuracy.csv").set_index("model")
+    assert frame["imdb", "bilstm"] == printed.loc["BiLSTM", "imdb"] / 100 and frame["sst5_trees", "sentiformer"] == pytest.approx(0.923)
+    assert ("imdb", "BERT-base") not in frame.index and not frame.index.has_duplicates
+    ndt = results([], [find_paper("ndt")])
+    assert set(ndt["metric"]) == {"accuracy", "precision", "f1", "auc", "silhouette"} and set(ndt["source"]) == {"printed"}
+    lambdas = printed_results(find_paper("ndt")).query("metric == 'lambda'")
+    assert lambdas["layer"].min() == 0 and lambdas["component"].min() == 1
+
+
 def test_results_have_every_stored_number(tmp_path: Path) -> None:
     """The frame has one row per run, split and metric of the files, in the order of the runs; the queries are parts of it."""
     runs = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, wrong=10 * (seed + 1), also=("official_test",)) for seed in (0, 1)]
@@ -100,6 +115,7 @@ def test_results_have_every_stored_number(tmp_path: Path) -> None:
     assert list(dict.fromkeys(frame["run"])) == [run.name for run in runs]
     last = frame[frame["run"] == runs[2].name].iloc[0]
     assert (last["model"], last["variant"], last["seed"], last["dataset"], last["learned"]) == ("ndt-unit-2", "equal", 0, "imdb", False)
+    assert (last["source"], last["paper"]) == ("run", "ndt")
     assert values(runs[:2]) == [0.95, 0.9] and len(of_metric(runs, split="official_test")) == 2
     by_model = configurations(runs, "sst2", ["ndt-unit-2"])
     assert points(by_model).to_dict("list") == {"model": ["ndt-unit-2"] * 2, "seed": [0, 1], "value": [0.95, 0.9]}

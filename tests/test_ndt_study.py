@@ -43,10 +43,11 @@ def test_beside_has_all_fifteen_and_the_printed_number(metric: str) -> None:
     frame = beside(summary([], "sst2"), "sst2", metric)
     assert list(frame["model"]) == list(PRESETS)
     assert frame[frame["model"] == "vanilla-matched"]["printed"].isna().all()
-    table, column, factor = METRICS[metric]
-    raw = printed_tables.table(table)
+    column = METRICS[metric]
+    raw = printed_tables.table("silhouette" if metric == "silhouette" else "classification").rename(columns={"accuracy_pct": "accuracy"})
     for row in raw[raw["dataset"] == "sst2"].to_dict("records"):
-        assert frame[frame["model"] == row["model"]]["printed"].iloc[0] == pytest.approx(row[column] * factor)
+        printed = row[column] / 100 if metric == "accuracy" else row[column]
+        assert frame[frame["model"] == row["model"]]["printed"].iloc[0] == pytest.approx(printed)
 
 
 def test_every_printed_table_and_figure_is_listed_once() -> None:

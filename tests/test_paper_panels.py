@@ -102,7 +102,7 @@ def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
     rows = frame[frame["panel"] == "Twitter Financial News"]
     one_hot = np.array([[label == k for k in range(len(THREE))] for label in twitter["label"]])
     assert rows["macro"].iloc[0] == pytest.approx(roc_auc_score(one_hot, twitter[list(THREE)], average="macro"), abs=1e-4)
-    assert (rows["printed"] == printed_tables.auc("twitter_financial", several[-1].configuration)).all()
+    assert (rows["printed"] == printed_tables.value("twitter_financial", several[-1].configuration, "auc")).all()
     figure = make("roc-panels", Study.of("all", several), best=True)
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum(text.startswith(f"macro {rows['macro'].iloc[0]:.3f} [") for text in texts) == 1  # no macro area with two classes

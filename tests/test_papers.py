@@ -39,7 +39,8 @@ from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset as preset_of
 from sentviz.runs.presets import preset, split
-from sentviz.runs.registry import Page, Paper, Preset, find_paper, papers, printed, problems, studies
+from sentviz.runs.printed import printed
+from sentviz.runs.registry import Page, Paper, Preset, find_paper, papers, problems, studies
 from sentviz.runs.sections import OwnBlock, Section, TextBlock
 from sentviz.runs.store import Run
 from sentviz.training import train
@@ -53,6 +54,7 @@ FILES = {
     "example_paper-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: example-paper\nVersion: 1.0\n",
     "scripted/__init__.py": """
 from pathlib import Path
+from sentviz.runs.printed import printed
 from sentviz.runs.registry import Page, Paper
 
 HERE = Path(__file__).parent
@@ -262,8 +264,10 @@ def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path
 
 def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, trained: Run) -> None:
     """Without makers of its own, a paper has its claims and, for each data set, a table and figure of measured and printed accuracies."""
-    bare = makers(replace(example, folder=example.folder / "bare"))
-    assert list(bare) == ["accuracy-sst2", "claims"]
+    (bare_folder := example.folder.parent / "bare" / "printed").mkdir(parents=True)
+    shutil.copy(example.printed_tables()["accuracies"], bare_folder)
+    bare = makers(replace(example, folder=bare_folder.parent))
+    assert list(bare) == ["accuracies", "accuracy-sst2", "claims"]
     table, drawn = bare["accuracy-sst2"]([trained])
     assert isinstance(table, Table) and isinstance(drawn, Figure)
     assert table.frame["printed"].tolist() == [0.75, 0.8]

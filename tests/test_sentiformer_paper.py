@@ -16,7 +16,8 @@ from sentviz.papers.sentiformer.study import ABLATIONS
 from sentviz.papers.studies.items import makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
-from sentviz.runs.registry import find_paper, printed
+from sentviz.runs.printed import printed
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe

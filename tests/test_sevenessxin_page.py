@@ -29,6 +29,7 @@ from sentviz.papers.sevenessxin.versions import ROPE
 from sentviz.papers.studies.claims import BROKEN, judged
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs
+from sentviz.runs.printed import printed
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, find, runs
 from sentviz.training import train
@@ -72,12 +73,8 @@ def test_the_printed_tables_are_the_papers() -> None:
     assert frame.loc["7ess-v6-rope", "accuracy"] == 0.8313 and frame.loc["7ess-v5", "f1_positive"] == 0.7821 and len(frame) == 20
     mean = 2 * frame["precision_positive"] * frame["recall_positive"] / (frame["precision_positive"] + frame["recall_positive"])
     assert (mean - frame["f1_positive"]).abs().max() < 6e-4
-    values = printed_tables.values("sentiment140", "7ess-v1").set_index("name")["value"]
-    assert (
-        values["accuracy"] == 0.8232
-        and printed_tables.values("sst2", "7ess-v1").empty
-        and printed_tables.values("sentiment140", "cnn").empty
-    )
+    values = printed("sentiment140", "7ess-v1").set_index("name")["value"]
+    assert values["accuracy"] == 0.8232 and printed("sst2", "7ess-v1").empty and printed("sentiment140", "cnn").empty
 
 
 def test_the_log_differs_where_it_is_said_to() -> None:

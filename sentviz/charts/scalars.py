@@ -13,7 +13,7 @@ from sentviz.charts.subjects import Runs, sourced
 from sentviz.charts.text import as_text, subscript
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
-from sentviz.runs.registry import printed
+from sentviz.runs.printed import printed
 from sentviz.runs.store import Run
 
 ScalarAxis = Annotated[Literal["step", "share"], choice({"step": "Steps", "share": "Share of training"})]

@@ -20,7 +20,8 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import number, percent, signed
 from sentviz.papers.studies.cross_domain import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import Card, find_base
-from sentviz.runs.registry import papers, printed
+from sentviz.runs.printed import printed
+from sentviz.runs.registry import papers
 from sentviz.runs.store import WITHOUT_ROWS, Run
 
 MEASURES = {"accuracy": "accuracy", "f1_macro": "F1 (macro)", "auc": "area under the ROC curve", "loss": "loss (nats)"}

@@ -18,9 +18,9 @@ from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.declared import Misfit, declared, read_declared
-from sentviz.io.lazy import pd
 from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.paper_page import Choices, read_sections
+from sentviz.runs.printed import PrintedTable
 from sentviz.runs.sections import OfSubject, Section, resolved
 
 
@@ -117,7 +117,7 @@ class Paper:
     answers: str = ""  # a function from runs to sentences that answer the paper's question
     figures: str = ""  # a module that registers figures (sentviz.charts.registry)
     patience: int = 0  # epochs without a smaller validation loss after which its trainings stop; 0 = it states no such rule
-    printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
+    printed: Mapping[str, PrintedTable] = field(default_factory=dict)  # tables with numbers of its presets
 
     def preset(self, name: str) -> Preset | None:
         """Return the paper's preset of this name, without an injection; None if there is none."""
@@ -167,7 +167,7 @@ class Paper:
 
 # ---- a paper as a folder
 
-POINTERS = ("family", "claims", "tables", "makers", "answers", "figures", "printed")
+POINTERS = ("family", "claims", "tables", "makers", "answers", "figures")
 
 
 @cache
@@ -184,6 +184,8 @@ def read_paper(folder: Path) -> Paper:
         page = replace(page, script=page.script and folder / page.script)
         _inherit(content.get("presets", {}))
         content |= {name: pointer(value) for name in POINTERS if isinstance(value := content.get(name), str)}
+        for table in content.get("printed", {}).values():
+            table |= {"model": pointer(table["model"])} if isinstance(table, dict) and "model" in table else {}
         return declared(Paper, content, folder=folder, page=page)
 
     paper = read_declared(folder / "paper.toml", read)
@@ -247,27 +249,6 @@ def paper_at(url: str) -> Paper | None:
 def studies() -> dict[str, tuple[Paper, Study]]:
     """Return every study by name, with its paper."""
     return {name: (paper, study) for paper in papers().values() for name, study in paper.studies.items()}
-
-
-def printed(dataset: str, preset: str) -> pd.DataFrame:
-    """Return the values that the papers report for a preset on a data set: paper, name, layer, component, value.
-
-    Layers and components are counted from 0; -1 means that the value has none, as in a history. "accuracy" is a share (0 to 1).
-    """
-    return _printed(tuple(papers()), dataset, preset).copy()
-
-
-@cache
-def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
-    columns = ["paper", "name", "layer", "component", "value"]
-    parts = [
-        frame.assign(paper=paper.short)[columns]
-        for paper in map(find_paper, names)
-        if paper.printed
-        for frame in [paper.load("printed", None)(dataset, preset)]
-        if len(frame)
-    ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 @cache

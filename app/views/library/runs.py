@@ -19,7 +19,7 @@ from sentviz.io.numbers import written
 from sentviz.papers.cards import card, filename, origin_in_words
 from sentviz.papers.studies.cross_domain import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.catalog import catalog, faults
-from sentviz.runs.registry import printed
+from sentviz.runs.printed import printed
 from sentviz.runs.store import Run
 
 SHADE = "background-color: rgba(86, 180, 233, 0.18);"

@@ -109,7 +109,7 @@ def rocs(runs: Iterable[Run], *, best: bool = False, seed: int = 0) -> pd.DataFr
     every = list(runs)
     parts = [
         _curves(run, run.digest, seed).assign(
-            row=row, panel=DATASETS[dataset], printed=printed_tables.auc(printed_name(dataset), run.configuration)
+            row=row, panel=DATASETS[dataset], printed=printed_tables.value(printed_name(dataset), run.configuration, "auc")
         )
         for row, model in (("DT", "diff"), ("best NDT", "ndt"))
         for dataset, run in panel_runs(every, model, best=best).items()

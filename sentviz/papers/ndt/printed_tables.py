@@ -2,76 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sentviz.io.lazy import pd
 from sentviz.runs.presets import CONSTRAINT_SIGNS
+from sentviz.runs.printed import printed
 
 FOLDER = Path(__file__).parent / "printed"
 NAMES = {sign: name for name, sign in CONSTRAINT_SIGNS.items()}
 
 
+def preset(row: Mapping[Any, Any]) -> str:
+    """Return the preset of a row; constraints share a row where the paper does not tell them apart."""
+    return f"ndt-{NAMES[row['constraint']]}-{row['components']}" if "constraint" in row and row["family"] == "ndt" else row["family"]
+
+
 def table(name: str) -> pd.DataFrame:
-    """A printed table with a column `model`, the preset's name (constraints share a row where the paper does not tell them apart)."""
+    """Return a printed table with a column `model`, the preset's name."""
     return _read(name).copy()
 
 
 @cache
 def _read(name: str) -> pd.DataFrame:
     frame = pd.read_csv(FOLDER / f"{name}.csv")
-    frame["model"] = [
-        f"ndt-{NAMES[row['constraint']]}-{row['components']}" if "constraint" in row and row["family"] == "ndt" else row["family"]
-        for row in frame.to_dict("records")
-    ]
-    return frame
+    return frame.assign(model=[preset(row) for row in frame.to_dict("records")])
 
 
-@cache
-def _rows(name: str) -> dict[tuple[str, str], pd.DataFrame]:
-    """A printed table by data set and preset."""
-    return {(rows["dataset"].iloc[0], rows["model"].iloc[0]): rows for _, rows in _read(name).groupby(["dataset", "model"])}
-
-
-def accuracy(dataset: str, model: str) -> float | None:
-    """Return the reported accuracy (0 to 1) of a preset on a data set; None if the paper has no such row, as for vanilla-matched."""
-    row = _rows("classification").get((dataset, model))
-    return None if row is None else float(row["accuracy_pct"].iloc[0]) / 100
-
-
-def auc(dataset: str, model: str) -> float:
-    """Return the reported AUC of a preset on a data set; NaN if the paper has no such row."""
-    row = _rows("classification").get((dataset, model))
-    return float("nan") if row is None else float(row["auc"].iloc[0])
-
-
-def silhouette(dataset: str, model: str) -> float:
-    """Return the reported silhouette of a preset on a data set; NaN if the paper has no such row."""
-    row = _rows("silhouette").get((dataset, model))
-    return float("nan") if row is None else float(row["silhouette"].iloc[0])
+def value(dataset: str, model: str, metric: str) -> float:
+    """Return a reported number of a preset on a data set, of accuracy as a share; NaN if the paper has no such row."""
+    frame = printed(dataset, model)
+    values = frame.loc[frame["name"] == metric, "value"]
+    return float("nan") if values.empty else float(values.iloc[0])
 
 
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
     """Return the reported final lambdas of a preset: layer and component (counted from 0), value; empty if none are reported."""
-    by_preset = _counted()
-    return by_preset.get((dataset, model), next(iter(by_preset.values())).iloc[:0]).copy()
-
-
-@cache
-def _counted() -> dict[tuple[str, str], pd.DataFrame]:
-    """The printed lambdas by data set and preset, layers and components counted from 0."""
-    frame = _read("lambdas")
-    frame = frame.assign(layer=frame["layer"] - 1, component=frame["component"] - 1, value=frame["lambda"])
-    columns = ["layer", "component", "value"]
-    return {(rows["dataset"].iloc[0], rows["model"].iloc[0]): rows[columns] for _, rows in frame.groupby(["dataset", "model"])}
-
-
-def values(dataset: str, model: str) -> pd.DataFrame:
-    """Return reported accuracy and final lambdas of a preset, with columns of a history; empty if nothing is reported.
-
-    Columns: name, layer, component, value.
-    """
-    share = accuracy(dataset, model)
-    rows = [] if share is None else [("accuracy", -1, -1, share)]
-    rows += [("lambda", row["layer"], row["component"], row["value"]) for row in lambdas(dataset, model).to_dict("records")]
-    return pd.DataFrame(rows, columns=["name", "layer", "component", "value"])
+    frame = printed(dataset, model)
+    return frame.loc[frame["name"] == "lambda", ["layer", "component", "value"]].reset_index(drop=True)

@@ -7,6 +7,8 @@ from functools import partial
 from math import isfinite
 from pathlib import Path
 
+import numpy as np
+
 from sentviz.analysis.claim import Finding, tried
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent, signed
@@ -49,14 +51,14 @@ CONTROL_COLUMNS = [
 NDTS = tuple(model for model in PRESETS if model.startswith("ndt-"))
 
 # our metric -> (printed table, its column, factor to our unit)
-METRICS = {
-    "accuracy": ("classification", "accuracy_pct", 0.01),
-    "precision_weighted": ("classification", "precision", 1.0),
-    "f1_weighted": ("classification", "f1", 1.0),
-    "auc": ("classification", "auc", 1.0),
-    "silhouette": ("silhouette", "silhouette", 1.0),
-    "precision_macro": ("classification", "precision", 1.0),
-    "f1_macro": ("classification", "f1", 1.0),
+METRICS = {  # metric of a run -> printed metric
+    "accuracy": "accuracy",
+    "precision_weighted": "precision",
+    "f1_weighted": "f1",
+    "auc": "auc",
+    "silhouette": "silhouette",
+    "precision_macro": "precision",
+    "f1_macro": "f1",
 }
 
 
@@ -101,8 +103,8 @@ def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
 
 def reported_best(dataset: str) -> str:
     """Return the NDT configuration that the paper names as its best on a data set: the one with the highest reported test accuracy."""
-    reported = {model: printed_tables.accuracy(printed_name(dataset), model) or 0.0 for model in NDTS}
-    return max(reported, key=lambda model: reported[model])
+    reported = {model: printed_tables.value(printed_name(dataset), model, "accuracy") for model in NDTS}
+    return max(reported, key=lambda model: np.nan_to_num(reported[model]))
 
 
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
@@ -119,14 +121,9 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
     Raises:
         KeyError: a metric that the paper does not print.
     """
-    table, column, factor = METRICS[metric]
-    frame = printed_tables.table(table)
-    frame = frame[frame["dataset"] == printed_name(dataset)]
-    wanted = dict(zip(frame["model"], frame[column].astype(float) * factor, strict=True))
-    rows = pd.DataFrame({"model": list(PRESETS), "printed": [wanted.get(model) if split == "test" else None for model in PRESETS]})
-    ours = measured[measured["metric"] == metric].drop(columns="metric")
-    numbers = ["printed", "value", "low", "high", "n", "seeds"]
-    return rows.merge(ours, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
+    name = METRICS[metric]
+    wanted = {model: printed_tables.value(printed_name(dataset), model, name) for model in PRESETS if split == "test"}
+    return compare_configurations.beside(PRESETS, wanted, measured[measured["metric"] == metric])
 
 
 def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") -> pd.DataFrame:

@@ -83,7 +83,7 @@ def picture(run: Run, seed: int = 0) -> Picture:
         for x in (vectors, places)
     )
     dataset, model = printed_name(run.config["data"]["name"]), run.configuration.removesuffix(f"-{AGAIN}")
-    return Picture(run.name, run.labels, labels, places, original, drawn, seed, printed_tables.silhouette(dataset, model))
+    return Picture(run.name, run.labels, labels, places, original, drawn, seed, printed_tables.value(dataset, model, "silhouette"))
 
 
 def tsne_frame(pictures: dict[str, Picture]) -> pd.DataFrame:

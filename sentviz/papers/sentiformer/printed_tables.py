@@ -7,32 +7,19 @@ from pathlib import Path
 
 from sentviz.data.examples import EXAMPLES
 from sentviz.io.lazy import pd
+from sentviz.runs.registry import read_paper
 
 SARCASTIC = next(example.text for example in EXAMPLES if example.paper == "sentiformer")  # section V-E
 FOLDER = Path(__file__).parent / "printed"
-MODELS = {  # name in the paper -> our preset
-    "SentiFormer": "sentiformer",
-    "BiLSTM": "bilstm",
-    "CNN": "cnn",
-    "full": "sentiformer",
-    "sinusoidal PE only": "sentiformer-sinusoid",
-    "no gated attention": "sentiformer-no-gate",
-    "full O(n^2) attention": "sentiformer-full",
-    "no layer normalization": "sentiformer-no-norm",
-}
+_TABLES = read_paper(FOLDER.parent).printed
+MODELS = {**_TABLES["accuracy"].models, **_TABLES["ablation"].models}  # name in the paper -> our preset
 TITLES = {
     "sentiformer-sinusoid": "without aware positions",
     "sentiformer-no-gate": "without gates",
     "sentiformer-full": "without the window",
     "sentiformer-no-norm": "without layer norm",
 }
-COLUMNS = {  # data set -> column of table I; whether its SST-5 has five classes or two is for the runs to say
-    "sst5_trees": "sst5",
-    "sst5_trees_binary": "sst5",
-    "imdb": "imdb",
-    "yelp_polarity": "yelp_polarity",
-    "tweeteval_sentiment": "twitter",
-}
+COLUMNS = {dataset: column for column, of in _TABLES["accuracy"].columns.items() for dataset in of.datasets}
 
 
 def table(name: str) -> pd.DataFrame:
@@ -59,14 +46,3 @@ def accuracies(dataset: str) -> pd.DataFrame:
         parts = table("ablation").query("preset != 'sentiformer'")
         frame = pd.concat([frame, pd.DataFrame({"model": parts["preset"].map(TITLES), "printed": parts["sst5_accuracy_pct"] / 100})])
     return frame.reset_index(drop=True)
-
-
-def values(dataset: str, preset: str) -> pd.DataFrame:
-    """Return the printed accuracy (0..1) of a preset on a data set, as in a history: name, layer, component, value."""
-    if dataset not in COLUMNS:
-        return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
-    main, ablation = table("accuracy"), table("ablation")
-    accuracy = main.loc[main["preset"] == preset, COLUMNS[dataset]]
-    if accuracy.empty and COLUMNS[dataset] == "sst5":
-        accuracy = ablation.loc[ablation["preset"] == preset, "sst5_accuracy_pct"]
-    return pd.DataFrame({"name": "accuracy", "layer": -1, "component": -1, "value": accuracy.to_numpy() / 100})

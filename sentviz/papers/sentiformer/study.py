@@ -63,8 +63,7 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     reported = printed_tables.accuracies(dataset)
     accuracy = over_seeds(configurations(runs, dataset)).assign(model=lambda frame: frame["model"].map(MODELS))
     order = [*reported["model"], *(title for title in (RATES | LONGER | PRETRAINED).values() if title in set(accuracy["model"]))]
-    frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")
-    return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
+    return compare_configurations.beside(order, reported.set_index("model")["printed"], accuracy)
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,3 @@ def title(preset: str) -> str:
         return preset
     named = _PRESETS[version].title.removeprefix("7ess-Xin ")
     return named if version == preset else f"{named.partition(' ')[0]} RoPE"
-
-
-def values(dataset: str, preset: str) -> pd.DataFrame:
-    """Table II of a preset, as in a history: name, layer, component, value."""
-    if dataset != DATASET:
-        return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
-    row = table("results").set_index("model").reindex([preset]).iloc[0].dropna()
-    known = row[row.index.isin(METRICS)]
-    return pd.DataFrame({"name": known.index, "layer": -1, "component": -1, "value": known.to_numpy(float)})

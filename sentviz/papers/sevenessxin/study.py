@@ -47,21 +47,20 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
         metric: of a test split, one of `prints.METRICS`, or validation_f1: that of the state which was chosen by it.
     """
     by_preset = configurations(runs)
-    in_paper = printed_tables.table("results").set_index("model")[metric]
-    frame = pd.DataFrame({"preset": both(VERSIONS)}).assign(
-        model=lambda rows: rows["preset"].map(printed_tables.title), printed=lambda rows: rows["preset"].map(in_paper)
-    )
     if metric == "validation_f1":
         with_validation = {
             name: seeds for name, seeds in by_preset.items() if all("confusion" in run.metrics().get("validation", {}) for run in seeds)
         }
-        measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in with_validation.items()], columns=_NUMBERS)
+        measured = pd.DataFrame([{"model": name} | validation_f1(seeds) for name, seeds in with_validation.items()], columns=_NUMBERS)
     else:
-        measured = over_seeds(by_preset, metric).rename(columns={"model": "preset"})
-    return frame.merge(measured, on="preset", how="left").astype(dict.fromkeys(("printed", *_NUMBERS[1:]), float))
+        measured = over_seeds(by_preset, metric)
+    in_paper = printed_tables.table("results").set_index("model")[metric]
+    frame = compare_configurations.beside(both(VERSIONS), in_paper, measured).rename(columns={"model": "preset"})
+    frame.insert(1, "model", frame["preset"].map(printed_tables.title))
+    return frame
 
 
-_NUMBERS = ["preset", "value", "low", "high", "n", "seeds"]
+_NUMBERS = ["model", "value", "low", "high", "n", "seeds"]
 
 
 def validation_f1(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:

@@ -71,6 +71,18 @@ def over_seeds(by_model: Configurations, metric: str = "accuracy", split: str = 
     return frame[frame["metric"] == metric].drop(columns="metric").reset_index(drop=True)
 
 
+def beside(models: Iterable[str], reported: Mapping[str, float] | pd.Series[float], measured: pd.DataFrame) -> pd.DataFrame:
+    """Return what is printed of some models with what is measured: model, printed, value, low, high, n, seeds; NaN is unknown.
+
+    Args:
+        reported: printed value by model. measured: rows with the other columns, as `over_seeds` returns them.
+    """
+    numbers = ["value", "low", "high", "n", "seeds"]
+    rows = pd.DataFrame({"model": list(models)}).assign(printed=lambda frame: frame["model"].map(reported))
+    frame = rows.merge(measured[["model", *numbers]], on="model", how="left")
+    return frame.astype(dict.fromkeys(("printed", *numbers), float))
+
+
 def points(by_model: Configurations, metric: str = "accuracy", split: str = "test") -> pd.DataFrame:
     """Return a row per run: model, seed, value."""
     rows = [of_metric(seeds, metric, split).assign(model=model) for model, seeds in by_model.items()]

@@ -18,10 +18,11 @@ from sentviz.io.declared import file_name
 from sentviz.io.lazy import pd
 from sentviz.io.table import Column, Table
 from sentviz.papers.studies.claims import claims_of, judged, ledger
-from sentviz.papers.studies.compare_configurations import configurations, points, summary
+from sentviz.papers.studies.compare_configurations import beside, configurations, over_seeds, points
 from sentviz.papers.studies.tables import tables_of
 from sentviz.runs.items import STATE_WORDS, Added, Item
-from sentviz.runs.registry import Paper, printed
+from sentviz.runs.printed import printed_results
+from sentviz.runs.registry import Paper
 from sentviz.runs.sections import FigureBlock, TableBlock
 from sentviz.runs.store import Run
 
@@ -149,15 +150,9 @@ def measured_items(paper: Paper) -> dict[str, str]:
 
 def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """Return test accuracies of a paper's studies: model, printed, value, low, high, n, seeds; NaN if unknown."""
-    models = _models(paper)[dataset]
-    reported = [
-        frame[(frame["paper"] == paper.short) & (frame["name"] == "accuracy")] for frame in (printed(dataset, model) for model in models)
-    ]
-    rows = pd.DataFrame({"model": models, "printed": [float(frame["value"].iloc[0]) if len(frame) else None for frame in reported]})
-    measured = summary(configurations(runs, dataset, models))
-    accuracy = measured[measured["metric"] == "accuracy"].drop(columns="metric")
-    numbers = ["printed", "value", "low", "high", "n", "seeds"]
-    return rows.merge(accuracy, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
+    models, frame = _models(paper)[dataset], printed_results(paper)
+    accuracies = frame[(frame["dataset"] == dataset) & (frame["metric"] == "accuracy")].set_index("configuration")["value"]
+    return beside(models, accuracies, over_seeds(configurations(runs, dataset, models)))
 
 
 def listed(paper: Paper) -> Table:

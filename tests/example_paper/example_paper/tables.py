@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from sentviz.errors import InputError
-from sentviz.papers.studies.compare_configurations import configurations, summary
+from sentviz.papers.studies.compare_configurations import beside, configurations, over_seeds
 from sentviz.runs.store import Run
 
 DATASET = "sst2"
@@ -17,18 +17,10 @@ TRAIN = f"`sentviz study example --dataset {DATASET}` trains them."
 PRINTED = pd.read_csv(Path(__file__).parent / "printed" / "accuracies.csv")
 
 
-def printed(dataset: str, preset: str) -> pd.DataFrame:
-    """Return the printed values of a preset on a data set: name, layer, component, value, as in a history."""
-    rows = PRINTED[(PRINTED["data"] == dataset) & (PRINTED["model"] == preset)]
-    return pd.DataFrame({"name": "accuracy", "layer": -1, "component": -1, "value": rows["accuracy"]})
-
-
 def accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     """Return printed and measured accuracies: model, printed, value, low, high, n, seeds; NaN if a model has no run."""
-    measured = summary(configurations(runs, DATASET, MODELS))
-    measured = measured[measured["metric"] == "accuracy"].drop(columns="metric")
-    frame = PRINTED.rename(columns={"accuracy": "printed"})[["model", "printed"]].merge(measured, on="model", how="left")
-    return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
+    reported = PRINTED.set_index("model")["accuracy"]
+    return beside(MODELS, reported, over_seeds(configurations(runs, DATASET, MODELS)))
 
 
 def sizes(runs: Sequence[Run]) -> pd.DataFrame:

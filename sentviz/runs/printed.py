@@ -1,0 +1,91 @@
+"""Numbers that papers print, as rows of the frame of results: each paper declares in ``paper.toml`` how its files in ``printed`` are read.
+
+[printed.results]                                   # printed/results.csv
+datasets = ["sentiment140"]                         # of all its rows; without it, the column `dataset` says it
+models = { BiLSTM = "bilstm" }                      # the paper's names -> presets; without it, the names are presets
+columns.accuracy_pct = { metric = "accuracy", percent = true }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import InputError
+from sentviz.io.lazy import pd
+from sentviz.runs.sections import resolved
+
+if TYPE_CHECKING:
+    from sentviz.runs.registry import Paper
+
+COLUMNS = ["paper", "table", "dataset", "configuration", "metric", "layer", "component", "value"]
+
+
+@dataclass(frozen=True)
+class PrintedColumn:
+    """A column of numbers in a printed table."""
+
+    metric: str = ""  # name in the metrics or the history of a run; default: the name of the column
+    datasets: tuple[str, ...] = ()  # data sets that they are of; default: those of the table
+    percent: bool = False  # True: in percent, otherwise as in a run's metrics
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A printed table. Columns `layer` and `component` are counted from 1 in the file, if it has them."""
+
+    columns: Mapping[str, PrintedColumn]
+    model: str = "model"  # column that names the models, or a pointer to a function from a row to a preset
+    models: Mapping[str, str] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()
+
+
+def printed_results(paper: Paper) -> pd.DataFrame:
+    """Return a row for each printed number that a run of a preset could have, with the columns `COLUMNS`.
+
+    Layers and components are counted from 0; -1 means that the number has none, as in a history. The first table with a number counts.
+    """
+    return _of_paper(paper).copy()
+
+
+def printed(dataset: str, preset: str) -> pd.DataFrame:
+    """Return the values that the papers report for a preset on a data set: paper, name, layer, component, value.
+
+    Layers and components are counted from 0; -1 means that the value has none. "accuracy" is a share (0 to 1).
+    """
+    from sentviz.runs.registry import papers
+
+    by_paper = {paper.short: _by_preset(paper).get((dataset, preset)) for paper in papers().values()}
+    parts = [frame.assign(paper=name) for name, frame in by_paper.items() if frame is not None]
+    columns = ["paper", "metric", "layer", "component", "value"]
+    frame = pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+    return frame.rename(columns={"metric": "name"})
+
+
+@cache
+def _by_preset(paper: Paper) -> dict[tuple[str, str], pd.DataFrame]:
+    return {(str(key[0]), str(key[1])): rows for key, rows in _of_paper(paper).groupby(["dataset", "configuration"], sort=False)}
+
+
+@cache
+def _of_paper(paper: Paper) -> pd.DataFrame:
+    rows = [row for name, table in paper.printed.items() for row in _rows(paper, name, table)]
+    frame = pd.DataFrame(rows, columns=COLUMNS).dropna(subset="value")
+    return frame.drop_duplicates(["dataset", "configuration", "metric", "layer", "component"], ignore_index=True)
+
+
+def _rows(paper: Paper, name: str, table: PrintedTable) -> Iterator[tuple[Any, ...]]:
+    if name not in (files := paper.printed_tables()):
+        raise InputError(f"paper.toml of {paper.short} declares the printed table {name!r}; there is no file printed/{name}.csv.")
+    for row in pd.read_csv(files[name]).to_dict("records"):
+        model = resolved(table.model)(row) if ":" in table.model else row[table.model]
+        preset = table.models.get(model) if table.models else model
+        if preset is None:
+            continue
+        places = [int(row.get(axis, 0)) - 1 for axis in ("layer", "component")]
+        for column, of in table.columns.items():
+            for dataset in of.datasets or table.datasets or (row["dataset"],):
+                value = float(row[column]) / 100 if of.percent else float(row[column])
+                yield paper.name, name, dataset, preset, of.metric or column, *places, value
