@@ -8,38 +8,16 @@ columns.accuracy_pct = { metric = "accuracy", percent = true }
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
+from sentviz.runs.registry import Paper, PrintedTable, papers
 from sentviz.runs.sections import resolved
 
-if TYPE_CHECKING:
-    from sentviz.runs.registry import Paper
-
 COLUMNS = ["paper", "table", "dataset", "configuration", "metric", "layer", "component", "value"]
-
-
-@dataclass(frozen=True)
-class PrintedColumn:
-    """A column of numbers in a printed table."""
-
-    metric: str = ""  # name in the metrics or the history of a run; default: the name of the column
-    datasets: tuple[str, ...] = ()  # data sets that they are of; default: those of the table
-    percent: bool = False  # True: in percent, otherwise as in a run's metrics
-
-
-@dataclass(frozen=True)
-class PrintedTable:
-    """A printed table. Columns `layer` and `component` are counted from 1 in the file, if it has them."""
-
-    columns: Mapping[str, PrintedColumn]
-    model: str = "model"  # column that names the models, or a pointer to a function from a row to a preset
-    models: Mapping[str, str] = field(default_factory=dict)
-    datasets: tuple[str, ...] = ()
 
 
 def printed_results(paper: Paper) -> pd.DataFrame:
@@ -55,8 +33,6 @@ def printed(dataset: str, preset: str) -> pd.DataFrame:
 
     Layers and components are counted from 0; -1 means that the value has none. "accuracy" is a share (0 to 1).
     """
-    from sentviz.runs.registry import papers
-
     by_paper = {paper.short: _by_preset(paper).get((dataset, preset)) for paper in papers().values()}
     parts = [frame.assign(paper=name) for name, frame in by_paper.items() if frame is not None]
     columns = ["paper", "metric", "layer", "component", "value"]

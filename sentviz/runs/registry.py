@@ -20,7 +20,6 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.io.declared import Misfit, declared, read_declared
 from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.paper_page import Choices, read_sections
-from sentviz.runs.printed import PrintedTable
 from sentviz.runs.sections import OfSubject, Section, resolved
 
 
@@ -88,6 +87,25 @@ class Opening:
     expects: Mapping[str, str] = field(default_factory=dict)  # claim key -> verdict that the lines rest on
     figure: str = ""  # figure of the gallery that answers the paper's main question
     of: str = "all"  # data set of the figure, or "all"
+
+
+@dataclass(frozen=True)
+class PrintedColumn:
+    """A column of numbers in a printed table."""
+
+    metric: str = ""  # name in the metrics or the history of a run; default: the name of the column
+    datasets: tuple[str, ...] = ()  # data sets that they are of; default: those of the table
+    percent: bool = False  # True: in percent, otherwise as in a run's metrics
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A printed table. Columns `layer` and `component` are counted from 1 in the file, if it has them."""
+
+    columns: Mapping[str, PrintedColumn]
+    model: str = "model"  # column that names the models, or a pointer to a function from a row to a preset
+    models: Mapping[str, str] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
