@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding, not_testable
+from sentviz.errors import InputError
 from sentviz.papers.studies.compare_configurations import Comparison, Word, compared_frame, configurations, over_seeds, points
 from sentviz.papers.studies.judging import all_better, every_better, inside_margin, more_than_half, over_parts, seeds_in_words, too_few
 from sentviz.papers.studies.results import COLUMNS, of_metric, results, values
 from sentviz.runs.printed import printed_results
-from sentviz.runs.registry import find_paper
+from sentviz.runs.registry import PrintedColumn, PrintedTable, find_paper
 from tests.studies import made_run
 
 COMPARISON = Comparison(200, (3, 3), (0.9, 0.85), 0.05, 0.02, 0.08, 0.004, "over seeds")
@@ -96,6 +97,22 @@ def test_results_have_the_printed_numbers() -> None:
     assert set(ndt["metric"]) == {"accuracy", "precision", "f1", "auc", "silhouette"} and set(ndt["source"]) == {"printed"}
     lambdas = printed_results(find_paper("ndt")).query("metric == 'lambda'")
     assert lambdas["layer"].min() == 0 and lambdas["component"].min() == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "fault"),
+    [
+        ({"imdb": PrintedColumn("accuracy", ("imdb",)), "none": PrintedColumn()}, "has no column 'none'"),
+        ({"imdb": PrintedColumn("accuracy")}, "has no column 'dataset'"),
+        ({"model": PrintedColumn("accuracy", ("imdb",))}, "The column 'model' .* does not hold numbers"),
+    ],
+)
+def test_a_printed_table_that_does_not_fit_is_one_sentence(columns: dict[str, PrintedColumn], fault: str) -> None:
+    paper = find_paper("sentiformer")
+    with pytest.raises(InputError, match=fault):
+        printed_results(replace(paper, printed={"accuracy": PrintedTable(columns)}))
+    with pytest.raises(InputError, match=r"there is no file printed/none\.csv"):
+        printed_results(replace(paper, printed={"none": PrintedTable(columns)}))
 
 
 def test_results_have_every_stored_number(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ columns.accuracy_pct = { metric = "accuracy", percent = true }
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, SentvizError
 from sentviz.io.lazy import pd
 from sentviz.runs.registry import Paper, PrintedTable, papers
 from sentviz.runs.sections import resolved
@@ -31,18 +32,25 @@ def printed_results(paper: Paper) -> pd.DataFrame:
 def printed(dataset: str, preset: str) -> pd.DataFrame:
     """Return the values that the papers report for a preset on a data set: paper, name, layer, component, value.
 
-    Layers and components are counted from 0; -1 means that the value has none. "accuracy" is a share (0 to 1).
+    Layers and components are counted from 0; -1 means that the value has none. "accuracy" is a share (0 to 1). A paper whose printed
+    tables cannot be read is left out; its page says what is wrong.
     """
-    by_paper = {paper.short: _by_preset(paper).get((dataset, preset)) for paper in papers().values()}
-    parts = [frame.assign(paper=name) for name, frame in by_paper.items() if frame is not None]
-    columns = ["paper", "metric", "layer", "component", "value"]
-    frame = pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
-    return frame.rename(columns={"metric": "name"})
+    every = _by_preset(tuple(papers().values()))
+    return every[dataset, preset].copy() if (dataset, preset) in every else pd.DataFrame(columns=_AS_IN_A_HISTORY)
+
+
+_AS_IN_A_HISTORY = ["paper", "name", "layer", "component", "value"]
 
 
 @cache
-def _by_preset(paper: Paper) -> dict[tuple[str, str], pd.DataFrame]:
-    return {(str(key[0]), str(key[1])): rows for key, rows in _of_paper(paper).groupby(["dataset", "configuration"], sort=False)}
+def _by_preset(every: tuple[Paper, ...]) -> dict[tuple[str, str], pd.DataFrame]:
+    frames = []
+    for paper in every:
+        with suppress(SentvizError):
+            frames.append(_of_paper(paper).assign(paper=paper.short))
+    frame = pd.concat(frames, ignore_index=True).rename(columns={"metric": "name"})
+    groups = frame.groupby(["dataset", "configuration"], sort=False)
+    return {(str(key[0]), str(key[1])): rows[_AS_IN_A_HISTORY].reset_index(drop=True) for key, rows in groups}
 
 
 @cache
@@ -55,7 +63,15 @@ def _of_paper(paper: Paper) -> pd.DataFrame:
 def _rows(paper: Paper, name: str, table: PrintedTable) -> Iterator[tuple[Any, ...]]:
     if name not in (files := paper.printed_tables()):
         raise InputError(f"paper.toml of {paper.short} declares the printed table {name!r}; there is no file printed/{name}.csv.")
-    for row in pd.read_csv(files[name]).to_dict("records"):
+    frame = pd.read_csv(files[name])
+    needed = [*table.columns, *(() if ":" in table.model else (table.model,))]
+    needed += ["dataset"] * (not table.datasets and not all(of.datasets for of in table.columns.values()))
+    if lacking := [column for column in needed if column not in frame]:
+        raise InputError(f"printed/{name}.csv of {paper.short} has no column {lacking[0]!r}, which its paper.toml names.")
+    for column in table.columns:
+        if not pd.api.types.is_numeric_dtype(frame[column]):
+            raise InputError(f"The column {column!r} of printed/{name}.csv of {paper.short} does not hold numbers alone.")
+    for row in frame.to_dict("records"):
         model = resolved(table.model)(row) if ":" in table.model else row[table.model]
         preset = table.models.get(model) if table.models else model
         if preset is None:

@@ -15,6 +15,7 @@ from sentviz.charts.heads import with_cls, with_lexicon, without_cls
 from sentviz.charts.scalars import scalar_axis
 from sentviz.charts.subjects import Study
 from sentviz.papers.ndt.study import DATASETS
+from sentviz.runs.registry import find_paper
 from sentviz.runs.sections import (
     Control,
     FigureBlock,
@@ -28,7 +29,7 @@ from sentviz.runs.store import Run
 
 # ---- learned scalars
 
-SCALE = Control("Scale", "scale", {"value": ("Value", {"change": False}), "change": ("Change from the start", {"change": True})})
+SCALE = Control("Scale", "scale", find_paper("ndt").choices["scale"])
 SCALARS = Page(
     "Learned scalars during training: λ (−λ for Differential), weights of position signals, temperatures. Diamonds: a paper's values.",
     "The start value decides most of the final value.",

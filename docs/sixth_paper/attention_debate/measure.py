@@ -18,6 +18,7 @@ import torch
 from scipy import stats
 from scipy.special import softmax
 
+from attention_debate.claims import MODELS, SAME
 from sentviz import load
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.leave_out import words
@@ -28,11 +29,9 @@ from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 FOLDER = Path(__file__).parent / "measured"
-MODELS = ("sst2/vanilla-matched", "sst2/ndt-unit-2", "sst2/cls", "sst2/minilm")
 TEXTS, SEED = 300, 0
 SHORTEST = 5  # words; fewer have hardly any order
 PERMUTATIONS = 100
-SAME_OUTPUT = 0.05  # total variation distance up to which two outputs count as the same
 METHODS = ("removal", "gradient", "integrated-gradients")
 
 
@@ -118,7 +117,7 @@ def of_text(
         )
         if name == "permuted":
             new = attention[np.argsort(orders, axis=1)]  # the weight that each token has now
-            elsewhere = (new.argmax(axis=1) != attention.argmax()) & (distance <= SAME_OUTPUT)
+            elsewhere = (new.argmax(axis=1) != attention.argmax()) & (distance <= SAME)
             changes[-1]["other"] = int(elsewhere.any())
     return pairs, changes
 

@@ -100,10 +100,11 @@ def paper_faults(paper: Paper) -> Iterator[str]:
     each claim that is shown on a part that the page does not have.
 
     Raises:
-        SentvizError: the paper's list of items, its tables or its claims cannot be loaded.
+        SentvizError: the paper's list of items, its tables, its printed numbers or its claims cannot be loaded.
     """
     from sentviz.charts.gallery import FIGURES
 
+    printed_results(paper)
     known = {"figure": list(FIGURES), "table": list(tables_of(paper))}
     for file, kind, name in _named(paper):
         if name not in known[kind]:
