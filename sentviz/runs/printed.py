@@ -18,7 +18,8 @@ from sentviz.io.lazy import pd
 from sentviz.runs.registry import Paper, PrintedTable, papers
 from sentviz.runs.sections import resolved
 
-COLUMNS = ["paper", "table", "dataset", "configuration", "metric", "layer", "component", "value"]
+_TYPES = dict.fromkeys(("paper", "table", "dataset", "configuration", "metric"), "str") | {"layer": "int64", "component": "int64", "value": "float64"}
+COLUMNS = list(_TYPES)
 
 
 def printed_results(paper: Paper) -> pd.DataFrame:
@@ -44,7 +45,7 @@ _AS_IN_A_HISTORY = ["paper", "name", "layer", "component", "value"]
 
 @cache
 def _by_preset(every: tuple[Paper, ...]) -> dict[tuple[str, str], pd.DataFrame]:
-    frames = []
+    frames = [_typed([])]
     for paper in every:
         with suppress(SentvizError):
             frames.append(_of_paper(paper).assign(paper=paper.short))
@@ -56,8 +57,11 @@ def _by_preset(every: tuple[Paper, ...]) -> dict[tuple[str, str], pd.DataFrame]:
 @cache
 def _of_paper(paper: Paper) -> pd.DataFrame:
     rows = [row for name, table in paper.printed.items() for row in _rows(paper, name, table)]
-    frame = pd.DataFrame(rows, columns=COLUMNS).dropna(subset="value")
-    return frame.drop_duplicates(["dataset", "configuration", "metric", "layer", "component"], ignore_index=True)
+    return _typed(rows).dropna(subset="value").drop_duplicates(["dataset", "configuration", "metric", "layer", "component"], ignore_index=True)
+
+
+def _typed(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=COLUMNS).astype(_TYPES)
 
 
 def _rows(paper: Paper, name: str, table: PrintedTable) -> Iterator[tuple[Any, ...]]:
