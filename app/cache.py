@@ -22,7 +22,6 @@ from sentviz.analysis.explain import explained
 from sentviz.analysis.maps.injection import Entries, entries_of
 from sentviz.analysis.testset.predictions_file import brought
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
-from sentviz.cli.rows_options import own_model
 from sentviz.data import datasets, demo
 from sentviz.data.examples import examples_for
 from sentviz.data.lexicon import Lexicon
@@ -36,6 +35,7 @@ from sentviz.runs.catalog import best_run as best
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+from sentviz.verbs.sources import own_model
 
 FIRST_SCREEN = "english/ndt-unit-2"
 """The run that shows best how a model decides: of the English runs, one word or one head alone most often changes its answer."""

@@ -102,7 +102,7 @@ def test_what_does_not_go_together_is_one_sentence(
 
 def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
     """predict, serve, score and the reasons say of a row what explain says of its text; a row that fits is not marked."""
-    from sentviz.serving.http import PredictRequest, predict_texts
+    from sentviz.api import Source, predict
 
     texts, most = ["a warm song", LONG, "warm " * tiny_model.config.max_length], tiny_model.config.max_length
     beyond = 700 - most
@@ -110,7 +110,7 @@ def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.M
     assert command("explain", run.folder, LONG).output.strip().endswith(says)
     frame = tiny_model.predict(texts)
     assert frame["remark"].tolist() == ["", says, ""] and frame.attrs["truncated"] == 1
-    answers = predict_texts(run, tiny_model, PredictRequest(run=run.name, texts=texts))["answers"]
+    answers = predict(Source(run.name, opened=(run, tiny_model)), tuple(texts)).json()["answers"]
     assert [answer["remark"] for answer in answers] == ["", says, ""]
     path = written(tmp_path, texts)
     result = command("score", run.folder, path, "-o", tmp_path / "scores.csv")

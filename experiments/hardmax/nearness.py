@@ -13,8 +13,8 @@ import pandas as pd
 from experiments.writing import write
 from sentviz.analysis.testset.leaders import at_leaders
 from sentviz.data import datasets
+from sentviz.io.arguments import Progress
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.models.model import Progress
 from sentviz.papers.hardmax.study import DATASET, NEARNESS, trained
 from sentviz.runs.catalog import study_runs
 

@@ -23,13 +23,14 @@ from sentviz.analysis.evaluation import confusion, evaluate
 from sentviz.analysis.maps.heads import over_split
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError, RunError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 ROWS = 400
 ROOM = 600_000  # maximum size of the pooled vectors of all epochs together, in bytes

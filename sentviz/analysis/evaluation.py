@@ -14,13 +14,14 @@ import numpy.typing as npt
 
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError, RunError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.runs.calibration import softmax
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -21,6 +21,7 @@ from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.rows_argument import is_file
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import np, pa, pc, pd
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
@@ -29,7 +30,7 @@ from sentviz.runs.writing import attach, attach_files, check_attachable
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 
 @dataclass(frozen=True)

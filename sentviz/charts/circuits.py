@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sentviz.analysis.causal.circuit import Circuit, circuit
-from sentviz.analysis.causal.patching import Progress
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure, new_plot
 from sentviz.charts.look import Look
@@ -18,6 +17,7 @@ from sentviz.charts.registry import figure
 from sentviz.charts.requirements import REPLACES
 from sentviz.charts.subjects import Sentence, sourced
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import go, pd
 from sentviz.io.numbers import percent
 

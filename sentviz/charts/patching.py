@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.causal.average import PatchAverage
-from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, Progress, patch
+from sentviz.analysis.causal.patching import TITLES, Pair, PatchMap, patch
 from sentviz.analysis.explain.headline import edit_sentence
 from sentviz.charts.chart import Axis, Chart, cells
 from sentviz.charts.figure import Figure, file_safe, sentence
@@ -22,6 +22,7 @@ from sentviz.charts.subjects import Sentence, sourced
 from sentviz.charts.text import shortened, subscript
 from sentviz.data.behaviour import minimal_pairs
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import number, percent, signed, span
 from sentviz.runs.catalog import language

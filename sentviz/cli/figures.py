@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.terminal import progress_bar
+from sentviz.cli.terminal import progress as bar
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent, signed
 
@@ -103,7 +103,7 @@ def export_paper_files(paper: str, run: str | None, out: Path) -> None:
     available = study_runs()
     for name, why in available.left_out.items():
         click.echo(f"! {name}: {why}", err=True)
-    with progress_bar("Tables and figures") as progress:
+    with bar("Tables and figures") as progress:
         manifest = export_paper(paper, out, available.runs, progress=progress)
     for item in manifest["files"]:
         if item["state"] != "written":

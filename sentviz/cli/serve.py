@@ -8,23 +8,19 @@ import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import click
 
-from sentviz.cli.rows_options import own_model, own_model_options
-from sentviz.cli.terminal import command, main, progress_bar
+from sentviz.cli.terminal import command, main, progress
 from sentviz.errors import InputError
-from sentviz.io.numbers import percent
-
-if TYPE_CHECKING:
-    from sentviz.charts.colours import Theme
+from sentviz.verbs.sources import own_model
 
 
 @main.command("app", context_settings={"ignore_unknown_options": True})
 @click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port; if it is in use, the next free one.")
 @click.option("--browser/--no-browser", default=True, help="Open the app in the browser, or only start it.")
-@own_model_options
+@click.option("--model", "model_name", default="", metavar="MODULE:OBJECT|FOLDER", help="Your own model, which the app opens.")
+@click.option("--classes", default="", help="Class names of --model in their order, for example negative,positive.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[STREAMLIT OPTION]...")
 @command
 def app(port: int, browser: bool, model_name: str, classes: str, options: tuple[str, ...]) -> None:
@@ -49,11 +45,20 @@ def app(port: int, browser: bool, model_name: str, classes: str, options: tuple[
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; by default this machine only.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8600, show_default=True, help="Port to listen on.")
 @click.option("--allow", multiple=True, metavar="NAME", help="Host name that requests may use. May be repeated.")
+@click.option("--mcp", is_flag=True, help="Serve an agent instead, by the Model Context Protocol on standard input and output.")
 @command
-def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...]) -> None:
-    """Serve predictions, traces and explanations over HTTP, for the named RUNs or all that have weights. The address opened in a
-    browser shows how to send requests.
+def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...], mcp: bool) -> None:
+    """Serve the verbs that only read over HTTP, for the named RUNs or all that have weights.
+
+    The address opened in a browser shows how to send requests. With --mcp, an agent gets the same as tools.
     """
+    if mcp:
+        import anyio
+
+        from sentviz.serving.agents import serve as serve_agent
+
+        anyio.run(serve_agent, runs)
+        return
     from sentviz.serving.http import LOCAL, application
 
     if host not in LOCAL and not allow:
@@ -74,23 +79,17 @@ def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...]) -
 
 
 @main.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("live.html"), show_default=True, help="The page.")
-@click.option("--text", default="", help="Sentence that is shown first; default: the run's example.")
-@click.option("--int8", is_flag=True, help="Compute in 8 bits: a quarter of the size, other rounding.")
-@click.option("--theme", type=click.Choice(["light", "dark"]), help="Colours; default: those that the reader's system prefers.")
+@click.argument("out", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="Port on this machine; 0 = any free port.")
 @command
-def live(runs: tuple[str, ...], out: Path, text: str, int8: bool, theme: str | None) -> None:
-    """Write RUN as one HTML page that answers what is typed, without a server and without a network (extra: onnx).
+def points(out: Path, port: int) -> None:
+    """Show the rows of OUT, which `sentviz score --vectors` wrote, as points in a browser. A view shows a sample of its points."""
+    from sentviz.serving.corpus.output import Scored
+    from sentviz.serving.corpus.plane import plane, server
 
-    Several RUNs answer the same sentence side by side. Whoever has the page has the models. Without a wheel that has it, onnxruntime-web
-    (33 MB) is fetched from the npm registry on first use.
-    """
-    from sentviz.serving.live.page import live_page
-
-    with progress_bar("Fetching packages") as report:
-        done = live_page(runs, out, text=text, int8=int8, theme=cast("Theme | None", theme), progress=report)
-    click.echo(f"{out}: {done['bytes'] / 1e6:.1f} MB. Open it in a browser; it needs no network.")
-    for model in done["models"]:
-        if "same" in (cost := model["cost"]):
-            click.echo(f"In 8 bits {model['run']} predicts the same class for {percent(cost['same'])} of {cost['n']:,} test rows.")
+    scored = Scored(out)
+    with progress("Parts") as report_progress:
+        places = plane(scored, report_progress)
+    with server(places, scored, port) as serving:
+        click.echo(f"{len(places):,} points at http://127.0.0.1:{serving.server_port}. Press Ctrl-C to stop.")
+        serving.serve_forever()

@@ -1,4 +1,4 @@
-"""Code that all commands share: the group `main`, error handling, progress bars and printed metrics."""
+"""Code that all commands share: the group `main`, error handling and progress bars."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sentviz.errors import SentvizError
-from sentviz.io.numbers import number
-
-if TYPE_CHECKING:
-    from sentviz.models.model import Progress
-
-METHODS = (
-    "removal, exact, permutation, units, clauses, sentences, received, first-layer, difference, rollout, flow, value-weighted,"
-    " value-zeroing, gradient, integrated-gradients, gradient-shap, smoothgrad, kernel-shap or lime."
-)
+from sentviz.io.arguments import Progress
+from sentviz.verbs.door import OptionError
 
 MARK = "\x1e"  # character before a report on a line of its own (RFC 7464)
 
@@ -58,18 +51,6 @@ def sigterm_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --target and --against to a command, which gets them as one `Target`."""
-    from sentviz.runs.target import Target
-
-    @wraps(function)
-    def with_target(target: str, against: str, **options: Any) -> Any:
-        return function(target=Target(target, against), **options)
-
-    against = click.option("--against", default="", help="Class to compare it with; default: all other classes.")
-    return click.option("--target", default="", help="Class that is explained; default: the predicted class.")(against(with_target))
-
-
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn errors of a command into one sentence and an exit code: 1, or 2 for a wrong option; 130 for Ctrl-C, 143 for SIGTERM."""
 
@@ -78,6 +59,8 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             with sigterm_as_interrupt():
                 return function(*args, **kwargs)
+        except OptionError as error:
+            raise click.UsageError(str(error)) from error
         except SentvizError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt as ended:
@@ -92,7 +75,48 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+PLACE_OF = {
+    "export": "Papers",
+    "study": "Papers",
+    "points": "Rows",
+    "card": "Model",
+    "calibrate": "Model",
+    "train": "Yours",
+    "adopt": "Yours",
+    "data": "Yours",
+    "base": "Yours",
+    "runs": "Yours",
+    "app": "Servers",
+    "serve": "Servers",
+}
+"""Command -> place, for those that are not verbs."""
+
+
+class Commands(click.Group):
+    """All commands, listed by the places of the app on one screen."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each command; those that measure a run and store the table share one."""
+        from sentviz.verbs import PLACES, VERBS
+
+        stored = [name for name, verb in VERBS.items() if verb.stores]
+        for place in (*PLACES, "Servers"):
+            named = [name for name in self.commands if (VERBS[name].place if name in VERBS else PLACE_OF.get(name)) == place]
+            rows = [(name, self.commands[name].get_short_help_str(62)) for name in named if name not in stored]
+            measures = [name for name in named if name in stored]
+            with formatter.section(place):
+                formatter.write_dl(rows, col_max=12)
+                if measures:
+                    formatter.write_text(f"Measured and stored with a run: {', '.join(measures)}")
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first argument. `explain --data FILE`, as earlier versions wrote it, is `reasons --data FILE`."""
+        if args[:1] == ["explain"] and any(arg.partition("=")[0] == "--data" for arg in args):
+            args = ["reasons", *args[1:]]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="sentviz")
 def main() -> None:
     """See how sentiment transformers decide. `sentviz app` opens the app."""
@@ -114,19 +138,27 @@ def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Progress]:
-    """Show a progress bar on the terminal; the block gets a function of (done, total) that updates it.
+def progress(label: str) -> Iterator[Progress]:
+    """Give the block a function of (done, total) that shows a bar while something is counted: a new one after the last has ended.
 
     If another process started the command (as `run_apart` does), the function reports to that process.
     """
     if (reporter := listener()) is not None:
         yield reporter
         return
-    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+    with ExitStack() as stack:
+        bars: list[Any] = []
 
         def report_progress(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
+            if not bars:
+                bars.append(
+                    stack.enter_context(click.progressbar(length=total, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()))
+                )
+            bars[0].length = total
+            bars[0].update(done - bars[0].pos)
+            if done >= total:
+                stack.close()
+                bars.clear()
 
         yield report_progress
 
@@ -135,12 +167,3 @@ def listener() -> Reporter | None:
     """Return what reports to the process that started this command; None if nobody listens."""
     context = click.get_current_context(silent=True)
     return context.obj if context is not None and isinstance(context.obj, Reporter) else None
-
-
-def print_metrics(name: str, report: dict[str, Any], total: int = 0) -> None:
-    """Print each metric that has a confidence interval on one line. `total`: rows of the file, also those left out."""
-    for split, values in report.items():
-        for metric, value in values.items():
-            if isinstance(value, dict) and "low" in value:
-                span = number(value["value"], 4, (value["low"], value["high"]))
-                click.echo(f"{name}  {split:<14}{metric:<20}{span}  n = {values['n']:,}{f' of {total:,}' if total > values['n'] else ''}")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.terminal import command, listener, listing, main, print_metrics
+from sentviz.cli.terminal import command, listener, listing, main
 from sentviz.io.lazy import torch
 from sentviz.io.numbers import percent, signed
+from sentviz.verbs.rows import metric_lines
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -149,7 +150,7 @@ def _print_result(run: Run) -> None:
     """Print the metrics of a run; for a data set of the user also the validation accuracy next to that of simple classifiers."""
     from sentviz.data.datasets import is_own
 
-    print_metrics(run.name, run.metrics())
+    click.echo("\n".join(metric_lines(run.name, run.metrics())))
     if not is_own(str(run.config["data"]["name"])):
         return
     from sentviz.training.own_data import compared
@@ -205,7 +206,7 @@ def calibrate(run: str, intercept: bool) -> None:
 
     calibrated = fit_again(find(run), intercept=intercept)
     report = calibrated.config["calibration"]
-    print_metrics(calibrated.name, calibrated.metrics())
+    click.echo("\n".join(metric_lines(calibrated.name, calibrated.metrics())))
     click.echo(f"Temperature {calibrated.calibration:g}, intercept {', '.join(signed(value, 4) for value in report['intercept'])}")
     click.echo(
         f"Calibration error on {report['n']:,} validation rows: {report['error_before']:.4f} before, {report['error_after']:.4f} after"
@@ -270,7 +271,7 @@ def adopt(
         allow_pickle=allow_pickle,
         own_name=own_name,
     )
-    print_metrics(run.name, run.metrics())
+    click.echo("\n".join(metric_lines(run.name, run.metrics())))
     click.echo(f"Written to {run.folder}")
     if (reporter := listener()) is not None:
         reporter.send({"run": run.name})

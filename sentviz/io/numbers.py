@@ -7,6 +7,7 @@ Files for machines (CSV, JSON) keep plain numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Any, SupportsFloat, SupportsInt
 
 MINUS = "−"
@@ -54,6 +55,26 @@ def p_value(p: float, name: str = "p") -> str:
 def count(n: SupportsInt) -> str:
     """Return a count, with commas between thousands."""
     return f"{int(n):,}"
+
+
+def rounded(values: Any) -> Any:
+    """Return nested lists of an array's numbers with six significant digits, for JSON; None for NaN and infinite values."""
+    if values.ndim:
+        return [rounded(row) for row in values]
+    return float(f"{float(values):.6g}") if isfinite(values) else None
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: lists, dictionaries with texts as keys, and numbers of Python; None for NaN and infinity."""
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)
 
 
 def span(values: Iterable[Any], write: Callable[[Any], str] = count) -> str:

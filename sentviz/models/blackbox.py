@@ -24,10 +24,11 @@ from sentviz.data.tags import Tagger
 from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.foreign import Foreign
 from sentviz.io.lazy import pd
 from sentviz.models.budget import Spent
-from sentviz.models.model import Model, Progress
+from sentviz.models.model import Model
 from sentviz.models.protocol import Network
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities

@@ -17,6 +17,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, TokenizedText, unread_note
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.models.batches import ENOUGH_TOKENS, by_length, collate, device_of, digest_of, portions, read, tokens_per_batch
 from sentviz.models.budget import Spent
@@ -30,7 +31,6 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 N = TypeVar("N", bound=Network)
-Progress = Callable[[int, int], None]
 Floats = npt.NDArray[np.float32]
 PADDED = 0.2  # largest share of padding in a row of `Model.forward` whose batch has enough tokens already
 NO_CLASSES = "{} has no classification head, so it predicts no class. It gives maps, states and vectors; head=... of sentviz.load adds one."

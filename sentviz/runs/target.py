@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sentviz.errors import InputError, nearest
+from sentviz.io.arguments import Arg
+from sentviz.io.lazy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
 class Target:
     """A class by name, and the class that it is compared with."""
 
-    label: str = ""  # "" = the predicted class
-    against: str = ""  # "" = all other classes
+    label: Annotated[str, Arg("Class that is explained; default: the predicted class.", name="target")] = ""
+    against: Annotated[str, Arg("Class to compare it with; default: all other classes.")] = ""
 
     def resolved(self, labels: Sequence[str], predicted: int) -> Target:
         """Return the same target in its shortest form: without names if it is the predicted class against the rest.

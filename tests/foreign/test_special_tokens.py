@@ -165,10 +165,10 @@ def of_file(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, A
 
 def of_server(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
     """Return the probabilities that `sentviz serve` sends."""
-    from sentviz.serving.http import PredictRequest, predict_texts
+    from sentviz.api import predict
 
     run = training.adopt(folder, "", tmp_path / "runs")
-    answers = predict_texts(run, sentviz.load(run), PredictRequest(run=run.name, texts=texts))["answers"]
+    answers = predict(run, tuple(texts)).json()["answers"]
     return np.array([list(answer["probabilities"].values()) for answer in answers])
 
 

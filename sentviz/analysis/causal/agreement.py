@@ -28,13 +28,14 @@ from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, torch
 from sentviz.runs.store import Run
 from sentviz.runs.target import log_odds
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.causal.patching import WORDS, Pair, Progress, patch
+from sentviz.analysis.causal.patching import WORDS, Pair, patch
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import number
 

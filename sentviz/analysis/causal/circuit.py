@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.causal.average import ratio, usable
-from sentviz.analysis.causal.patching import Bools, Floats, Pair, Progress
+from sentviz.analysis.causal.patching import Bools, Floats, Pair
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, torch
 from sentviz.io.numbers import percent
 

@@ -20,6 +20,7 @@ from sentviz.analysis.evaluation import bounds, row_draws, wilson
 from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, stats
 from sentviz.io.numbers import percent
 from sentviz.io.table import Column, Table
@@ -28,7 +29,7 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 LEXICONS = ("lexicon_en_vader", "lexicon_ko_knu")
 MOST = 600  # words

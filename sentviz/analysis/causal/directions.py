@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.analysis.causal.states import EVERY, LEAST, PLACES, Floats, Progress, Texts, check, halves, moved_sides, places, poles, states
+from sentviz.analysis.causal.states import EVERY, LEAST, PLACES, Floats, Texts, check, halves, moved_sides, places, poles, states
 from sentviz.analysis.evaluation import bounds, mean_draws, wilson
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, torch
 from sentviz.runs.calibration import softmax
 

@@ -15,7 +15,7 @@ and the `BEST` cells with the largest estimates are then computed exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.maps.compare import align
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, stats, torch
 from sentviz.io.numbers import percent, signed
 from sentviz.runs.calibration import softmax
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 LEAST = 0.01  # log-odds between the two sentences below which there is no difference to bring over
 BEST = 20  # cells of a large map that are computed exactly

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.causal.directions import Directions
-from sentviz.analysis.causal.states import Floats, Ints, Progress, Texts, states
+from sentviz.analysis.causal.states import Floats, Ints, Texts, states
 from sentviz.analysis.evaluation import bounds, row_draws
 from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.data.tags import Tagger, count_known, tags_of
 from sentviz.data.texts import Encoded, word_spans
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 
 TASKS = {"sentiment": "side of the label", "length": "length of the text", "negation": "scope of a negator", "class": "word class"}

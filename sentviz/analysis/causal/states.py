@@ -7,7 +7,7 @@ the last layer, of those that the classifier reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from sentviz.analysis.maps.wordclasses import own_lists
 from sentviz.data.labels import sides as sides_of
 from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, torch
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 PLACES = {"all": "all tokens", "function": "function words", "punctuation": "punctuation", "first": "the first token"}
 LEAST = 10  # rows of each side

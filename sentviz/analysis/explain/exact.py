@@ -27,13 +27,14 @@ from sentviz.analysis.explain.value_function import Absent, Cut, Doubles, Game, 
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import signed
 from sentviz.runs.target import Target
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 MAX_PLAYERS = 12
 SHORT = 64  # tokens of a text whose 2^MAX_PLAYERS subsets are all predicted

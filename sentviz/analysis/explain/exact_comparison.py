@@ -40,11 +40,12 @@ from sentviz.analysis.explain.value_function import Doubles, Valued, numbered
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
 

@@ -26,12 +26,13 @@ from sentviz.analysis.explain import explained, score, spearman, usual
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import find_score
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import number
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

@@ -29,13 +29,14 @@ from sentviz.analysis.explain.exact import Exact, exact
 from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_chance
 from sentviz.analysis.explain.foreign_scores import Fitted, fit, read_scores
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import stats
 from sentviz.io.numbers import number, percent
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Doubles = npt.NDArray[np.float64]
 

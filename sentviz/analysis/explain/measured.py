@@ -19,6 +19,7 @@ from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.headline import chance_over_examples
 from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import number, percent
 from sentviz.io.spreadsheet import store_csv
@@ -27,7 +28,7 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 SAMPLE, SEED = 200, 0
 TIMED_TEXTS, FLIP_TEXTS = 30, 100  # texts of the sample for the times, and for the smallest edits

@@ -25,10 +25,11 @@ from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.explain.word_groups import Span, find_units, number_units, spaced_words
 from sentviz.data.texts import TokenizedText, Word
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Cut = Literal["words", "phrases", "clauses", "sentences"]
 CUTS: tuple[Cut, ...] = get_args(Cut)

@@ -25,13 +25,14 @@ from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, word_spans
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, stats, torch
 from sentviz.io.numbers import signed
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
     from sentviz.models.terms import AttentionTerms
 
 Floats = npt.NDArray[np.float32]

@@ -22,12 +22,13 @@ import numpy.typing as npt
 
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, torch
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 MEASURES = ("entropy", "previous", "next", "same", "specials", "first")
 CLS_MEASURES = ("from_cls", "to_cls")

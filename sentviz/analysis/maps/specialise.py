@@ -31,12 +31,13 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import bounds, holm, interval
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, special, torch
 from sentviz.io.numbers import number
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Bools = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]

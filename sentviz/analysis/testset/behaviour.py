@@ -28,6 +28,7 @@ from sentviz.data import behaviour, datasets
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
 from sentviz.io.spreadsheet import store_csv
@@ -36,7 +37,7 @@ from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Bools = npt.NDArray[np.bool_]
 TABLE = "behaviour"  # shipped measurements, in the folder of `sentviz.analysis.explain.stored`

@@ -73,6 +73,11 @@ def read_requirement(path: str | Path) -> Requirement:
 
 def as_json(card: Card, baselines: Sequence[Card] = (), requirement: Requirement | None = None) -> str:
     """Return a card as JSON; equal cards give equal bytes. Rates have six decimals."""
+    return json.dumps(numbers_of(card, baselines, requirement), ensure_ascii=False, indent=1) + "\n"
+
+
+def numbers_of(card: Card, baselines: Sequence[Card] = (), requirement: Requirement | None = None) -> dict[str, Any]:
+    """Return a card as numbers, texts, lists and dictionaries."""
     verdicts = requirement.verdicts(card) if requirement else {}
     entries = []
     for entry in _entries(card):
@@ -93,7 +98,7 @@ def as_json(card: Card, baselines: Sequence[Card] = (), requirement: Requirement
     }
     if requirement:
         content |= {"counts": requirement.counts, "met": all(met for *_, met in verdicts.values())}
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    return content
 
 
 def _entries(card: Card) -> list[dict[str, Any]]:

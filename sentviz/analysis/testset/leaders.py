@@ -23,13 +23,14 @@ import numpy.typing as npt
 
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd, torch
 from sentviz.io.numbers import percent
 from sentviz.runs.configs import Capabilities
 
 if TYPE_CHECKING:
     from sentviz.models.hardmax import HardmaxModel, Ids
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
     from sentviz.runs.store import Run
 
 Doubles = npt.NDArray[np.float64]

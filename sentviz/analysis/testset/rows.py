@@ -16,12 +16,13 @@ from sentviz.data import datasets, demo
 from sentviz.data.columns import PREFIX
 from sentviz.data.labels import Reading, check_complete, order_of, sides
 from sentviz.errors import InputError, RunError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.models.model import Model, Progress
+    from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

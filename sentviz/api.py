@@ -1,0 +1,54 @@
+"""The verbs of sentviz for Python: each function is also a command, and most are a request over HTTP and a tool for agents.
+
+    from sentviz import api
+    explanation = api.explain("sst2/ndt-unit-2", "Not bad at all.", method="exact")
+    print(explanation.text()); explanation.frame; explanation.chart(); explanation.json()
+
+A source of answers is the name of a run, a `Run`, a model that `sentviz.load` returned or takes, or a `Source`.
+"""
+
+from sentviz.verbs.behave import behave
+from sentviz.verbs.compare import compare
+from sentviz.verbs.corpus import reasons, score
+from sentviz.verbs.door import Outcome, Result
+from sentviz.verbs.files import live, report, verify
+from sentviz.verbs.measure import directions, epochs, faithfulness, gates, heads, leaders, referee, specialise, words
+from sentviz.verbs.patch import patch
+from sentviz.verbs.rows import evaluate, labels, weak
+from sentviz.verbs.sentence import explain, judge, predict, trace
+from sentviz.verbs.shelf import catalog, verdict
+from sentviz.verbs.sources import Source, SourceOfRows, StoredRun
+
+__all__ = [
+    "Outcome",
+    "Result",
+    "Source",
+    "SourceOfRows",
+    "StoredRun",
+    "behave",
+    "catalog",
+    "compare",
+    "directions",
+    "epochs",
+    "evaluate",
+    "explain",
+    "faithfulness",
+    "gates",
+    "heads",
+    "judge",
+    "labels",
+    "leaders",
+    "live",
+    "patch",
+    "predict",
+    "reasons",
+    "referee",
+    "report",
+    "score",
+    "specialise",
+    "trace",
+    "verdict",
+    "verify",
+    "weak",
+    "words",
+]

@@ -1,0 +1,137 @@
+"""The verbs of sentviz. Each is one function; its signature makes the command, the HTTP request, the tool for agents and the help.
+
+    @verb("Sentence", remote=True)
+    def explain(of: Source, text: Text, *, method: Annotated[str, Arg("Explanation method.")] = "removal") -> Explanation:
+
+A verb returns a `Result`, which shows itself: as text on a terminal, as numbers for programs, and as a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import getdoc
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
+
+from sentviz.errors import InputError
+from sentviz.io.arguments import Argument, arguments, progress_of
+
+PLACES = ("Sentence", "Rows", "Model", "Papers", "Yours")
+Function = TypeVar("Function", bound=Callable[..., "Result"])
+
+
+class OptionError(InputError):
+    """Arguments that do not fit together, or a name of a file that cannot be written."""
+
+
+class Result:
+    """What a verb returns.
+
+    Attributes:
+        remarks: sentences on what was left out or assumed.
+        aside: lines for the error output of a command whose output is for a program.
+        met: False if a requirement of the caller is not met, so that the command ends with the exit code 1.
+        SAVES: endings of the files that `save` writes.
+    """
+
+    remarks: tuple[str, ...] = ()
+    aside: str = ""
+    met: bool = True
+    SAVES: ClassVar[tuple[str, ...]] = ()
+
+    def text(self) -> str:
+        """Return the result as lines for a terminal."""
+        raise NotImplementedError
+
+    def json(self) -> Any:
+        """Return the result as numbers, texts, lists and dictionaries; a list stands for several results."""
+        raise NotImplementedError
+
+    def save(self, path: Path) -> str:
+        """Write the result to a file with one of the endings `SAVES`, and return a sentence that says so."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome(Result):
+    """A result that is told in lines, with its numbers."""
+
+    lines: tuple[str, ...]
+    numbers: Any = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    met: bool = True
+
+    def text(self) -> str:
+        """Return the lines."""
+        return "\n".join(self.lines)
+
+    def json(self) -> Any:
+        """Return the numbers."""
+        return self.numbers
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb, and where it belongs."""
+
+    function: Callable[..., Any]
+    place: str
+    remote: bool  # whether strangers may ask for it over HTTP, and agents
+    stores: bool  # whether it measures a run and stores the table with it
+    synopsis: str  # positional arguments on the command line, if they need other words
+
+    @property
+    def name(self) -> str:
+        """Its command and its address: the function's name."""
+        return self.function.__name__
+
+    @property
+    def help(self) -> str:
+        """What it does: the first paragraph is one sentence."""
+        return getdoc(self.function) or ""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Arguments of the user."""
+        return arguments(self.function)
+
+    @property
+    def progress(self) -> str:
+        """What it counts while it works."""
+        return progress_of(self.function)
+
+    @property
+    def result(self) -> type[Result]:
+        """Class of its result."""
+        hint = get_type_hints(self.function)["return"]
+        result: type[Result] = next(iter(get_args(hint)), hint)
+        return result
+
+    def call(self, values: Mapping[str, Any]) -> str:
+        """Return the line of Python that repeats a call; values that are defaults are left out."""
+        written = [
+            repr(values[each.name]) if each.required else f"{each.name}={values[each.name]!r}"
+            for each in self.arguments
+            if each.name in values and (each.required or values[each.name] != each.default)
+        ]
+        return f"sentviz.api.{self.name}({', '.join(written)})"
+
+
+VERBS: dict[str, Verb] = {}
+
+
+def verb(place: str, *, remote: bool = False, stores: bool = False, synopsis: str = "") -> Callable[[Function], Function]:
+    """Register a function as a verb of one of `PLACES`.
+
+    Args:
+        remote: whether strangers may ask for it over HTTP, and agents: it reads runs, and writes nothing.
+        stores: whether it measures a run and stores the table with it.
+        synopsis: positional arguments on the command line, if they need other words than their names.
+    """
+
+    def register(function: Function) -> Function:
+        VERBS[function.__name__] = Verb(function, place, remote, stores, synopsis)
+        return function
+
+    return register
