@@ -16,6 +16,7 @@ import pytest
 
 from sentviz.errors import Stopped
 from sentviz.models.model import Model
+from sentviz.serving import asking
 from sentviz.serving import http as serve
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -34,7 +35,7 @@ HEAD = b"POST /explain HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Change some of the limits."""
-    return lambda **some: monkeypatch.setattr(serve, "LIMITS", replace(serve.LIMITS, **some))
+    return lambda **some: monkeypatch.setattr(asking, "LIMITS", replace(asking.LIMITS, **some))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.models.model import Model
+from sentviz.serving import asking
 from sentviz.serving import http as serve
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -118,7 +119,7 @@ def test_the_page_asks_for_nothing(client: TestClient) -> None:
     text = client.get("/").text
     assert "default-src 'none'" in text and "<script" not in text and not re.search(r"(src|href)=.https?:", text)
     paths = client.get("/openapi.json").json()["paths"]
-    assert set(paths) == {"/runs", "/predict", "/trace", "/explain"} and all(path in text for path in paths)
+    assert set(paths) == {"/runs", *(f"/{verb.name}" for verb in asking.remote_verbs())} and all(path in text for path in paths)
     (curl,) = re.findall(r"-d &#x27;(.*?)&#x27; ADDRESS/predict", text)
     assert json.loads(curl.replace("&quot;", '"'))["texts"]
 
@@ -146,14 +147,14 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
     """With small limits a waiting request is rejected and a long answer is stopped; then requests succeed again."""
     gate, began = threading.Event(), threading.Event()
 
-    def slow(model: Any, query: Any, stop: threading.Event) -> dict[str, Any]:
+    def slow(*_: Any) -> dict[str, Any]:
         began.set()
         gate.wait(20)
         return {}
 
     with monkeypatch.context() as patch:
-        patch.setattr(serve, "LIMITS", replace(serve.LIMITS, at_once=1, waiting=0, seconds=0.3))
-        patch.setattr(serve, "predict_texts", slow)
+        patch.setattr(asking, "LIMITS", replace(asking.LIMITS, at_once=1, waiting=0, seconds=0.3))
+        patch.setattr(asking.RunPool, "answer", slow)
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(client.post, "/predict", json=GOOD)
             assert began.wait(20)
@@ -162,7 +163,7 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
             assert first.result().status_code == 504 and "0.3 seconds" in first.result().json()["error"]
             gate.set()
         time.sleep(0.05)
-        patch.setattr(serve, "predict_texts", lambda *_: 1 / 0)
+        patch.setattr(asking.RunPool, "answer", lambda *_: 1 / 0)
         broken = client.post("/predict", json=GOOD)
         assert broken.status_code == 500 and "division" not in broken.text
     assert client.post("/predict", json=GOOD).status_code == 200

@@ -12,7 +12,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sentviz.serving import http as serve
+from sentviz.serving import asking
 
 TIMEOUT_BODY = json.dumps({"error": "The headers of the request took too long to arrive."}).encode()
 GRACE = 0.5  # seconds in which a request that has just arrived is still read
@@ -22,7 +22,7 @@ TIMEOUT_HEAD = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\
 
 
 class Connection(H11Protocol):
-    """A connection within the limits of `sentviz.serving.http.LIMITS`.
+    """A connection within the limits of `sentviz.serving.asking.LIMITS`.
 
     The client has `head` seconds to send the headers of a request. Then it has the application's time for the body, and `seconds` to read
     the response. If there are more than `connections`, the one that has waited longest for its client is closed: after `GRACE`
@@ -35,15 +35,15 @@ class Connection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Wait for a request, and close an older connection if there are too many."""
         super().connection_made(transport)
-        self._wait(serve.LIMITS.head)
-        excess = len(self.connections) - serve.LIMITS.connections
+        self._wait(asking.LIMITS.head)
+        excess = len(self.connections) - asking.LIMITS.connections
         if excess > 0:
-            self.loop.call_later(GRACE if excess <= serve.LIMITS.connections else 0, self._make_room)
+            self.loop.call_later(GRACE if excess <= asking.LIMITS.connections else 0, self._make_room)
 
     def _make_room(self) -> None:
         """Close the connection that has waited longest for its client, if there are still too many."""
         waiting = [connection for connection in self.connections if isinstance(connection, Connection) and connection.waits]
-        if waiting and len(self.connections) > serve.LIMITS.connections:
+        if waiting and len(self.connections) > asking.LIMITS.connections:
             oldest = min(waiting, key=lambda connection: connection.waiting_since)
             self.connections.discard(oldest)
             oldest.transport.abort()
@@ -57,7 +57,7 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait until the client has read the response and sends the next request."""
         unread = self.transport.get_write_buffer_size() > 0
-        self._wait(serve.LIMITS.seconds if unread else serve.LIMITS.head)
+        self._wait(asking.LIMITS.seconds if unread else asking.LIMITS.head)
         super().on_response_complete()
 
     @property

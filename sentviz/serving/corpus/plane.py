@@ -12,7 +12,6 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -22,12 +21,10 @@ from sentviz.browser.kit import front
 from sentviz.browser.page import page
 from sentviz.charts.colours import class_colours
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.files import replacing
 from sentviz.io.numbers import percent
 from sentviz.serving.corpus.output import Scored
-
-if TYPE_CHECKING:
-    from sentviz.models.model import Progress
 
 FILE = "_plane.npy"
 MAX_SAMPLE = 20_000  # points per response

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +10,9 @@ import numpy.typing as npt
 from sentviz.analysis.maps.heads import MEASURES, Sums
 from sentviz.analysis.testset.word_counts import Counts
 from sentviz.errors import InputError
+from sentviz.io.arguments import Progress
 from sentviz.io.lazy import pd
 from sentviz.serving.corpus.output import WORDS, Scored
-
-if TYPE_CHECKING:
-    from sentviz.models.model import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,262 @@
+"""Each verb is one function: its command, its request over HTTP, its tool for agents and Python give the same answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentviz import api
+from sentviz.cli import main
+from sentviz.cli.commands import command_of
+from sentviz.errors import InputError
+from sentviz.io.arguments import Arg, arguments, bind
+from sentviz.io.numbers import plain
+from sentviz.runs.store import find
+from sentviz.verbs import PLACES, VERBS, OptionError
+from sentviz.verbs.door import Outcome, Verb
+from sentviz.verbs.sources import Source
+
+RUN, TEXT = "toy/ndt-unit-2", "a warm song"
+ASKED: dict[str, dict[str, Any]] = {
+    "predict": {"run": RUN, "texts": [TEXT, "a dull soup"]},
+    "trace": {"run": RUN, "text": TEXT},
+    "explain": {"run": RUN, "text": TEXT, "method": "exact"},
+    "patch": {"run": RUN, "first": TEXT, "second": "a dull song"},
+    "catalog": {},
+    "verdict": {"words": "ndt"},
+}
+
+
+@pytest.fixture(autouse=True)
+def shelf(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Serve the tiny runs."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A group of two arguments."""
+
+    left: Annotated[int, Arg("Left end.", least=0)] = 0
+    right: Annotated[str, Arg("Right end.", name="end")] = ""
+
+
+def draw(
+    shape: Annotated[str, Arg("Shape.")],
+    colours: Annotated[tuple[str, ...], Arg("Colours.")] = (),
+    *,
+    corner: Corner = Corner(),
+    filled: Annotated[bool, Arg("Fill it.")] = True,
+    style: Annotated[Literal["thin", "thick"], Arg("Line.")] = "thin",
+    at: Annotated[tuple[str, float] | None, Arg("Place.")] = None,
+) -> Outcome:
+    """Draw a shape.
+
+    More about it.
+    """
+    return Outcome((f"{shape} {colours} {corner} {filled} {style} {at}",), {"left": corner.left})
+
+
+DRAW = Verb(draw, "Rows", remote=False, stores=False, synopsis="")
+
+
+def test_a_signature_is_read_once() -> None:
+    """Groups are flattened, None is left out of types, and names of `Arg` win."""
+    read = {each.name: each for each in arguments(draw)}
+    assert list(read) == ["shape", "colours", "left", "end", "filled", "style", "at"]
+    assert [each.name for each in read.values() if each.positional] == ["shape", "colours"]
+    assert read["shape"].required and read["colours"].many and read["style"].choices == ("thin", "thick")
+    assert bind(draw, {"shape": "box", "left": 3, "end": "b"})["corner"] == Corner(3, "b")
+    assert "filled" not in bind(draw, {"shape": "box"}) and DRAW.call({"shape": "box", "left": 3, "style": "thin"}) == (
+        "sentviz.api.draw('box', left=3)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (("box",), "box () Corner(left=0, right='') True thin None"),
+        (
+            ("box", "red", "blue", "--left", "2", "--end", "b", "--no-filled"),
+            "box ('red', 'blue') Corner(left=2, right='b') False thin None",
+        ),
+        (("box", "--at", "left", "2.5", "--style", "thick"), "box () Corner(left=0, right='') True thick ('left', 2.5)"),
+        ((), "Missing argument 'SHAPE'"),
+        (("box", "--left", "-1"), "is not in the range"),
+        (("box", "--style", "round"), "is not one of"),
+    ],
+)
+def test_a_signature_is_a_command(typed: tuple[str, ...], told: str) -> None:
+    done = CliRunner().invoke(command_of(DRAW), typed)
+    assert told in done.output and (done.exit_code == 0) == told.startswith("box")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_each_verb_is_a_command_that_says_what_it_takes(name: str) -> None:
+    """The help has each option with its line, --json, and the first paragraph of the docstring; no argument is without words."""
+    verb = VERBS[name]
+    text = " ".join(CliRunner().invoke(main, [name, "--help"], terminal_width=400).output.split())
+    assert verb.place in PLACES and "--json" in text and " ".join(verb.help.partition("\n\n")[0].split()) in text
+    for each in verb.arguments:
+        assert each.about.help.endswith(".") and (each.positional or each.about.help in text), each.name
+    assert getattr(api, name) is verb.function
+
+
+def test_the_help_is_one_screen_by_place() -> None:
+    lines = CliRunner().invoke(main, ["--help"]).output.splitlines()
+    assert [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ")] == ["Options", *PLACES, "Servers"]
+    assert len(lines) <= 60 and all(f" {name}" in "\n".join(lines) for name in main.commands)
+
+
+def test_the_earlier_form_of_reasons_still_works(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text(f"text\n{TEXT}\n", encoding="utf-8")
+    done = CliRunner().invoke(main, ["explain", RUN, "--data", str(tmp_path / "texts.csv"), "-o", str(tmp_path / "out.csv")])
+    assert done.exit_code == 0 and "1 rows with their reasons" in done.output, done.output
+
+
+def rounded(value: Any) -> Any:
+    """Return numbers with four decimals: batches of another size may differ in the last digits."""
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def typed(verb: Verb, values: dict[str, Any]) -> list[str]:
+    """Return values as people type them."""
+    words = []
+    for each in verb.arguments:
+        value = values.get(each.name)
+        parts = value if isinstance(value, list) else [] if value is None else [value]
+        words += [str(part) for part in parts] if each.positional else [word for part in parts for word in (f"--{each.name}", str(part))]
+    return words
+
+
+@pytest.fixture(scope="module")
+def doors(tiny_runs: Path) -> Iterator[Any]:
+    """Return a client over HTTP and the server for agents, of two runs."""
+    pytest.importorskip("fastapi", reason="the extra serve is not installed")
+    pytest.importorskip("mcp", reason="the extra serve is not installed")
+    from fastapi.testclient import TestClient
+
+    from sentviz.serving.agents import server
+    from sentviz.serving.http import application
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+        runs = [RUN, "toy/vanilla-matched"]
+        with TestClient(application(runs), base_url="http://localhost", raise_server_exceptions=False) as http:
+            yield http, server(runs)
+
+
+def tell(agents: Any, name: str, values: Any) -> Any:
+    """Return what an agent is told."""
+    from mcp import Client
+
+    async def ask() -> Any:
+        async with Client(agents) as client:
+            return await client.call_tool(name, values)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ASKED)
+def test_every_door_gives_the_same_answer(name: str, doors: Any) -> None:
+    """Python, the command with --json, HTTP and an agent: equal numbers and texts, with the run's digest for strangers."""
+    (http, agents), verb, values = doors, VERBS[name], ASKED[name]
+    call = bind(verb.function, {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    wanted = json.loads(json.dumps(plain(verb.function(**call).json())))
+    done = CliRunner().invoke(main, [name, *typed(verb, values), "--json"])
+    assert rounded(json.loads(done.stdout)) == rounded(wanted)
+    answer = http.post(f"/{name}", json=values)
+    assert answer.status_code == 200, answer.text
+    told = tell(agents, name, values)
+    assert not told.is_error and json.loads(told.content[0].text) == told.structured_content
+    about = {"run": RUN, "digest": find(RUN).digest} if "run" in values else {}
+    if name == "catalog":
+        wanted["rows"] = [row for row in wanted["rows"] if row["run"] in (RUN, "toy/vanilla-matched")]
+    for one in (answer.json(), told.structured_content):
+        assert rounded(one) == rounded(about | wanted)
+
+
+@pytest.mark.slow
+def test_strangers_cannot_name_files_or_packages(doors: Any) -> None:
+    """Requests have no field for a file, a package or a folder, and only runs that are served."""
+    http, agents = doors
+    schemas = http.get("/openapi.json").json()["components"]["schemas"]
+    for verb in VERBS.values():
+        if verb.remote:
+            fields = set(schemas[f"{verb.name.capitalize()}Request"]["properties"])
+            assert not fields & {each.name for each in verb.arguments if each.about.local} and not fields & {
+                "model",
+                "data",
+                "out",
+                "files",
+            }
+    assert not {"train", "score", "report", "live", "verify", "reasons", "export"} & set(schemas)
+    for values in ({"run": "toy/none", "text": TEXT}, {"run": "../toy", "text": TEXT}, {"run": RUN, "text": TEXT, "model": "os:system"}):
+        assert http.post("/explain", json=values).status_code in (404, 422) and tell(agents, "explain", values).is_error
+    assert "no run" in tell(agents, "compare", {"sources": [RUN, "/etc/passwd"]}).content[0].text
+    assert "no tool" in tell(agents, "train", {}).content[0].text
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from([name for name, verb in VERBS.items() if verb.remote]), values=JSON)
+def test_whatever_is_asked_gets_one_sentence_or_a_request(name: str, values: Any) -> None:
+    """Any JSON is a request of the verb, or one sentence of at most 400 characters."""
+    asking = pytest.importorskip("sentviz.serving.asking", reason="the extra serve is not installed")
+    try:
+        asking.checked(VERBS[name], values)
+    except InputError as error:
+        assert 0 < len(str(error)) < 400 and "\n" not in str(error)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_an_agent_asks_the_command(tiny_runs: Path) -> None:
+    """`sentviz serve --mcp` in a process of its own lists its tools and answers the package's own client."""
+    mcp = pytest.importorskip("mcp", reason="the extra serve is not installed")
+    command = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "sentviz", "serve", "--mcp", RUN], env={"SENTVIZ_RUNS": str(tiny_runs)}
+    )
+
+    async def ask() -> Any:
+        async with mcp.Client(command) as client:
+            tools = await client.list_tools()
+            return tools, await client.call_tool("explain", {"run": RUN, "text": TEXT})
+
+    tools, told = asyncio.run(ask())
+    assert {tool.name for tool in tools.tools} == {verb.name for verb in VERBS.values() if verb.remote}
+    assert not told.is_error and told.structured_content["run"] == RUN
+
+
+def test_a_source_is_a_name_a_run_or_a_model(tiny_model: Any) -> None:
+    """A model that is open in memory explains as its run does; what does not fit together is one sentence."""
+    by_name, by_run, by_model = (api.predict(of, (TEXT,)).json() for of in (RUN, find(RUN), tiny_model))
+    assert by_name == by_run == by_model
+    explained = api.explain(tiny_model, TEXT)
+    assert explained.frame["token"].tolist() == list(explained.trace.tokens) and explained.chart().frame is not None
+    with pytest.raises(OptionError, match="Give a RUN"):
+        Source().answers()
+    with pytest.raises(OptionError, match="a RUN has its own"):
+        Source(RUN, classes="a,b").answers()
