@@ -15,7 +15,7 @@ from app.cache import FIRST_SCREEN
 from app.places import SENTENCE, place_of, places
 from sentviz.charts.look import SIZES
 from sentviz.runs.catalog import best_run
-from sentviz.runs.registry import BUILT_IN, find_paper
+from sentviz.runs.registry import built_in
 from sentviz.runs.store import Run, runs
 from tests.shipped import often
 
@@ -42,7 +42,7 @@ PAGES = (
     "scalars",
     "curves",
     "yours",
-    *(paper.page.url for paper in map(find_paper, BUILT_IN)),
+    *(paper.page.url for paper in built_in().values()),
     "claims",
     "runs",
     "data",

@@ -17,7 +17,7 @@ from sentviz.papers.ndt import printed_tables
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.verdicts import FILE, digest_of_sources, store_verdicts, verdicts
 from sentviz.runs.catalog import study_runs
-from sentviz.runs.registry import BUILT_IN, find_paper, papers
+from sentviz.runs.registry import built_in, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run, plant
 
@@ -168,9 +168,9 @@ def plain(value: object) -> object:
 def test_ids_are_those_of_the_stored_verdicts() -> None:
     """Links and stored verdicts rest on the ids: the claims of each built-in paper have the stored keys, each once, in the same order."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
-    for name in BUILT_IN:
+    for name in built_in():
         assert [claim.key(name) for claim in claims_of(find_paper(name))] == list(stored[name]["found"])
-    assert set(stored) == set(BUILT_IN)
+    assert set(stored) == set(built_in())
 
 
 @pytest.mark.exhaustive

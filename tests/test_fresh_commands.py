@@ -13,7 +13,7 @@ from sentviz.charts.gallery import FIGURES
 from sentviz.charts.subjects import SUBJECTS
 from sentviz.cli import main
 from sentviz.data.datasets import datasets
-from sentviz.runs.registry import BUILT_IN, find_paper
+from sentviz.runs.registry import built_in
 from tests.fresh import FAULTS
 from tests.test_app import ROOT
 from tests.test_fresh import DEFAULT
@@ -83,7 +83,7 @@ OTHERS: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("adopt",): (("/no/such", "--dataset", "sst2"), ("no/such", "--dataset", "sst2"), ("x", "--dataset", "nothing")),
     ("study",): tuple(
         (name, "--dataset", dataset)
-        for paper in map(find_paper, BUILT_IN)
+        for paper in built_in().values()
         for name, study in paper.studies.items()
         for dataset in (*study.datasets, "nothing")
     ),

@@ -14,7 +14,7 @@ from app.focus import choices
 from sentviz.analysis.embeddings.projection import METHODS
 from sentviz.data.datasets import datasets, info
 from sentviz.runs.catalog import language, reads_pairs
-from sentviz.runs.registry import BUILT_IN, find_paper, papers
+from sentviz.runs.registry import built_in, find_paper, papers
 from sentviz.runs.store import Run, runs
 from tests.test_app import ROOT, opened
 from tests.test_fresh import DEFAULT, sane
@@ -89,7 +89,7 @@ def test_every_part_of_every_page_of_a_run(newcomer: Path, name: str) -> None:
     assert not wrong, "\n".join(f"{where}: {message}" for where, message in wrong.items())
 
 
-@pytest.mark.parametrize("paper", BUILT_IN)
+@pytest.mark.parametrize("paper", built_in())
 def test_every_part_of_a_papers_page(newcomer: Path, paper: str) -> None:
     page, wrong = find_paper(paper).page, {}
     sets = {dataset for study in find_paper(paper).studies.values() for dataset in study.datasets}

@@ -12,7 +12,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.table import Table
 from sentviz.papers.studies.items import listed
 from sentviz.runs.items import PAGES, Item
-from sentviz.runs.registry import BUILT_IN, Paper, find_paper
+from sentviz.runs.registry import Paper, built_in, find_paper
 from tests.tools import items as tool
 from tests.tools import printed
 
@@ -61,7 +61,7 @@ def test_items_are_named_as_in_the_paper(kind: str, number: str, name: str) -> N
     assert Item("x", kind, "t", number, place="data").name == name  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in())
 def test_every_item_has_its_place(name: str) -> None:
     """Every page, part, run, claim, table, figure and term that a list names exists, and every claim of the paper's board is an item."""
     assert list(tool.listed_faults(find_paper(name))) == []
@@ -74,7 +74,7 @@ def test_the_lists_have_the_items_that_were_counted() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in())
 def test_every_printed_number_of_a_table_is_in_the_papers_files(name: str) -> None:
     """Numbers that a table computes from printed ones equal those of `RECOMPUTED`."""
     assert list(printed.number_faults(find_paper(name), tool.shipped())) == []
@@ -120,13 +120,13 @@ def test_the_known_pages_are_those_of_the_app() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in())
 def test_every_place_opens(name: str) -> None:
     """Each link of a list opens its page without an error and without a note about the link."""
     assert list(tool.opened_faults(find_paper(name))) == []
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in())
 def test_every_live_table_and_figure_is_drawn_and_written(name: str, tmp_path: Path) -> None:
     assert list(tool.drawn_faults(find_paper(name), tool.shipped(), tmp_path)) == []

@@ -21,7 +21,7 @@ from sentviz.analysis.claim import (
 from sentviz.errors import InputError
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.verdicts import stored_findings
-from sentviz.runs.registry import BUILT_IN, find_paper
+from sentviz.runs.registry import built_in, find_paper
 
 
 def slow_rejections(p_values: list[float], level: float) -> set[int]:
@@ -119,7 +119,7 @@ def test_equivalence_has_three_answers() -> None:
 def test_every_decided_tested_claim_has_a_level() -> None:
     """A stored verdict that is said to carry 5 % risk has an interval or a p of at most 5 %; no other kind is said to have one."""
     stored = stored_findings()
-    for name in BUILT_IN:
+    for name in built_in():
         for claim in claims_of(find_paper(name)):
             finding = stored[claim.key(name)]
             if claim.kind == "tested" and finding.verdict in ("holds", "fails"):
@@ -131,6 +131,6 @@ def test_every_decided_tested_claim_has_a_level() -> None:
 def test_kinds_fit_what_a_test_reads() -> None:
     """Printed claims read the paper's tables, and theorems are tested on random cases."""
     fits = {"printed": {"its own tables"}, "theorem": {"simulated runs"}}
-    for name in BUILT_IN:
+    for name in built_in():
         for claim in claims_of(find_paper(name)):
             assert claim.against in fits.get(claim.kind, {claim.against}), claim.statement

@@ -12,10 +12,10 @@ from sentviz.charts.gallery import FIGURES
 from sentviz.errors import SentvizError
 from sentviz.papers.studies.findings import OTHER_RUNS, TITLES, opening_of
 from sentviz.papers.studies.verdicts import stored_findings
-from sentviz.runs.registry import BUILT_IN, Opening, Paper, find_paper
+from sentviz.runs.registry import Opening, Paper, built_in, find_paper
 
 PAPER = find_paper("ndt")
-OPENED = [name for name in BUILT_IN if find_paper(name).opening]
+OPENED = [name for name, paper in built_in().items() if paper.opening]
 
 
 def with_opening(result: str, **expects: str) -> Paper:

@@ -110,9 +110,8 @@ def trained(example: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_papers_of_the_house() -> None:
     """Each stands in its folder with a list of items; names are told apart; nothing heavy is loaded to list them."""
-    assert list(papers())[: len(registry.BUILT_IN)] == list(registry.BUILT_IN)
-    for name in registry.BUILT_IN:
-        paper = papers()[name]
+    assert list(papers())[: len(registry.built_in())] == list(registry.built_in())
+    for name, paper in registry.built_in().items():
         assert paper.folder == ROOT / "sentviz" / "papers" / name
         assert paper.items() and claims_of(paper)
         assert not list(paper_faults(paper))
@@ -169,12 +168,23 @@ def test_what_is_printed_has_the_columns_of_a_history() -> None:
     assert printed("sst2", "vanilla-matched").empty and printed("nowhere", "diff").empty
 
 
+def test_a_folder_of_the_house_is_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder with a paper.toml is read, in the order that the files state; papers without an order come last."""
+    for place, order in (("b", "order = 2"), ("c", "order = 1"), ("a", "")):
+        (tmp_path / place).mkdir()
+        page = f"{order}\n[page]\nhelp = '-'\ncannot = '-'"
+        (tmp_path / place / "paper.toml").write_text(f"name = '{place}'\nshort = '-'\ntitle = '-'\ncitation = '-'\n{page}\n")
+    (tmp_path / "studies").mkdir()
+    monkeypatch.setattr(registry, "HOUSE", tmp_path)
+    assert list(registry.built_in.__wrapped__()) == ["c", "b", "a"]
+
+
 def test_no_generic_module_names_a_paper() -> None:
     """Neither in words (the studies) nor as a value or an import (navigation, focus, presets, recipes)."""
-    names = "|".join(registry.BUILT_IN)
+    names = "|".join(registry.built_in())
     for path in sorted((ROOT / "sentviz" / "studies").glob("*.py")):
         assert not re.search(rf"\b({names})\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path.name
-    own_words = {word for paper in map(find_paper, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
+    own_words = {word for paper in registry.built_in().values() for word in (paper.name, paper.title, paper.citation, paper.page.url)}
     for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/runs/presets.py", "sentviz/training/recipe.py"):
         tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
         values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -437,7 +447,7 @@ def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
     ],
 )
 def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dict[str, object], fault: str) -> None:
-    built_in = [find_paper(name) for name in registry.BUILT_IN]
+    built_in = list(registry.built_in().values())
     assert registry._wrong(example, built_in) == ""
     assert fault in registry._wrong(replace(example, **changes), built_in)  # type: ignore[arg-type]
     assert "is neither a package with a file paper.toml nor a sentviz.runs.registry.Paper" in registry._wrong(changes, built_in)

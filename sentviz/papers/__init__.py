@@ -1,5 +1,4 @@
 """The papers: each is a folder with a file paper.toml, found by `sentviz.runs.registry`.
 
-A later one needs its folder and its name in `sentviz.runs.registry.BUILT_IN`; one of another package needs an entry point of the group
-``sentviz.papers``.
+A later one needs its folder alone; one of another package needs an entry point of the group ``sentviz.papers``.
 """

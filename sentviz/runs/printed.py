@@ -18,11 +18,8 @@ from sentviz.io.lazy import pd
 from sentviz.runs.registry import Paper, PrintedTable, papers
 from sentviz.runs.sections import resolved
 
-_TYPES = dict.fromkeys(("paper", "table", "dataset", "configuration", "metric"), "str") | {
-    "layer": "int64",
-    "component": "int64",
-    "value": "float64",
-}
+_NAMES, _PLACES = ("paper", "table", "dataset", "configuration", "metric"), ("layer", "component")
+_TYPES = dict.fromkeys(_NAMES, "str") | dict.fromkeys(_PLACES, "int64") | {"value": "float64"}
 COLUMNS = list(_TYPES)
 
 
@@ -61,9 +58,8 @@ def _by_preset(every: tuple[Paper, ...]) -> dict[tuple[str, str], pd.DataFrame]:
 @cache
 def _of_paper(paper: Paper) -> pd.DataFrame:
     rows = [row for name, table in paper.printed.items() for row in _rows(paper, name, table)]
-    return (
-        _typed(rows).dropna(subset="value").drop_duplicates(["dataset", "configuration", "metric", "layer", "component"], ignore_index=True)
-    )
+    keys = [name for name in COLUMNS if name not in ("paper", "table", "value")]
+    return _typed(rows).dropna(subset="value").drop_duplicates(keys, ignore_index=True)
 
 
 def _typed(rows: list[tuple[Any, ...]]) -> pd.DataFrame:

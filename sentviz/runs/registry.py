@@ -134,6 +134,7 @@ class Paper:
     makers: str = ""  # a mapping from items that are not tables or figures of a study to a Maker, which returns [] if no run fits
     answers: str = ""  # a function from runs to sentences that answer the paper's question
     figures: str = ""  # a module that registers figures (sentviz.charts.registry)
+    order: int = 0  # place among the papers of the house; those without one follow by name
     patience: int = 0  # epochs without a smaller validation loss after which its trainings stop; 0 = it states no such rule
     printed: Mapping[str, PrintedTable] = field(default_factory=dict)  # tables with numbers of its presets
 
@@ -237,9 +238,16 @@ def _inherit(presets: Mapping[str, Any]) -> None:
 
 # ---- the registered papers
 
-BUILT_IN = ("ndt", "hardmax", "fused", "sentiformer", "sevenessxin")
+HOUSE = Path(__file__).parents[1] / "papers"
 GROUP = "sentviz.papers"
 OF_A_LEXICON = {"lexicon", "lexicon_heads", "lexicon_scaled"}
+
+
+@cache
+def built_in() -> dict[str, Paper]:
+    """Return the papers of the house by name: every folder of `HOUSE` with a file paper.toml, by `order`."""
+    every = (read_paper(file.parent) for file in HOUSE.glob("*/paper.toml"))
+    return {paper.name: paper for paper in sorted(every, key=lambda paper: (not paper.order, paper.order, paper.name))}
 
 
 def papers() -> dict[str, Paper]:
@@ -273,7 +281,7 @@ def studies() -> dict[str, tuple[Paper, Study]]:
 def _registered() -> tuple[dict[str, Paper], list[str]]:
     from importlib.metadata import entry_points
 
-    registered = {name: read_paper(Path(__file__).parents[1] / "papers" / name) for name in BUILT_IN}
+    registered = dict(built_in())
     left_out = []
     for point in entry_points(group=GROUP):
         whose = f"The paper {point.name!r}" + (f" of the package {point.dist.name}" if point.dist else "")

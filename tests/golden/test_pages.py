@@ -23,7 +23,7 @@ from app.focus import Focus
 from sentviz.analysis.explain import SCORES
 from sentviz.charts.figure import file_safe
 from sentviz.papers.studies.claims import claims_of
-from sentviz.runs.registry import BUILT_IN, find_paper
+from sentviz.runs.registry import built_in
 from tests.golden.controls import key_of
 from tests.golden.make import MEASUREMENTS
 from tests.golden.test_golden import STORED
@@ -56,7 +56,7 @@ LATER = (
 """Beginnings of the names of views that are left to the full run."""
 LONG = ", ".join(["a dull, warm song"] * 3)  # more tokens than the small runs read
 LIBRARY = ("claims", "runs", "data", "glossary")
-PAPERS = tuple(find_paper(name).page.url for name in BUILT_IN)
+PAPERS = tuple(paper.page.url for paper in built_in().values())
 BARS = (
     "explore",
     "explore-text-a-dull-warm-song",
@@ -179,7 +179,7 @@ def named(page: str, query: dict[str, str]) -> str:
 
 def of_papers() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield of each paper the page as it opens, the board with a claim, and every part; and the pages of the library."""
-    for url, paper in zip(PAPERS, map(find_paper, BUILT_IN), strict=True):
+    for url, paper in zip(PAPERS, built_in().values(), strict=True):
         yield url, {"run": ""}
         yield url, {"run": "", "part": "claims", "claim": f"{paper.name}-{claims_of(paper)[0].id}"}
         yield from ((url, {"run": "", "part": part}) for part in paper.page.parts if part != "claims")
@@ -214,7 +214,7 @@ def test_a_page_shows_what_is_stored_and_its_link_leads_back(name: str, small_wo
 
 
 PAPER_VIEWS = {named(page, query): (page, query) for page, query in of_papers()}
-FIRST_PARTS = [named(url, {"run": "", "part": find_paper(name).page.parts[1]}) for url, name in zip(PAPERS, BUILT_IN, strict=True)]
+FIRST_PARTS = [named(url, {"run": "", "part": paper.page.parts[1]}) for url, paper in zip(PAPERS, built_in().values(), strict=True)]
 BOARDS = [name for name in PAPER_VIEWS if "part-claims" in name]
 
 

@@ -23,7 +23,7 @@ from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers, paper_faults
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.items import DRAWN, Item
-from sentviz.runs.registry import BUILT_IN, Paper, find_paper
+from sentviz.runs.registry import Paper, built_in, find_paper
 from sentviz.runs.store import SHIPPED, Run
 from tests.tools.inventory import page_settings
 from tests.tools.printed import number_faults
@@ -109,7 +109,7 @@ def addresses() -> dict[str, str]:
     """Return the app's own pages: titles by address, without the pages of papers."""
     from tests.test_app import navigation
 
-    of_papers = {find_paper(name).page.url for name in BUILT_IN}
+    of_papers = {paper.page.url for paper in built_in().values()}
     pages = {info["url_pathname"]: info["page_name"] for info in navigation().values()}
     return {address: title for address, title in pages.items() if address not in of_papers}
 
@@ -121,7 +121,7 @@ def addresses() -> dict[str, str]:
 def main(names: Sequence[str], *, opens: bool, draws: bool) -> None:
     """Print the faults of the lists of items."""
     faults = 0
-    for paper in map(find_paper, names or BUILT_IN):
+    for paper in map(find_paper, names or built_in()):
         lines = [*listed_faults(paper), *number_faults(paper, shipped())]
         lines += opened_faults(paper) if opens else []
         if draws:

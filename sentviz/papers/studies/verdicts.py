@@ -19,7 +19,7 @@ from sentviz.io.files import replacing
 from sentviz.io.lazy import pd
 from sentviz.papers.studies.claims import claims_of, findings, judged
 from sentviz.papers.studies.results import of_metric
-from sentviz.runs.registry import BUILT_IN, Paper, find_paper, papers
+from sentviz.runs.registry import Paper, built_in, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
 
 FILE = Path(__file__).parent / "measured" / "verdicts.json"
@@ -79,8 +79,7 @@ def digest_of_sources(paper: Paper, runs: Iterable[Run]) -> str:
 def store_verdicts(runs: Sequence[Run], *, file: Path = FILE) -> None:
     """Judge the built-in papers on some runs, and store the findings."""
     stored: dict[str, Any] = {}
-    for name in BUILT_IN:
-        paper = find_paper(name)
+    for name, paper in built_in().items():
         by_key = {key: _to_json(finding) for key, _, finding in findings(paper, runs)}
         stored[name] = {"read": digest_of_sources(paper, runs), "found": by_key}
     with replacing(file) as part:
