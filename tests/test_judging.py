@@ -16,6 +16,7 @@ from sentviz.errors import InputError
 from sentviz.papers.studies.compare_configurations import Comparison, Word, compared_frame, configurations, over_seeds, points
 from sentviz.papers.studies.judging import all_better, every_better, inside_margin, more_than_half, over_parts, seeds_in_words, too_few
 from sentviz.papers.studies.results import COLUMNS, of_metric, results, values
+from sentviz.runs.convergence import converged
 from sentviz.runs.printed import printed_results
 from sentviz.runs.registry import PrintedColumn, PrintedTable, find_paper
 from tests.studies import made_run
@@ -132,7 +133,7 @@ def test_results_have_every_stored_number(tmp_path: Path) -> None:
     assert list(dict.fromkeys(frame["run"])) == [run.name for run in runs]
     last = frame[frame["run"] == runs[2].name].iloc[0]
     assert (last["model"], last["variant"], last["seed"], last["dataset"], last["learned"]) == ("ndt-unit-2", "equal", 0, "imdb", False)
-    assert (last["source"], last["paper"]) == ("run", "ndt")
+    assert (last["source"], last["paper"]) == ("run", "ndt") and set(frame["converged"]) == {converged(run) for run in runs}
     assert values(runs[:2]) == [0.95, 0.9] and len(of_metric(runs, split="official_test")) == 2
     by_model = configurations(runs, "sst2", ["ndt-unit-2"])
     assert points(by_model).to_dict("list") == {"model": ["ndt-unit-2"] * 2, "seed": [0, 1], "value": [0.95, 0.9]}

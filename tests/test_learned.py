@@ -15,8 +15,10 @@ from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.findings import changed_by
 from sentviz.papers.studies.rates import late_fall, remark, still_learning, stopped_early, with_rates
 from sentviz.papers.studies.stats import seed_noise
+from sentviz.runs.convergence import LateLoss, _read, converged, late_loss, store, verified
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
+from tests.shipped import SHIPPED, of_each
 from tests.studies import as_said, made_run, made_seeds
 
 BETTER_AND_WORSE = {  # claim -> data set, and configurations that are right more and less often if it holds
@@ -194,6 +196,34 @@ def test_a_training_ends_by_the_rule_of_its_own_paper(tmp_path: Path) -> None:
         "sentiformer had 1 epoch, and the paper waits until 3 epochs bring no smaller validation loss"
     )
     assert not still_learning(by_preset, "cnn", "sentiformer")
+
+
+def test_a_run_converged_if_its_loss_no_longer_fell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is read once for its digest, and not at all if it is stored. It is unknown before two evaluations and without a history."""
+    flat, falling, rising, short = (
+        made_run(tmp_path, "sst2", "vanilla", s, losses=losses) for s, losses in enumerate([(0.5, 0.4959), (0.5, 0.4), (0.5, 0.6), (0.5,)])
+    )
+    by_rule, against_rule = (made_run(tmp_path, "imdb", "sentiformer", s, losses=losses) for s, losses in enumerate((ENDED, STOPPED)))
+    runs = [flat, falling, rising, short, by_rule, against_rule]
+    assert [converged(run) for run in runs] == [True, False, True, None, True, False]
+    monkeypatch.setattr("sentviz.runs.convergence.STORED", tmp_path / "verified.csv")
+    verified.cache_clear()
+    store(runs)
+    late = [late_loss(run) for run in runs]
+    assert list(verified()) == [run.digest for run in runs] and late[5] == LateLoss(0.0, 2.0)
+    for run in runs:
+        (run.folder / "history.parquet").unlink()
+    assert [converged(run) for run in runs] == [True, False, True, None, True, False]
+    verified.cache_clear()
+    _read.cache_clear()
+    (tmp_path / "verified.csv").unlink()
+    assert converged(flat) is None
+    verified.cache_clear()
+
+
+@of_each(SHIPPED, few=True)
+def test_what_is_stored_of_a_training_is_in_its_history(run: Run) -> None:
+    assert repr(verified()[run.digest]) == repr(_read(run, run.digest))
 
 
 @pytest.mark.parametrize(("wrong", "decided"), [((5, 70), "holds"), ((70, 5), "fails"), ((40, 40), "open")])

@@ -11,9 +11,9 @@ import pytest
 import streamlit as st
 
 from sentviz.papers.ndt import study
-from sentviz.runs import catalog as shelf
 from sentviz.runs import store
 from sentviz.runs.catalog import _same_rows, faults, study_runs
+from sentviz.runs.convergence import verified
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 from tests.test_app import page_text
@@ -135,7 +135,7 @@ def test_what_was_read_before_is_checked_by_its_bytes(tmp_path: Path, monkeypatc
     """Tables of shipped runs are parsed once, those of other runs again; a changed byte is a fault of both."""
     shutil.copytree(SHIPPED / "sst2" / "vanilla", tmp_path / "sst2" / "vanilla")
     known, second = Run.open(tmp_path / "sst2" / "vanilla", "sst2/vanilla"), made_run(tmp_path, "sst2", "diff")
-    assert known.digest in shelf.VERIFIED_FILE.read_text(encoding="utf-8").split()
+    assert known.digest in verified()
     read: list[str] = []
     frame = Run.frame
     monkeypatch.setattr(Run, "frame", lambda self, file: (read.append(self.name), frame(self, file))[1])

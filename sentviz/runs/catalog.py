@@ -6,24 +6,21 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 from sentviz.data import datasets
 from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import replacing
 from sentviz.io.lazy import pd
 from sentviz.runs.bases import bases
+from sentviz.runs.convergence import store, verified
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.releases import index_of, write_index
 from sentviz.runs.run_files import stamp
 from sentviz.runs.store import SHIPPED, Folders, Run, runs
 
 THREADS = 4  # files that are read at the same time
-# Digests of the shipped runs whose files were all read without an error. `python -m sentviz.runs.catalog` reads them and writes the file.
-VERIFIED_FILE = Path(__file__).with_name("whole.txt")
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def faults(of: Sequence[Run], files: Sequence[str] = (), *, studied: bool = Fals
 @lru_cache(maxsize=16384)
 def _fault(run: Run, digest: str, file: str, stamp: tuple[int, int]) -> str:
     try:
-        if digest in _verified():  # config.json has the digests of all files, and files with these digests were read before
+        if digest in verified():  # config.json has the digests of all files, and files with these digests were read before
             run.path(file)
         else:
             run.check(file)
@@ -98,11 +95,6 @@ def _fault(run: Run, digest: str, file: str, stamp: tuple[int, int]) -> str:
     except Exception as error:  # a fault of one run must not affect the others
         return f"{run.name}: {file} cannot be read ({type(error).__name__})."
     return ""
-
-
-@cache
-def _verified() -> frozenset[str]:
-    return frozenset(VERIFIED_FILE.read_text(encoding="utf-8").split()) if VERIFIED_FILE.is_file() else frozenset()
 
 
 def _same_rows(a: Run, b: Run) -> bool:
@@ -254,8 +246,7 @@ def _read_all() -> None:
     shipped = [run for run in runs([SHIPPED]).values() if isinstance(run, Run) and run.folder.is_relative_to(SHIPPED.resolve())]
     for run in shipped:
         run.check(*studied_files(run))
-    with replacing(VERIFIED_FILE) as part:
-        part.write_text("".join(f"{run.digest}\n" for run in shipped), encoding="utf-8")
+    store(shipped)
     write_index(index_of([*bases(SHIPPED).values(), *shipped]))
 
 

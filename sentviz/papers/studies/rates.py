@@ -14,12 +14,11 @@ from sentviz.analysis.claim import Finding, Verdict
 from sentviz.analysis.evaluation import not_learned
 from sentviz.io.numbers import percent
 from sentviz.papers.studies.compare_configurations import configurations
-from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, papers_of, without_training
-from sentviz.runs.registry import find_paper
+from sentviz.runs.convergence import LEAST_FALL, late_loss, patience
+from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_training
 from sentviz.runs.store import Run
 
 ENDINGS = ("", *TRAINING_ENDINGS)
-LEAST_FALL = 0.01  # share of the validation loss; a smaller fall counts as none
 LONGER = tuple(ending for ending in TRAINING_ENDINGS if "epochs" in VARIANT_SETTINGS[ending[1:]])
 
 
@@ -54,28 +53,12 @@ def late_fall(runs: Sequence[Run]) -> float:
 
     It is negative if the loss rose, and NaN if a run has fewer than two evaluations.
     """
-    falls = []
-    for run in runs:
-        history = run.frame("history.parquet")
-        losses = history.loc[history["name"] == "validation_loss", "value"].to_numpy(float)
-        falls.append(1 - losses[-1] / losses[-2] if len(losses) > 1 else math.nan)
-    return sum(falls) / len(falls)
+    return sum(late_loss(run).fall for run in runs) / len(runs)
 
 
 def stopped_early(runs: Sequence[Run]) -> int:
     """Return the epochs without a smaller validation loss that the paper of a preset waits for, if a run stopped before; else 0."""
-    patience = {run: max((find_paper(name).patience for name in papers_of(run.configuration)), default=0) for run in runs}
-    return max((epochs for run, epochs in patience.items() if _waited(run) < epochs), default=0)
-
-
-def _waited(run: Run) -> float:
-    """Return the epochs from the smallest validation loss of a run to its last evaluation."""
-    history = run.frame("history.parquet")
-    losses = history[history["name"] == "validation_loss"]
-    if losses.empty:
-        return 0.0
-    epochs, at = losses["epoch"].to_numpy(float), int(losses["value"].to_numpy(float).argmin())
-    return round(float(epochs[-1] - epochs[at]), 6)
+    return max((patience(run) for run in runs if late_loss(run).waited < patience(run)), default=0)
 
 
 def still_learning(by_preset: Mapping[str, Sequence[Run]], preset: str, rival: str, title: Callable[[str], str] = str) -> str:

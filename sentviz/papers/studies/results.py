@@ -11,6 +11,7 @@ from functools import lru_cache
 from sentviz.analysis.evaluation import why_not_learned
 from sentviz.errors import SentvizError
 from sentviz.io.lazy import pd
+from sentviz.runs.convergence import converged
 from sentviz.runs.presets import papers_of
 from sentviz.runs.printed import printed_results
 from sentviz.runs.registry import Paper
@@ -19,7 +20,7 @@ from sentviz.runs.store import Run
 
 COLUMNS = [
     *("source", "paper", "run", "dataset", "configuration", "model", "variant", "seed", "split", "metric"),
-    *("value", "low", "high", "n", "learned"),
+    *("value", "low", "high", "n", "learned", "converged"),
 ]
 _Rows = tuple[tuple[object, ...], ...]
 
@@ -29,7 +30,7 @@ def results(runs: Iterable[Run], printed_by: Iterable[Paper] = ()) -> pd.DataFra
 
     source is "run" or "printed"; paper has the names of all papers that have the model. model and variant are those of the recipe, and
     configuration is both; low and high are the ends of an interval over test rows; learned is whether the run learned
-    (`sentviz.analysis.evaluation`).
+    (`sentviz.analysis.evaluation`), and converged whether it was trained to its end (`sentviz.runs.convergence`).
 
     Args:
         printed_by: papers whose printed numbers follow, without those of a layer (`sentviz.runs.printed`).
@@ -68,9 +69,9 @@ def _of_run(run: Run, digest: str, read: tuple[int, int]) -> _Rows:
     model = recipe.get("model", run.configuration), recipe.get("variant", "")
     paper = ", ".join(papers_of(model[0]))
     place = "run", paper, run.name, run.config["data"]["name"], run.configuration, *model, recipe.get("seed", 0)
-    learned = not why_not_learned(run)
+    training = not why_not_learned(run), converged(run)
     return tuple(
-        (*place, split, metric, value["value"], value.get("low"), value.get("high"), value.get("n", of_split.get("n")), learned)
+        (*place, split, metric, value["value"], value.get("low"), value.get("high"), value.get("n", of_split.get("n")), *training)
         for split, of_split in metrics.items()
         if isinstance(of_split, dict)
         for metric, value in of_split.items()
