@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sentviz.errors import InputError
 from sentviz.papers.studies.claims import judged
 from sentviz.papers.studies.tables import tables_of
 from sentviz.runs.registry import Paper, find_paper
+from sentviz.runs.store import Run
+from tests.shipped import ROOT
 
 FOLDER = Path(__file__).parents[1] / "docs" / "sixth_paper"
 LIGHT = {"paper.toml", "page.md", "items.toml", "tables.toml", "claims.py", "measure.py", "__init__.py"}
@@ -119,9 +122,25 @@ def test_a_claim_holds_fails_and_stays_open(debate: Paper, monkeypatch: pytest.M
     for measurements, verdict in zip(CASES[name], ("holds", "fails", "open"), strict=True):
         if measurements is not None:
             frame = measurements()
-            monkeypatch.setattr(claims.Stored, "require", lambda _, frame=frame: frame)
+            monkeypatch.setattr(claims.Stored, "require", lambda *_, frame=frame: frame)
             (claim,) = [claim for claim in claims.BOARD if claim.id == name]
             assert claim.test([]).verdict == verdict, verdict
+
+
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_a_model_that_changed_is_named(debate: Paper) -> None:
+    """The measurements are of the shipped runs. With another run under a name, no claim is judged and no table shown, and both name it."""
+    from attention_debate import claims
+
+    of_now = [Run.open(ROOT / name, name) for name in claims.MODELS]
+    pd.testing.assert_frame_equal(judged(of_now, ["attention-debate"]), judged([], ["attention-debate"]))
+    changed = [Run.open(ROOT / "sst2" / "vanilla", "sst2/cls"), *of_now[:2]]
+    frame = judged(changed, ["attention-debate"])
+    sentence = "sst2/cls changed after the measurement: `python -m attention_debate.measure` measures again."
+    assert set(frame["verdict"]) == {"unjudged"} and set(frame["evidence"]) == {sentence}
+    for table in tables_of(debate).values():
+        with pytest.raises(InputError, match="sst2/cls changed"):
+            table(changed, "all")
 
 
 def test_what_is_not_measured_cannot_be_judged(debate: Paper, monkeypatch: pytest.MonkeyPatch) -> None:

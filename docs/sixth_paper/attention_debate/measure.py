@@ -25,6 +25,7 @@ from sentviz.analysis.explain.leave_out import words
 from sentviz.data.datasets import load_split
 from sentviz.models.model import Model
 from sentviz.models.protocol import InterventionTensors, Replacement, Site
+from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -129,11 +130,12 @@ def main() -> None:
     chosen = long_enough.sample(n=TEXTS, random_state=SEED).sort_index()
     every: dict[str, list[dict[str, object]]] = {"agreement": [], "attention": []}
     for name in MODELS:
-        model, draw = load(name), np.random.default_rng(SEED)
+        run = find(name)
+        model, draw = load(run), np.random.default_rng(SEED)
         for place, text, label in zip(chosen.index, chosen["text"], chosen["label"], strict=True):
             measured = of_text(model, text, int(label), draw)
             for table, rows in zip(every, measured or ([], []), strict=True):
-                every[table] += [{"run": name, "row": place} | row for row in rows]
+                every[table] += [{"run": name, "digest": run.digest, "row": place} | row for row in rows]
         print(f"{name} is measured", flush=True)  # noqa: T201
     FOLDER.mkdir(exist_ok=True)
     for table, rows in every.items():

@@ -291,9 +291,9 @@ def judge_bias(runs: Sequence[Run]) -> Finding:
 
 @on_runs({ON: "028ebe"}, "Neutral tweets with two labels limit the accuracy", "Neutral tweets limit the accuracy", where="section V-B",
     section="results", kind="counted")  # fmt: skip
-def judge_neutral_tweets() -> Finding:
+def judge_neutral_tweets(runs: Sequence[Run]) -> Finding:
     """Return the share of neutral tweets with a confident prediction. The claim itself cannot be tested: their number is unknown."""
-    frame = measured.NEUTRAL.require()
+    frame = measured.NEUTRAL.require(runs)
     rows = {row["of"]: row for row in frame.to_dict("records")}
     neutral, polar = (percent(row["sure"], ends=(row["sure_low"], row["sure_high"])) for row in (rows["neutral"], rows["polar"]))
     answered = f"get a prediction with a probability of {percent(measured.SURE, 0)} or more"
@@ -303,8 +303,8 @@ def judge_neutral_tweets() -> Finding:
 
 @of_padding({ON: "3e5e63"}, PADDING, "Trained masked, it changes if padding is read", kind="counted",
     how="answers of a run trained masked that change if padding is read, with a Wilson interval")  # fmt: skip
-def judge_padding() -> Finding:
-    frame = measured.PADDING.require()
+def judge_padding(runs: Sequence[Run]) -> Finding:
+    frame = measured.PADDING.require(runs)
     row = frame[frame["of"] == "all"].iloc[0]
     share = row["changed"], row["changed_low"], row["changed_high"]
     evidence = f"{row['run']} was trained masked. If it reads padding, {percent(share[0], ends=share[1:])} of its predictions change,"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd
 from sentviz.io.spreadsheet import read_csv
+from sentviz.runs.store import Run
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,20 @@ class Stored:
         if not self.file.is_file():
             return pd.DataFrame(columns=list(self.columns))
         empty: dict[Any, list[str]] = {name: [""] for name in read_csv(self.file, nrows=0) if name not in self.texts}
-        return read_csv(self.file, keep_default_na=False, na_values=empty)
+        return read_csv(self.file, keep_default_na=False, na_values=empty, dtype={"digest": str})
 
-    def require(self) -> pd.DataFrame:
-        """Return the stored table."""
+    def require(self, runs: Iterable[Run] = ()) -> pd.DataFrame:
+        """Return the stored table.
+
+        Args:
+            runs: none of them may have another digest than the rows of its name, if the table has digests.
+        """
         frame = self.read()
         if frame.empty:
             raise InputError(self.missing)
+        if "digest" in frame:
+            measured = dict(frame[["run", "digest"]].drop_duplicates().to_numpy().tolist())
+            changed = [run.name for run in runs if run.name in measured and not run.had_digest(measured[run.name])]
+            if changed:
+                raise InputError(f"{' and '.join(changed)} changed after the measurement: `{self.command}` measures again.")
         return frame

@@ -63,7 +63,7 @@ class DeclaredTable:
         except Exception as error:
             raise self.fault(f"{self.frame} cannot be loaded: {' '.join(str(error).split())}", "frame") from error
         if isinstance(source, Stored):
-            result: Any = source.require()
+            result: Any = source.require(runs)
         else:
             takes = signature(source).parameters
             result = source(**{name: value for name, value in (("runs", runs), ("dataset", dataset)) if name in takes})
