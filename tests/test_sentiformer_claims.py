@@ -17,8 +17,7 @@ from sentviz.io.table import Table
 from sentviz.papers.sentiformer import measured, printed_tables
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
-from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings
-from sentviz.papers.sentiformer.tables import ablation, accuracy, gates
+from sentviz.papers.sentiformer.study import ablation, ablations, accuracy, against_baselines, beside, gated, gates, readings
 from sentviz.papers.studies.items import make_table, makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.registry import find_paper

@@ -14,8 +14,7 @@ from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
 from sentviz.papers.sentiformer import measured
 from sentviz.papers.sentiformer.claims import CLAIMS
-from sentviz.papers.sentiformer.study import DATASETS
-from sentviz.papers.sentiformer.tables import leads
+from sentviz.papers.sentiformer.study import DATASETS, leads
 from sentviz.papers.sentiformer.text_claims import judge_kernel
 from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper

@@ -23,8 +23,7 @@ from sentviz.errors import InputError
 from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.figures import _importance
-from sentviz.papers.sevenessxin.study import beside, curve, gains, longer, validation_f1
-from sentviz.papers.sevenessxin.tables import log
+from sentviz.papers.sevenessxin.study import beside, curve, gains, log, longer, validation_f1
 from sentviz.papers.sevenessxin.versions import ROPE
 from sentviz.papers.studies.claims import BROKEN, judged
 from sentviz.papers.studies.items import makers

@@ -14,7 +14,7 @@ import pandas as pd
 from experiments.writing import write
 from sentviz.models.clustering import simulate
 from sentviz.models.clustering.polytope import limit, theory
-from sentviz.papers.hardmax.tables import MATRICES, STATEMENTS
+from sentviz.papers.hardmax.study import MATRICES, STATEMENTS
 
 Doubles = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""The hardmax paper's runs: every seed by setting and dimension, and their accuracies beside the public code's."""
+"""The hardmax paper's runs by setting and dimension, their accuracies beside the public code's, and what experiments measured."""
 
 from __future__ import annotations
 
@@ -20,12 +20,27 @@ NAMED = ("amazing", "torture")  # leaders that the poster names as the furthest 
 EXAMPLE = (  # a review of ours with both words
     "An amazing cast and a wonderful score make up for a first hour that is pure torture, with a dull plot and terrible jokes."
 )
+FOLDER = Path(__file__).parent / "measured"
 NEARNESS = Stored(
-    Path(__file__).parent / "measured" / "nearness.csv",
+    FOLDER / "nearness.csv",
     ("nearness", "mean", "q05", "q50", "n", "d", "run", "digest"),
     "How near words are to leaders is",
     "python -m experiments hardmax nearness",
     ("run", "digest"),
+)
+STATEMENTS = {  # without those that need the norm of A
+    "leaders": "A leader exists",
+    "convergence": "All tokens converge",
+    "finite layers": "Leaders stop",
+    "vertices": "Leaders are the vertices",
+    "boundary": "Limits on the boundary",
+}
+MATRICES = Stored(
+    FOLDER / "matrices.csv",
+    ("kind", "runs", "points", "single", *STATEMENTS),
+    "What other matrices do is",
+    "python -m experiments hardmax matrices",
+    ("kind",),
 )
 WANTED = 0.95  # share of a review's words (0 to 1) that must be at a leader
 PUBLIC = {2: 0.791, 4: 0.823, 8: 0.8505, 16: 0.882}  # best test accuracy of the authors' public code by d

@@ -39,8 +39,7 @@ Positions = Annotated[str, choice(POSITIONS)]
 def _accuracy(of: Study) -> Figure:
     """Draw table I on a data set: dots next to the printed diamonds."""
     from sentviz.charts.measured_vs_printed import measured_beside_printed
-    from sentviz.papers.sentiformer import tables
-    from sentviz.papers.sentiformer.study import MODELS, beside, configurations
+    from sentviz.papers.sentiformer.study import MODELS, beside, configurations, rows_of_table_1
 
     by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if without_training(name) not in ABLATIONS}
     if not by_model:
@@ -48,7 +47,7 @@ def _accuracy(of: Study) -> Figure:
     single = points(by_model, "accuracy")
     single["model"] = single["model"].map(MODELS)
     title = f"Accuracy on {DATASETS[of.name]}"
-    rows = tables.main(beside(of.runs, of.name), of.name).dropna(subset=["printed", "value"], how="all")
+    rows = rows_of_table_1(beside(of.runs, of.name), of.name).dropna(subset=["printed", "value"], how="all")
     drawn = measured_beside_printed(rows, single, title=title, percent=True)
     return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
 
@@ -57,8 +56,7 @@ def _accuracy(of: Study) -> Figure:
 def _parts(of: Study) -> Figure:
     """Draw table II: differences from the complete model."""
     from sentviz.charts.gains import gain_dots
-    from sentviz.papers.sentiformer.study import ablations, configurations
-    from sentviz.papers.sentiformer.tables import UNPRINTED
+    from sentviz.papers.sentiformer.study import UNPRINTED, ablations, configurations
 
     frame = ablations(of.runs, of.name)
     if frame.empty:
