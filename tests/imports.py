@@ -19,7 +19,7 @@ from tests.tools.syntax import nodes
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
     *("errors", "io", "data", "runs", "models", "analysis", "charts"),
-    *("browser", "export", "training", "papers", "serving", "cli"),
+    *("browser", "export", "training", "papers", "serving", "verbs", "doors", "api", "cli"),
 )
 """The entries of the library: each imports those before it. The app imports all of them; `sentviz/__init__.py` stands above all."""
 EARLIER = ("figures", "gallery")  # earlier names, kept for one version

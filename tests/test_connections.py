@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
+from sentviz.doors import asking
+from sentviz.doors import http as serve
 from sentviz.errors import Stopped
 from sentviz.models.model import Model
-from sentviz.serving import asking
-from sentviz.serving import http as serve
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 import uvicorn
 
-from sentviz.serving.connections import SETTINGS
+from sentviz.doors.connections import SETTINGS
 
 pytestmark = pytest.mark.slow
 RUN = "toy/ndt-unit-2"

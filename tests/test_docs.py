@@ -140,6 +140,8 @@ NUMBERS = (
     "twelve",
     "thirteen",
     "fourteen",
+    "fifteen",
+    "sixteen",
 )
 NOUNS = r"figures|of the runs|shipped runs|papers|capabilities|entries|recipes|sentences in English"
 COUNTED = rf"(?i)\b(\d[\d,]*|{'|'.join(NUMBERS)}) ({NOUNS})\b"

@@ -18,10 +18,10 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
+from sentviz.doors import asking
+from sentviz.doors import http as serve
 from sentviz.errors import RunError
 from sentviz.models.model import Model
-from sentviz.serving import asking
-from sentviz.serving import http as serve
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from fastapi.testclient import TestClient

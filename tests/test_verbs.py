@@ -150,8 +150,8 @@ def doors(tiny_runs: Path) -> Iterator[Any]:
     pytest.importorskip("mcp", reason="the extra serve is not installed")
     from fastapi.testclient import TestClient
 
-    from sentviz.serving.agents import server
-    from sentviz.serving.http import application
+    from sentviz.doors.agents import server
+    from sentviz.doors.http import application
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_RUNS", str(tiny_runs))
@@ -224,7 +224,7 @@ JSON = st.recursive(
 @given(name=st.sampled_from([name for name, verb in VERBS.items() if verb.remote]), values=JSON)
 def test_whatever_is_asked_gets_one_sentence_or_a_request(name: str, values: Any) -> None:
     """Any JSON is a request of the verb, or one sentence of at most 400 characters."""
-    asking = pytest.importorskip("sentviz.serving.asking", reason="the extra serve is not installed")
+    asking = pytest.importorskip("sentviz.doors.asking", reason="the extra serve is not installed")
     try:
         asking.checked(VERBS[name], values)
     except InputError as error:

@@ -55,18 +55,18 @@ def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...], m
     if mcp:
         import anyio
 
-        from sentviz.serving.agents import serve as serve_agent
+        from sentviz.doors.agents import serve as serve_agent
 
         anyio.run(serve_agent, runs)
         return
-    from sentviz.serving.http import LOCAL, application
+    from sentviz.doors.http import LOCAL, application
 
     if host not in LOCAL and not allow:
         raise click.UsageError(f"{host} is reachable from other machines. Add --allow NAME for each host name that they may use.")
     app = application(runs, (*LOCAL, *allow))
     import uvicorn
 
-    from sentviz.serving.connections import SETTINGS
+    from sentviz.doors.connections import SETTINGS
 
     try:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)

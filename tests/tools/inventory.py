@@ -86,7 +86,7 @@ def claims() -> Part:
 
 def routes() -> Part:
     """Return the methods of each route of `sentviz serve`."""
-    from sentviz.serving.http import application
+    from sentviz.doors.http import application
 
     return {path: sorted(methods) for path, methods in application().openapi()["paths"].items()}
 

@@ -12,7 +12,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sentviz.serving import asking
+from sentviz.doors import asking
 
 TIMEOUT_BODY = json.dumps({"error": "The headers of the request took too long to arrive."}).encode()
 GRACE = 0.5  # seconds in which a request that has just arrived is still read
@@ -22,7 +22,7 @@ TIMEOUT_HEAD = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\
 
 
 class Connection(H11Protocol):
-    """A connection within the limits of `sentviz.serving.asking.LIMITS`.
+    """A connection within the limits of `sentviz.doors.asking.LIMITS`.
 
     The client has `head` seconds to send the headers of a request. Then it has the application's time for the body, and `seconds` to read
     the response. If there are more than `connections`, the one that has waited longest for its client is closed: after `GRACE`

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from sentviz.doors.asking import RequestError, RunPool, checked, remote_verbs, request_of
 from sentviz.errors import RunError, SentvizError
 from sentviz.io.files import version
-from sentviz.serving.asking import RequestError, RunPool, checked, remote_verbs, request_of
 
 try:
     from mcp.server.lowlevel import Server

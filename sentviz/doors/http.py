@@ -19,11 +19,11 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from sentviz.browser.page import page
+from sentviz.doors import asking
+from sentviz.doors.asking import RequestError, RunPool, first_fault, remote_verbs, request_of
 from sentviz.errors import SentvizError
 from sentviz.io.files import version
 from sentviz.runs.store import Run
-from sentviz.serving import asking
-from sentviz.serving.asking import RequestError, RunPool, first_fault, remote_verbs, request_of
 from sentviz.verbs import Verb
 
 if TYPE_CHECKING:

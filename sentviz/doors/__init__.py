@@ -1,0 +1,1 @@
+"""Verbs for strangers: over HTTP, and for agents."""
