@@ -7,48 +7,22 @@ own file with predictions (`test_my_file.py`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import go
 from tests.browser.test_embeddings import chosen, surround
 from tests.browser.test_first_light import ask, download, settled
+from tests.browser.visitor import KOREAN, SENTENCE, Visitor
 
 pytestmark = pytest.mark.exhaustive
-SENTENCE = "The waiter was kind, but the soup was cold and I would not come back."
-
-
-@dataclass
-class Visitor:
-    """A person at the first page, with a count of clicks; a typed sentence counts as one."""
-
-    page: Any
-    clicks: int = 0
-
-    def click(self, place: Any) -> None:
-        place.click()
-        self.clicks += 1
-
-    def open(self, place: str, view: str = "") -> None:
-        """Open a place by the bar, and one of its views: one click each."""
-        self.clicks += go(self.page, place, view)
-        self.page.wait_for_timeout(500)
-        settled(self.page)
-
-    def ask(self, sentence: str) -> str:
-        self.clicks += 1
-        return ask(self.page, sentence)
 
 
 @pytest.fixture
 def visitor(page: Any, server: str) -> Visitor:
-    page.set_default_timeout(120_000)
-    page.goto(server)
-    page.wait_for_selector(".st-key-canvas .word")
-    settled(page)
-    return Visitor(page)
+    visitor = Visitor(page)
+    visitor.arrive(server)
+    return visitor
 
 
 def test_why_did_it_say_negative(visitor: Visitor) -> None:
@@ -117,7 +91,7 @@ def test_a_cluster_and_what_it_holds(visitor: Visitor) -> None:
 
 def test_a_korean_sentence(visitor: Visitor) -> None:
     """Korean is answered at once by a run that reads Korean."""
-    says = visitor.ask("배우들은 훌륭했지만 이야기가 너무 지루했어요.")
+    says = visitor.ask(KOREAN)
     assert "korean" in visitor.page.url or "korean/e5" in visitor.page.locator("[data-testid=stMain]").inner_text()
     assert says and visitor.clicks == 1
 

@@ -1,0 +1,111 @@
+"""A person at the first page, with a mouse or with a keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.browser.conftest import go
+from tests.browser.test_first_light import answer, ask, settled
+
+SENTENCE = "The waiter was kind, but the soup was cold and I would not come back."
+KOREAN = "배우들은 훌륭했지만 이야기가 너무 지루했어요."
+STEPS = 160  # presses of Tab from one element to another, at most
+IN_FOCUS = """([pattern, role]) => {
+  let node = document.activeElement
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement
+  if (!node || node === document.body) return false
+  const label = node.id && document.querySelector(`label[for="${CSS.escape(node.id)}"]`)
+  const words = [  // not those of a region
+    node.getAttribute("aria-label"), label?.innerText, node.innerText?.length < 300 && node.innerText, node.placeholder, node.title,
+  ].filter(Boolean).join(" ")
+  const own = node.getAttribute("role") || node.type || node.localName
+  return new RegExp(pattern, "i").test(words) && (!role || own === role || node.localName === role)
+}"""
+
+
+@dataclass
+class Visitor:
+    """A person at the first page, with a count of clicks; a sentence that is typed counts as one.
+
+    Attributes:
+        has_mouse: whether a sentence is typed into its box at once; otherwise Tab leads there.
+    """
+
+    page: Any
+    has_mouse: bool = True
+    clicks: int = 0
+
+    def arrive(self, server: str) -> None:
+        """Open the first page."""
+        self.page.set_default_timeout(120_000 if self.has_mouse else 60_000)
+        self.page.goto(server)
+        self.page.wait_for_selector(".st-key-canvas .word")
+        settled(self.page)
+
+    def click(self, place: Any) -> None:
+        place.click()
+        self.clicks += 1
+
+    def open(self, place: str, view: str = "") -> None:
+        """Open a place by the bar, and one of its views: one click each."""
+        self.clicks += go(self.page, place, view)
+        self.page.wait_for_timeout(500)
+        settled(self.page)
+
+    def ask(self, sentence: str) -> str:
+        """Type a sentence and return its answer."""
+        self.clicks += 1
+        if self.has_mouse:
+            return ask(self.page, sentence)
+        before = answer(self.page)
+        self.reach("Type a sentence")
+        self.press("Control+a")
+        self.type(sentence)
+        self.press("Enter")
+        self.page.wait_for_function("before => !['', before].includes(document.querySelector('h3')?.innerText ?? '')", arg=before)
+        settled(self.page)
+        return answer(self.page)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def type(self, words: str) -> None:
+        self.page.keyboard.type(words)
+
+    def reach(self, pattern: str, role: str = "", *, back: bool = False) -> None:
+        """Press Tab until an element has the focus whose words match a pattern."""
+        for _ in range(STEPS):
+            if self.page.evaluate(IN_FOCUS, [pattern, role]):
+                return
+            self.press("Shift+Tab" if back else "Tab")
+            self.page.wait_for_timeout(15)
+        raise AssertionError(f"no element {pattern!r} {role} within {STEPS} presses of Tab")
+
+    def find(self, words: str, address: str) -> None:
+        """Go to a view by the finder."""
+        self.press("Control+k")
+        self.page.keyboard.insert_text(words)
+        self.page.wait_for_timeout(600)
+        self.press("Enter")
+        self.page.wait_for_url(re.compile(address))
+        self.page.wait_for_timeout(500)
+        settled(self.page)
+
+    def choose(self, name: str, option: str) -> None:
+        """Choose an option of a box by typing it."""
+        self.reach(name, "combobox")
+        self.press("Control+a")
+        self.type(option)
+        self.page.wait_for_timeout(500)
+        self.press("Enter")
+
+    def download(self, button: str) -> bytes:
+        """Return the bytes of the file that a button gives, which Tab reaches."""
+        self.reach(button)
+        with self.page.expect_download() as download:
+            self.press("Enter")
+        return Path(download.value.path()).read_bytes()
