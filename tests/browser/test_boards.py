@@ -86,3 +86,15 @@ def test_on_a_phone_the_claims_are_a_list(page: Any, server: str) -> None:
     page.set_viewport_size({"width": 800, "height": 900})
     page.locator(".st-key-plot-board-ndt .main-svg").first.wait_for()
     assert not listed.is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_boards_of_all_papers_have_the_colours_of_the_page(theme: str, page: Any, server: str) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto(f"{server}/claims")
+    boards = page.locator("[class*=st-key-plot-poster] .main-svg:first-child")
+    boards.nth(4).wait_for(timeout=120_000)
+    settled(page)
+    light = boards.evaluate_all("boards => boards.map(board => getComputedStyle(board).backgroundColor.match(/\\d+/g).map(Number))")
+    page.emulate_media(color_scheme="light")
+    assert len(light) == 5 and all((min(colour[:3]) > 200) if theme == "light" else (max(colour[:3]) < 60) for colour in light), light

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from app import visit
-from app.blocks.figure import export_menu, picking, show_drawn
+from app.blocks.figure import export_menu, in_theme, picking, show_drawn
 from app.blocks.sections import study_figure
 from app.components.claim_list import LETTERS, claim_list, picked
 from app.shared import once
@@ -109,7 +109,10 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     An open claim stands over the column that does not have its cell.
     """
     chosen = opened()
-    boards = {str(name): _figure(group, runs, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
+    boards = {
+        str(name): in_theme(_figure(group, runs, chosen=chosen, bare=True), page_theme())
+        for name, group in claims.groupby("name", sort=False)
+    }
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
         counted(claims)
         export_menu(lambda: _figure(claims, runs), "board-claims", "poster", code=code("all", "claims-board"))
