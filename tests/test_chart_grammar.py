@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz.charts.chart import Axis, Chart, Mark, Panels, bars, cells, line, points
+from sentviz.charts.chart import Axis, Chart, Mark, Panels, Rule, bars, cells, line, points
 from sentviz.charts.chart_layout import row_texts
 from sentviz.charts.look import PALETTES, Look, Style
 
@@ -75,6 +75,27 @@ def test_a_table_without_rows_says_so() -> None:
     frame = pd.DataFrame({"row": [], "column": [], "value": []})
     plot = Chart("Nothing", [cells(frame, "column", "row", "value")], Axis(rows={"a": "a"}), Axis(rows={"b": "b"})).draw(Look())
     assert "There is no row to draw." in [note.text for note in plot.layout.annotations]
+
+
+def test_a_narrow_table_says_how_many_columns_it_leaves_out() -> None:
+    """The columns of the largest worth stay; where all have room, nothing is said."""
+    frame = pd.DataFrame({"column": [f"c{i}" for i in range(30)], "row": "a", "value": 0.5})
+    columns = Axis(rows={name: name for name in frame["column"]}, worth={name: -i for i, name in enumerate(frame["column"])})
+    chart = Chart("Table", [cells(frame, "column", "row", "value")], columns, Axis(rows={"a": "a"}))
+    narrow, wide = chart.draw(Look(width=318)), chart.draw(Look())
+    drawn = list(narrow.layout.xaxis.ticktext)
+    assert drawn == [f"c{i}" for i in range(len(drawn))] and 2 < len(drawn) < 30
+    (note,) = (note for note in narrow.layout.annotations if "columns" in note.text)
+    assert note.text.replace("<br>", " ") == f"{len(drawn)} of 30 columns, no room for {30 - len(drawn)}"
+    assert len(wide.layout.xaxis.ticktext) == 30 and not [note for note in wide.layout.annotations if "columns" in note.text]
+
+
+def test_the_note_of_a_level_line_is_beside_the_panel() -> None:
+    """The note hides no point there, and has room in the margin."""
+    frame = pd.DataFrame({"x": [0.0, 1.0], "y": [0.5, 0.5]})
+    plot = Chart("Level", [points(frame, "x", "y")], rules=[Rule(y=0.5, note="unchanged")]).draw(Look())
+    (note,) = (note for note in plot.layout.annotations if note.text == "unchanged")
+    assert (note.x, note.xref, note.xanchor) == (1, "paper", "left") and plot.layout.margin.r >= 60
 
 
 def test_of_two_hundred_series_the_legend_names_the_first() -> None:

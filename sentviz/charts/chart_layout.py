@@ -92,14 +92,16 @@ class Geometry:
                 raise InputError(f"The axis {letter} of this figure is logarithmic: its range must start above 0.")
 
     def _within(self, chart: Chart) -> Chart:
-        """Leave out the columns of a table for which the width has no room, those of the smallest worth."""
+        """Leave out the columns of a table for which the width has no room, those of the smallest worth; the axis says how many."""
         self.x, self.y = chart.x, chart.y
         most = max(2, (self.look.room - self.left - self.right) // UPRIGHT) if self.look.room else len(chart.x.rows)
         if not chart.x.worth or most >= len(chart.x.rows):
             return chart
         columns = set(sorted(chart.x.rows, key=lambda key: -chart.x.worth[key])[:most])
         marks = [replace(mark, frame=mark.frame[mark.frame[mark.x].isin(columns)]) for mark in chart.marks]
-        return replace(chart, marks=marks, x=replace(chart.x, rows={key: name for key, name in chart.x.rows.items() if key in columns}))
+        rows = {key: name for key, name in chart.x.rows.items() if key in columns}
+        title = f"{len(rows)} of {len(chart.x.rows)} columns, no room for {len(chart.x.rows) - len(rows)}"
+        return replace(chart, marks=marks, x=replace(chart.x, rows=rows, title=". ".join(filter(None, [chart.x.title, title]))))
 
     # ---- what is drawn
 
@@ -178,7 +180,8 @@ class Geometry:
         """Width of the right margin."""
         if self.ends:
             return self.end_names + 24
-        notes = [*(str(note).replace("\n", "<br>") for note in self.y.notes), *self.groups]
+        beside = [*self.y.notes, *(rule.note for rule in self.chart.rules if rule.note and rule.y is not None)]
+        notes = [*(str(note).replace("\n", "<br>") for note in beside), *self.groups]
         widest = max((label_width(note, SMALL) for note in notes), default=0)
         return round(widest) + (20 if notes else 24)
 

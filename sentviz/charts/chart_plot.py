@@ -450,7 +450,8 @@ class _Plot(Geometry):
             if rule.x in beside and len(beside) > 1:
                 at["xanchor"] = "right" if rule.x == min(beside) else "left"
             if along == "y":
-                at = {"x": domain[0][1], "xref": "paper", "xanchor": "right", "y": value, "yref": f"y{ends}"}
+                at = {"x": domain[0][1], "xref": "paper", "xanchor": "left", "y": value, "yref": f"y{ends}", "yanchor": "middle"}
+                at["xshift"] = 8
             font = {"size": SMALL, "color": colour}
             notes.append({"text": as_text(rule.note, LABEL), "yanchor": "bottom", "font": font, **at})
 
