@@ -13,8 +13,20 @@ from tests.tools.accessible import findings, overflowing, settled_at
 pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
 
 
-@pytest.mark.parametrize(("view", "theme"), [("", "dark"), ("claims", "light"), ("embeddings", "dark"), ("runs", "light")])
-def test_nothing_serious_is_found(view: str, theme: str, page: Any, server: str) -> None:
+WIDE, PHONE = 1440, 390
+SAMPLE = [
+    ("", "dark", WIDE),
+    ("claims", "light", WIDE),
+    ("embeddings", "dark", WIDE),
+    ("runs", "light", WIDE),
+    ("causes", "dark", PHONE),
+    ("lambdas", "light", PHONE),
+]
+
+
+@pytest.mark.parametrize(("view", "theme", "width"), SAMPLE)
+def test_nothing_serious_is_found(view: str, theme: str, width: int, page: Any, server: str) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=theme)
     settled_at(page, f"{server}/{view}")
     grave = [finding for finding in findings(page) if finding.grave]

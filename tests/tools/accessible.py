@@ -25,6 +25,7 @@ TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 GRAVE = ("serious", "critical")
 FOREIGN = {
     "scrollable-region-focusable katex": "a formula wider than its column scrolls; browsers of today bring it into the focus themselves",
+    "scrollable-region-focusable st-key-plot-": "a picture wider than a phone scrolls, and is brought into the focus like a formula",
     "list stSidebarNavItems": "Streamlit's list of pages on a narrow screen has its sections between the items",
     'listitem <li class="st-emotion': "the same list",
 }
