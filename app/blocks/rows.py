@@ -245,7 +245,7 @@ def _list(rows: Rows, listing: Listing) -> None:
         column_config={
             "": st.column_config.TextColumn(width=30),
             "confidence": st.column_config.NumberColumn(width=90),
-            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame or listing.predictions else 290),
+            "text": st.column_config.TextColumn(width=180 if "text_pair" in ordered.frame or listing.predictions else 245),
             "why it is listed": st.column_config.TextColumn(width=190),
             "label": st.column_config.TextColumn(width=70),
             "predicted": st.column_config.TextColumn(width=80),
