@@ -40,7 +40,7 @@ def test_what_is_wrong_is_found(page: Any, server: str) -> None:
     settled_at(page, f"{server}/glossary")
     assert not [finding for finding in findings(page) if finding.grave] and not overflowing(page)
     page.evaluate(
-        """() => document.querySelector('[data-testid="stMain"] h5, [data-testid="stMain"] p').insertAdjacentHTML('beforebegin',
+        """() => document.querySelector('[data-testid="stMainBlockContainer"]').insertAdjacentHTML('afterbegin',
           '<p style="color: #bbb; background: #fff">faint</p><button></button><div style="width: 2000px; height: 4px"></div>')"""
     )
     assert {"color-contrast", "button-name"} <= {finding.rule for finding in findings(page) if finding.grave}
