@@ -18,6 +18,7 @@ from sentviz.verbs.rows import evaluate, labels, weak
 from sentviz.verbs.sentence import explain, judge, predict, trace
 from sentviz.verbs.shelf import catalog, verdict
 from sentviz.verbs.sources import Source, SourceOfRows, StoredRun
+from sentviz.verbs.training import adopt, calibrate, study, train
 
 __all__ = [
     "Outcome",
@@ -25,7 +26,9 @@ __all__ = [
     "Source",
     "SourceOfRows",
     "StoredRun",
+    "adopt",
     "behave",
+    "calibrate",
     "catalog",
     "compare",
     "directions",
@@ -46,7 +49,9 @@ __all__ = [
     "report",
     "score",
     "specialise",
+    "study",
     "trace",
+    "train",
     "verdict",
     "verify",
     "weak",

@@ -161,7 +161,7 @@ def test_a_stopped_training_continues_with_the_same_command(library: Path, tmp_p
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_step", interrupted)
         done = CliRunner().invoke(main, [*arguments, str(tmp_path / "stopped")])
-    assert done.exit_code == 130 and "To continue the training, run the command again." in done.output
+    assert done.exit_code == 130 and "To continue, run the command again." in done.output
     command(*arguments, tmp_path / "stopped")
     command(*arguments, tmp_path / "straight")
     stopped, straight = (find(tmp_path / name / "soups" / "tiny") for name in ("stopped", "straight"))

@@ -67,7 +67,7 @@ def draw(
     return Outcome((f"{shape} {colours} {corner} {filled} {style} {at}",), {"left": corner.left})
 
 
-DRAW = Verb(draw, "Rows", remote=False, stores=False, synopsis="")
+DRAW = Verb(draw, "Rows", remote=False, stores=False, resumes=False, synopsis="")
 
 
 def test_a_signature_is_read_once() -> None:

@@ -9,8 +9,8 @@ from typing import Any, get_args, get_origin
 
 import click
 
-from sentviz.cli.terminal import command, progress
-from sentviz.io.arguments import Argument, bind
+from sentviz.cli.terminal import command, listener, progress
+from sentviz.io.arguments import Argument, bind, speaks
 from sentviz.io.documents import read_json
 from sentviz.io.numbers import plain
 from sentviz.verbs.door import Result, Verb
@@ -38,9 +38,16 @@ def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Co
         if written_to is not None and written_to.suffix.lower() not in saves:
             raise click.UsageError(f"The result is written as {' or '.join(saves)}, not as {written_to.name}.")
         options |= _placed(positional, values)
-        with progress(verb.progress) as report:
-            call = bind(verb.function, {name: value for name, value in options.items() if value is not None})
-            result: Result = verb.function(**call, **({"progress": report} if verb.progress else {}))
+        call = bind(verb.function, {name: value for name, value in options.items() if value is not None})
+        try:
+            with progress(verb.progress) as report:
+                heard: dict[str, Any] = {"progress": report} if verb.progress else {}
+                heard |= {"say": remark} if speaks(verb.function) else {}
+                result: Result = verb.function(**call, **heard)
+        except KeyboardInterrupt:
+            if verb.resumes:
+                click.echo("\nTo continue, run the command again.", err=True)
+            raise
         show(result, as_json)
         if written_to is not None:
             click.echo(result.save(written_to), err=as_json)
@@ -61,10 +68,17 @@ def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Co
     return cls(verb.name, callback=command(run), params=parameters, help=verb.help)
 
 
+def remark(text: str) -> None:
+    """Print a remark on the error output."""
+    click.echo(f"! {text}", err=True)
+
+
 def show(result: Result, as_json: bool) -> None:
     """Print a result and, on the error output, its remarks."""
-    for remark in result.remarks:
-        click.echo(f"! {remark}", err=True)
+    if (reporter := listener()) is not None:
+        reporter.send(plain(result.json()))
+    for each in result.remarks:
+        remark(each)
     if result.aside:
         click.echo(result.aside, err=True)
     if not as_json:

@@ -7,17 +7,12 @@ from typing import Any
 
 import click
 
-from sentviz.cli.terminal import command, listing, main
+from sentviz.cli.listings import CLASSES
+from sentviz.cli.terminal import command, main
 from sentviz.verbs.sentence import METHODS, no_pair
 
 
-def _papers() -> list[tuple[str, str]]:
-    from sentviz.runs.registry import papers
-
-    return [(name, f"{paper.title} ({paper.citation})") for name, paper in papers().items()]
-
-
-@main.command(cls=listing("Papers", _papers))
+@main.command(cls=CLASSES["export"])
 @click.argument("run", required=False)
 @click.argument("figure", required=False)
 @click.option("--list", "names", is_flag=True, help="List the figures; with a RUN also whether it can give each figure, and if not, why.")

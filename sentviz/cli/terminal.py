@@ -122,21 +122,6 @@ def main() -> None:
     """See how sentiment transformers decide. `sentviz app` opens the app."""
 
 
-def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click.Command]:
-    """Return a command class whose help text ends with a list of (name, description), read only when the help text is printed."""
-
-    class Listing(click.Command):
-        def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-            from sentviz.runs.registry import problems
-
-            with formatter.section(title):
-                formatter.write_dl(rows())
-            for problem in problems():
-                formatter.write_text(problem)
-
-    return Listing
-
-
 @contextmanager
 def progress(label: str) -> Iterator[Progress]:
     """Give the block a function of (done, total) that shows a bar while something is counted: a new one after the last has ended.

@@ -17,6 +17,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 Progress = Callable[[int, int], None]
 """A function of (done, total). An argument of this type is not one of the user's."""
 
+Say = Callable[[str], None]
+"""Takes a remark that people should read before long work is done. An argument `say` of this type is not one of the user's."""
+
 
 @dataclass(frozen=True)
 class Arg:
@@ -88,6 +91,11 @@ def progress_of(function: Callable[..., Any]) -> str:
     """Return what a function counts in its progress; "" if it reports none."""
     hint = get_type_hints(function, include_extras=True).get("progress")
     return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
+
+
+def speaks(function: Callable[..., Any]) -> bool:
+    """Return whether a function has the argument `say`."""
+    return "say" in signature(function).parameters
 
 
 def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a person can do with sentviz: one function each, behind the command, HTTP, agents and `sentviz.api`."""
 
-from sentviz.verbs import behave, compare, corpus, files, measure, patch, rows, sentence, shelf
+from sentviz.verbs import behave, compare, corpus, files, measure, patch, rows, sentence, shelf, training
 from sentviz.verbs.door import PLACES, VERBS, OptionError, Result, Verb
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "rows",
     "sentence",
     "shelf",
+    "training",
 ]

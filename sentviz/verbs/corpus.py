@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from sentviz.io.arguments import Arg, Progress
+from sentviz.io.arguments import Arg, Progress, Say
 from sentviz.io.lazy import np
 from sentviz.io.numbers import percent
-from sentviz.verbs.door import OptionError, Outcome, verb
+from sentviz.verbs.door import OptionError, Outcome, said, verb
 from sentviz.verbs.sources import Labels, Source, TextColumn
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ ROWS = 16  # rows of a part whose reasons are written: a stopped command loses t
 PairColumn = Annotated[str, Arg("Column of the second texts, for runs that read pairs.", local=True)]
 
 
-@verb("Rows", synopsis="[RUN] FILES...")
+@verb("Rows", resumes=True, synopsis="[RUN] FILES...")
 def score(
     of: Source,
     files: Annotated[tuple[str, ...], Arg("Files, folders, patterns, or data sets of yours.", local=True)],
@@ -50,6 +50,7 @@ def score(
         str, Arg("Address of a Ray cluster whose machines share the files; by default Ray runs on this machine.", local=True)
     ] = "",
     progress: Annotated[Progress | None, "Rows"] = None,
+    say: Say | None = None,
 ) -> Outcome:
     """Predict every row of FILES with RUN, or with your own --model, and write the class probabilities to OUT.
 
@@ -87,6 +88,7 @@ def score(
     if label:
         class_of = ScoringJob(scorer, tuple(sources), options, out).class_of
         remarks += in_words(label_counts(sources), class_of, scorer.labels, sum(each.rows for each in sources), f"Labels in “{label}”")
+    remarks = list(said(remarks, say))
     begun, first = time.perf_counter(), -1
 
     def counted(done: int, total: int) -> None:
@@ -159,7 +161,7 @@ def files_of(name: str) -> list[str]:
     return [str(path) for part in datasets.info(name).needed() if (path := datasets.part_file(name, part))]
 
 
-@verb("Rows")
+@verb("Rows", resumes=True)
 def reasons(
     of: Source,
     *,
@@ -168,6 +170,7 @@ def reasons(
     text: TextColumn = "",
     pair: PairColumn = "",
     progress: Annotated[Progress | None, "Rows"] = None,
+    say: Say | None = None,
 ) -> Outcome:
     """Explain every row of a file by word removal.
 
@@ -185,7 +188,7 @@ def reasons(
     answers = Source.of(of).answers()
     sources = survey_files(files_of(data), text=text, pair=pair, rows=ROWS)
     output.check(sources, out)
-    remarks = tuple(remark for source in sources for remark in source.format.remarks)
+    remarks = said((remark for source in sources for remark in source.format.remarks), say)
     scored = score_sources(
         answers,
         sources,

@@ -8,14 +8,14 @@ A verb returns a `Result`, which shows itself: as text on a terminal, as numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import getdoc
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from sentviz.errors import InputError
-from sentviz.io.arguments import Argument, arguments, progress_of
+from sentviz.io.arguments import Argument, Say, arguments, progress_of
 
 PLACES = ("Sentence", "Rows", "Model", "Papers", "Yours")
 Function = TypeVar("Function", bound=Callable[..., "Result"])
@@ -79,6 +79,7 @@ class Verb:
     place: str
     remote: bool  # whether strangers may ask for it over HTTP, and agents
     stores: bool  # whether it measures a run and stores the table with it
+    resumes: bool  # whether a stopped call continues where it was when it is made again
     synopsis: str  # positional arguments on the command line, if they need other words
 
     @property
@@ -118,20 +119,32 @@ class Verb:
         return f"sentviz.api.{self.name}({', '.join(written)})"
 
 
+def said(remarks: Iterable[str], say: Say | None) -> tuple[str, ...]:
+    """Say remarks at once if somebody listens, and return those that are left for the result."""
+    if say is None:
+        return tuple(remarks)
+    for remark in remarks:
+        say(remark)
+    return ()
+
+
 VERBS: dict[str, Verb] = {}
 
 
-def verb(place: str, *, remote: bool = False, stores: bool = False, synopsis: str = "") -> Callable[[Function], Function]:
+def verb(
+    place: str, *, remote: bool = False, stores: bool = False, resumes: bool = False, synopsis: str = ""
+) -> Callable[[Function], Function]:
     """Register a function as a verb of one of `PLACES`.
 
     Args:
         remote: whether strangers may ask for it over HTTP, and agents: it reads runs, and writes nothing.
         stores: whether it measures a run and stores the table with it.
+        resumes: whether a stopped call continues where it was when it is made again.
         synopsis: positional arguments on the command line, if they need other words than their names.
     """
 
     def register(function: Function) -> Function:
-        VERBS[function.__name__] = Verb(function, place, remote, stores, synopsis)
+        VERBS[function.__name__] = Verb(function, place, remote, stores, resumes, synopsis)
         return function
 
     return register
