@@ -162,7 +162,7 @@ class Explanation(Result):
         return make("strip", Sentence.of(self.run, self.trace), score=self.method)
 
     def json(self) -> dict[str, Any]:
-        """Return prediction, scores, what their sign means, the headline, and how far to trust it."""
+        """Return prediction, scores, what their sign means, the headline, and how far to trust it if that was asked for or read."""
         from sentviz.analysis.explain import SCORES, ends, score
 
         (low, high), title = ends(self.trace, self.method), SCORES[self.method].title
@@ -170,7 +170,7 @@ class Explanation(Result):
         return fields_of(self.trace) | {
             "score": {"name": self.method, "title": title, "high": high, "low": low, "values": values},
             "headline": self.headline,
-            "trust": self.trust,
+            **({"trust": self.trust} if "trust" in vars(self) else {}),
         }
 
     def text(self) -> str:
@@ -223,6 +223,7 @@ def explain(
     target: Target = PREDICTED,
     absent: Annotated[Literal["deleted", "masked", "padded"], Arg("Absent words of --method exact.")] = "deleted",
     edit: Annotated[bool, Arg("Search for the smallest edit that changes the predicted class, or towards --target.")] = False,
+    trust: Annotated[bool, Arg("Compare the words with random orders for JSON, too. It takes up to four times as long.")] = False,
     seconds: Annotated[
         float | None, Arg("End the search after so many seconds of computing; no limit by default.", least=0.1, local=True)
     ] = None,
@@ -262,7 +263,8 @@ def explain(
             smallest = f"Smallest edit: {edit_sentence(searched(model, plain.for_target(target)))}" if edit else ""
             ended = f"The search ended after {budget.seconds:g} seconds of computing. Go on with --seconds {2 * budget.seconds:g}."
             result = Explanation(run, model, traced, method, words, smallest, ended if budget.is_spent else "", exact)
-            _ = result.trust
+            if trust or seconds is not None:
+                _ = result.trust
             return result
     except Spent as spent:
         raise InputError(f"{spent} Go on with --seconds {2 * budget.seconds:g}.") from None
