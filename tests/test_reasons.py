@@ -83,11 +83,11 @@ def test_a_model_of_code_gives_reasons(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--data", "in.csv"], "name it with -o"),
+        (["--data", "in.csv"], "Missing option '-o'"),
         (["--data", "in.csv", "-o", "reasons.parquet"], "one CSV file"),
-        (["a text", "--data", "in.csv", "-o", "reasons.csv"], "no SENTENCE"),
-        (["--data", "in.csv", "-o", "reasons.csv", "--edit"], "word removal"),
-        (["a text", "-o", "reasons.csv"], "a file with --data"),
+        (["a text", "--data", "in.csv", "-o", "reasons.csv"], "unexpected extra argument (a text)"),
+        (["--data", "in.csv", "-o", "reasons.csv", "--edit"], "No such option '--edit'"),
+        (["a text", "-o", "reasons.csv"], "No such option '-o'"),
         (["--data", "in.csv", "-o", "in.csv"], "one of the files"),
     ],
 )

@@ -251,7 +251,8 @@ def explain(
     budget, exact = Budget(seconds or math.inf), None
     try:
         with budget.working() as step:
-            model = model.stoppable(step)
+            check = model.check  # of a server: nobody may wait for the answer any more
+            model = model.stoppable(lambda: (check(), step()))
             plain = model.trace(text, pair, change=change)
             traced = explained(model, plain.for_target(target), ["removal", *([method] if method != "exact" else [])])
             if method == "exact":
