@@ -53,6 +53,10 @@ OF_A_RUN: dict[str, tuple[tuple[str, ...], ...]] = {  # options behind the run
     "patch": ((SENTENCE,), (SENTENCE, SENTENCE)),
     "live": (("--text", "", "-o", "/proc/x.html"),),
     "compare": ((), ("sst2/vanilla",), ("sst2/vanilla", "-o", "/proc/x.html"), ("none.csv",), ("nothing", "--data", "none.csv")),
+    "predict": ((SENTENCE,), (SENTENCE, " "), ("",)),
+    "trace": ((SENTENCE,), (SENTENCE, "--maps", "--layer", "9"), (SENTENCE, "--pair", SENTENCE)),
+    "weak": ((), ("--among", "nonsense")),
+    "reasons": ((), ("--data", "none.csv", "-o", "out.csv"), ("--data", "texts.txt", "-o", "out.parquet")),
     "explain": ((SENTENCE,), (SENTENCE, "--pair", SENTENCE), ("",)),
     "report": ((SENTENCE, "-o", "report.html"), (SENTENCE, "-o", "report.html", "--picture"), (SENTENCE, "-o", "/proc/x.html")),
     "export": (
@@ -77,6 +81,7 @@ OTHERS: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("runs", "get"): ((DEFAULT,), ("sst2/vanilla",), ("--all",), ("no/such",)),
     ("runs", "pack"): (("/proc/x", DEFAULT), ("out", "no/such")),
     ("catalog",): ((),),
+    ("verdict",): ((), ("lambda",), ("nothing of the kind",)),
     ("verify",): (("none.png",), ("texts.txt",)),
     ("train",): (*((name,) for name in (*datasets()["name"], "nothing")), ("sst2", "--hub", "./no"), ("sst2", "--hub", "no/such")),
     ("calibrate",): (("no/such",), ("no/such", "--intercept")),
