@@ -83,7 +83,7 @@ def test_a_signature_is_read_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "answered"),
     [
         (("box",), "box () Corner(left=0, right='') True thin None"),
         (
@@ -96,9 +96,9 @@ def test_a_signature_is_read_once() -> None:
         (("box", "--style", "round"), "is not one of"),
     ],
 )
-def test_a_signature_is_a_command(typed: tuple[str, ...], told: str) -> None:
+def test_a_signature_is_a_command(typed: tuple[str, ...], answered: str) -> None:
     done = CliRunner().invoke(command_of(DRAW), typed)
-    assert told in done.output and (done.exit_code == 0) == told.startswith("box")
+    assert answered in done.output and (done.exit_code == 0) == answered.startswith("box")
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -161,7 +161,7 @@ def doors(tiny_runs: Path) -> Iterator[Any]:
 
 
 def tell(agents: Any, name: str, values: Any) -> Any:
-    """Return what an agent is told."""
+    """Return what an agent is answered."""
     from mcp import Client
 
     async def ask() -> Any:
@@ -182,13 +182,13 @@ def test_every_door_gives_the_same_answer(name: str, doors: Any) -> None:
     assert rounded(json.loads(done.stdout)) == rounded(wanted)
     answer = http.post(f"/{name}", json=values)
     assert answer.status_code == 200, answer.text
-    told = tell(agents, name, values)
-    assert not told.is_error and json.loads(told.content[0].text) == told.structured_content
+    answered = tell(agents, name, values)
+    assert not answered.is_error and json.loads(answered.content[0].text) == answered.structured_content
     about = {"run": RUN, "digest": find(RUN).digest} if "run" in values else {}
     if name == "catalog":
         wanted["rows"] = [row for row in wanted["rows"] if row["run"] in (RUN, "toy/vanilla-matched")]
-    for one in (answer.json(), told.structured_content):
-        assert rounded(one) == rounded(about | wanted)
+    for numbers in (answer.json(), answered.structured_content):
+        assert rounded(numbers) == rounded(about | wanted)
 
 
 @pytest.mark.slow
@@ -245,9 +245,9 @@ def test_an_agent_asks_the_command(tiny_runs: Path) -> None:
             tools = await client.list_tools()
             return tools, await client.call_tool("explain", {"run": RUN, "text": TEXT})
 
-    tools, told = asyncio.run(ask())
+    tools, answered = asyncio.run(ask())
     assert {tool.name for tool in tools.tools} == {verb.name for verb in VERBS.values() if verb.remote}
-    assert not told.is_error and told.structured_content["run"] == RUN
+    assert not answered.is_error and answered.structured_content["run"] == RUN
 
 
 def test_a_source_is_a_name_a_run_or_a_model(tiny_model: Any) -> None:

@@ -30,8 +30,8 @@ class Document(click.ParamType[Any]):
 
 def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Command:
     """Return the command of a verb."""
-    taken = verb.arguments
-    positional = [each for each in taken if each.positional]
+    every = verb.arguments
+    positional = [each for each in every if each.positional]
     saves = verb.result.SAVES
 
     def run(values: tuple[Any, ...] = (), as_json: bool = False, written_to: Path | None = None, **options: Any) -> None:
@@ -58,7 +58,7 @@ def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Co
     if positional:
         metavar = verb.synopsis or " ".join(f"{_metavar(each)}" if each.required else f"[{_metavar(each)}]" for each in positional)
         parameters.append(click.Argument(["values"], nargs=-1, metavar=metavar, type=click.UNPROCESSED))
-    parameters += [_option(each) for each in taken if not each.positional]
+    parameters += [_option(each) for each in every if not each.positional]
     if saves:
         names = ", ".join(f"FILE{ending}" for ending in saves)
         parameters.append(
@@ -85,8 +85,8 @@ def show(result: Result, as_json: bool) -> None:
         click.echo(result.text())
         return
     numbers = plain(result.json())
-    for one in numbers if isinstance(numbers, list) else [numbers]:
-        click.echo(json.dumps(one, ensure_ascii=False))
+    for entry in numbers if isinstance(numbers, list) else [numbers]:
+        click.echo(json.dumps(entry, ensure_ascii=False))
 
 
 def _placed(positional: Sequence[Argument], values: Sequence[str]) -> dict[str, Any]:
@@ -146,14 +146,14 @@ def _option(each: Argument) -> click.Option:
     if each.kind is bool and not each.many:
         flags = about.flags or (flag if not each.default else f"{flag}/--no-{flag[2:]}",)
         return click.Option([*flags, each.name], is_flag=True, default=bool(each.default), help=about.help, show_default=bool(each.default))
-    shown = not each.many and each.default not in (None, "", ()) and not each.required
+    has_default = not each.many and each.default not in (None, "", ()) and not each.required
     return click.Option(
         [*(about.flags or (flag,)), each.name],
         type=_type(each),
         multiple=each.many,
         nargs=len(get_args(each.kind)) if get_origin(each.kind) is tuple else 1,
         **({"required": True} if each.required else {"default": each.default}),
-        show_default=shown,
+        show_default=has_default,
         metavar=about.metavar or None,
         help=about.help,
     )

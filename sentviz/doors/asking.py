@@ -90,8 +90,8 @@ def _kind(kind: Any, about: Arg) -> Any:
         return Annotated[kind, Field(ge=about.least, le=about.most)]
     if get_origin(kind) is tuple:
         parts = get_args(kind)
-        one = _kind(parts[0], about) if len(set(parts)) == 1 else Any
-        return Annotated[list[one], Field(min_length=len(parts), max_length=len(parts))]  # type: ignore[valid-type]
+        element = _kind(parts[0], about) if len(set(parts)) == 1 else Any
+        return Annotated[list[element], Field(min_length=len(parts), max_length=len(parts))]  # type: ignore[valid-type]
     return Any if kind is object else kind
 
 

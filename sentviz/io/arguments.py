@@ -23,14 +23,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Arg:
-    """What a signature says of an argument beside its type and its default.
+    """Description of an argument in a signature, beside its type and its default.
 
     Attributes:
         help: one line for people.
         name: name of the argument, if it is not that of the parameter or field.
         flags: names on the command line; by default --NAME, for a switch that is on --NAME/--no-NAME.
         also: earlier names in requests.
-        metavar: what stands for the value in help texts.
+        metavar: word for the value in help texts.
         least, most: range of a number.
         size: number of characters of a text that strangers may send.
         several: number of values that strangers may send.
@@ -67,7 +67,7 @@ class Argument:
 
     @property
     def required(self) -> bool:
-        """Whether it has no default."""
+        """Return whether there is no default."""
         return self.default is MISSING
 
     @property

@@ -32,7 +32,7 @@ class Behaviour(Result):
 
     @property
     def met(self) -> bool:  # type: ignore[override]
-        """Whether all minimum rates are met."""
+        """Return whether all minimum rates are met."""
         return self.requirement is None or all(met for *_, met in self.requirement.verdicts(self.card).values())
 
     @property

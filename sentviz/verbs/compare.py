@@ -26,7 +26,7 @@ class Comparison(Result):
 
     @property
     def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What was left out."""
+        """Sentences on rows and sources that were left out."""
         from sentviz.charts.text import visible
 
         return tuple(map(visible, self.of.remarks))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from sentviz.io.arguments import Arg, Progress, Say
 from sentviz.io.lazy import np
 from sentviz.io.numbers import percent
-from sentviz.verbs.door import OptionError, Outcome, said, verb
+from sentviz.verbs.door import OptionError, Outcome, announced, verb
 from sentviz.verbs.sources import Labels, Source, TextColumn
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def score(
     if label:
         class_of = ScoringJob(scorer, tuple(sources), options, out).class_of
         remarks += in_words(label_counts(sources), class_of, scorer.labels, sum(each.rows for each in sources), f"Labels in “{label}”")
-    remarks = list(said(remarks, say))
+    remarks = list(announced(remarks, say))
     begun, first = time.perf_counter(), -1
 
     def counted(done: int, total: int) -> None:
@@ -188,7 +188,7 @@ def reasons(
     answers = Source.of(of).answers()
     sources = survey_files(files_of(data), text=text, pair=pair, rows=ROWS)
     output.check(sources, out)
-    remarks = said((remark for source in sources for remark in source.format.remarks), say)
+    remarks = announced((remark for source in sources for remark in source.format.remarks), say)
     scored = score_sources(
         answers,
         sources,

@@ -26,7 +26,7 @@ class OptionError(InputError):
 
 
 class Result:
-    """What a verb returns.
+    """Result of a verb, which shows itself.
 
     Attributes:
         remarks: sentences on what was left out or assumed.
@@ -77,19 +77,19 @@ class Verb:
 
     function: Callable[..., Any]
     place: str
-    remote: bool  # whether strangers may ask for it over HTTP, and agents
-    stores: bool  # whether it measures a run and stores the table with it
-    resumes: bool  # whether a stopped call continues where it was when it is made again
+    remote: bool  # True = strangers may ask for it over HTTP, and agents
+    stores: bool  # True = a run is measured, and the table stored with it
+    resumes: bool  # True = a stopped call continues where it was
     synopsis: str  # positional arguments on the command line, if they need other words
 
     @property
     def name(self) -> str:
-        """Its command and its address: the function's name."""
+        """Name of the function, the command and the address."""
         return self.function.__name__
 
     @property
     def help(self) -> str:
-        """What it does: the first paragraph is one sentence."""
+        """Text of the help, whose first paragraph is one sentence."""
         return getdoc(self.function) or ""
 
     @property
@@ -99,7 +99,7 @@ class Verb:
 
     @property
     def progress(self) -> str:
-        """What it counts while it works."""
+        """Name of the parts that its progress counts."""
         return progress_of(self.function)
 
     @property
@@ -119,7 +119,7 @@ class Verb:
         return f"sentviz.api.{self.name}({', '.join(written)})"
 
 
-def said(remarks: Iterable[str], say: Say | None) -> tuple[str, ...]:
+def announced(remarks: Iterable[str], say: Say | None) -> tuple[str, ...]:
     """Say remarks at once if somebody listens, and return those that are left for the result."""
     if say is None:
         return tuple(remarks)

@@ -27,7 +27,7 @@ Counted = Annotated[Progress | None, "Texts"]
 class Measured(Result):
     """A measured table."""
 
-    name: str  # of the run, or of the model
+    name: str  # name of the run or model
     rows: str  # measured rows in words
     frame: pd.DataFrame
     lines: tuple[str, ...]

@@ -73,8 +73,8 @@ class Patching(Result):
         if (joint := self.joint) is not None:
             share, total = (percent(value, write=signed) for value in (joint.share, joint.total))
             lines += ["", f"Together {share}, sum of the single shares {total}:"]
-            for edit, one in zip(self.edits, joint.singles, strict=True):
-                lines.append(f"  {percent(one, write=signed):>7}  {pair.says(edit.what, edit.at)}")
+            for edit, share_alone in zip(self.edits, joint.singles, strict=True):
+                lines.append(f"  {percent(share_alone, write=signed):>7}  {pair.says(edit.what, edit.at)}")
         return "\n".join(lines)
 
 

@@ -272,11 +272,11 @@ def _of_slices(rows: Rows, seed: int, progress: Progress | None = None) -> tuple
     first, second = weakest.halves
     searched = f"{weakest.candidates:,} slices searched on {first:,} rows, {len(weakest.frame)} tested on {second:,} held-out rows"
     lines = [f"Where {rows.source.name} is weakest: {searched}, seed {seed}"]
-    found = weakest.weaker.to_dict("records")
-    lines += [f"  {visible(line(row))}; {p_value(row['adjusted'])}\n    --among {shlex.quote(row['slice'])}" for row in found]
-    if not found:
+    weaker = weakest.weaker.to_dict("records")
+    lines += [f"  {visible(line(row))}; {p_value(row['adjusted'])}\n    --among {shlex.quote(row['slice'])}" for row in weaker]
+    if not weaker:
         lines.append("  No slice is significantly weaker than the other rows.")
-    return lines, [{str(name): value for name, value in row.items()} for row in found]
+    return lines, [{str(name): value for name, value in row.items()} for row in weaker]
 
 
 def rows_to_judge(source: SourceOfRows, split: str, progress: Progress | None = None) -> Rows:
@@ -321,7 +321,7 @@ class Suspects(Result):
 
     rows: Rows
     lines: tuple[str, ...]
-    parts: dict[str, Rows]  # what is suspected -> the rows
+    parts: dict[str, Rows]  # kind of suspicion -> its rows
     remarks: tuple[str, ...] = ()
     SAVES: ClassVar[tuple[str, ...]] = (".csv",)
 
@@ -340,8 +340,8 @@ class Suspects(Result):
 
     def json(self) -> dict[str, Any]:
         """Return the suspected rows by their ids, with the reason, without their texts."""
-        kept = [name for name in ("suspected", "id", "label", "predicted", "likely", "reason") if name in (frame := self.frame)]
-        return {"name": self.rows.source.name, "suspects": frame[kept].to_dict("records")}
+        names_in_json = [name for name in ("suspected", "id", "label", "predicted", "likely", "reason") if name in (frame := self.frame)]
+        return {"name": self.rows.source.name, "suspects": frame[names_in_json].to_dict("records")}
 
     def save(self, path: Path) -> str:
         """Write all suspected rows as CSV."""

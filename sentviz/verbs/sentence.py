@@ -121,7 +121,7 @@ def trace(
 
 @dataclass(frozen=True, eq=False)
 class Explanation(Result):
-    """What a model predicts for a text, and how much each word contributes."""
+    """Prediction of a model for a text, with the contribution of each word."""
 
     run: Run
     model: Model
@@ -134,7 +134,7 @@ class Explanation(Result):
 
     @cached_property
     def trust(self) -> str:
-        """How far to trust the words, in words: beside random orders, and for a run beside what was measured of the method."""
+        """Sentence on the trust in the words: beside random orders, and for a run beside the measurements of the method."""
         from sentviz.analysis.explain import score
         from sentviz.analysis.explain.faithfulness import against_chance
         from sentviz.analysis.explain.trust import trust_in
@@ -251,7 +251,7 @@ def explain(
     budget, exact = Budget(seconds or math.inf), None
     try:
         with budget.working() as step:
-            check = model.check  # of a server: nobody may wait for the answer any more
+            check = model.check  # A server stops work here if nobody waits for the answer.
             model = model.stoppable(lambda: (check(), step()))
             plain = model.trace(text, pair, change=change)
             traced = explained(model, plain.for_target(target), ["removal", *([method] if method != "exact" else [])])
@@ -302,15 +302,15 @@ class Judgements(Result):
 
     def text(self) -> str:
         """Return each text with its verdict, and how many explanations are believed."""
-        lines = [f"{one.trace.text}\n  {one}" for one in self.each]
+        lines = [f"{judgement.trace.text}\n  {judgement}" for judgement in self.each]
         if len(self.each) > 1:
-            believed, doubted = (sum(one.verdict == verdict for one in self.each) for verdict in ("believe", "doubt"))
+            believed, doubted = (sum(judgement.verdict == verdict for judgement in self.each) for verdict in ("believe", "doubt"))
             lines.append(f"Of {len(self.each)} explanations, {believed} explain the prediction well and {doubted} do not.")
         return "\n".join(lines)
 
     def json(self) -> list[dict[str, Any]]:
         """Return verdict, sentence and numbers of each."""
-        return [_of_judgement(one) for one in self.each]
+        return [_of_judgement(judgement) for judgement in self.each]
 
 
 @verb("Sentence", remote=True)
@@ -338,12 +338,12 @@ def judge(
     from sentviz.analysis.explain.judge import judge as judged
 
     _, model = Source.of(of).open()
-    several = isinstance(scores, list) and scores and all(isinstance(one, dict) for one in scores)
+    several = isinstance(scores, list) and scores and all(isinstance(entry, dict) for entry in scores)
     explanations = scores if several and isinstance(scores, list) else [scores]
     return Judgements(
         tuple(
-            judged(model, _text_of(one, text), _scores_of(one), pair=pair, target=target, seed=seed, progress=progress)
-            for one in explanations
+            judged(model, _text_of(entry, text), _scores_of(entry), pair=pair, target=target, seed=seed, progress=progress)
+            for entry in explanations
         )
     )
 
@@ -359,13 +359,13 @@ def _scores_of(explanation: Any) -> Any:
     return {name: value for name, value in explanation.items() if name != "text"} if isinstance(explanation, dict) else explanation
 
 
-def _of_judgement(one: Judgement) -> dict[str, Any]:
-    chance, exact = one.chance, one.to_exact
+def _of_judgement(judgement: Judgement) -> dict[str, Any]:
+    chance, exact = judgement.chance, judgement.to_exact
     return {
-        "text": one.trace.text,
-        "verdict": one.verdict,
-        "sentence": str(one),
-        "words": [[word.text, round(float(value), 6)] for word, value in zip(one.fitted.words, one.fitted.values, strict=True)],
+        "text": judgement.trace.text,
+        "verdict": judgement.verdict,
+        "sentence": str(judgement),
+        "words": [[word.text, round(float(value), 6)] for word, value in zip(judgement.fitted.words, judgement.fitted.values, strict=True)],
         "fall": chance.fall,
         "random fall": chance.random,
         "random orders as good": chance.higher + chance.equal,
@@ -374,8 +374,8 @@ def _of_judgement(one: Judgement) -> dict[str, Any]:
         "right signs": _known(exact.signs),
         "finds the strongest": exact.first,
         "relative error": _known(exact.error),
-        "order from worst to best": _known(one.reached),
-        "rank correlation with removal": _known(one.to_removal.ranks),
+        "order from worst to best": _known(judgement.reached),
+        "rank correlation with removal": _known(judgement.to_removal.ranks),
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sentviz.io.arguments import Arg, Progress, Say
 from sentviz.io.lazy import pd, torch
 from sentviz.io.numbers import percent, signed
-from sentviz.verbs.door import OptionError, Outcome, Result, said, verb
+from sentviz.verbs.door import OptionError, Outcome, Result, announced, verb
 from sentviz.verbs.rows import metric_lines
 from sentviz.verbs.shelf import records
 from sentviz.verbs.sources import StoredRun, names
@@ -32,7 +32,7 @@ class Made(Result):
     """A run that was written, or found."""
 
     run: Run
-    note: str  # what happened, in words
+    note: str  # sentence on what happened
     compared: pd.DataFrame | None = None  # validation accuracy beside simple classifiers, for a data set of the user
     remarks: tuple[str, ...] = ()
 
@@ -98,9 +98,9 @@ def train(
 
     if threads:
         torch.set_num_threads(threads)
-    shown: Any = not quiet and (progress or True)
+    bar: Any = not quiet and (progress or True)
     recipe, remarks = in_library(recipe)
-    remarks = said(remarks, say)
+    remarks = announced(remarks, say)
     if hub:
         _refuse("A Hugging Face model", model=model, variant=variant, base=base, revision=revision, sha256=sha256)
         from sentviz.training import finetune
@@ -108,7 +108,7 @@ def train(
         chosen = {"seed": seed, "keep_epochs": keep_epochs, "max_length": length}
         settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
         settings |= {"lexicon": lexicon or "", "injection": injection or ""}
-        return _made(finetune(hub, recipe, folder_for(recipe, out), device=device, progress=shown, **settings), remarks)
+        return _made(finetune(hub, recipe, folder_for(recipe, out), device=device, progress=bar, **settings), remarks)
     from sentviz.runs.presets import presets
     from sentviz.training import train as run_training
     from sentviz.training.recipe import finished, recipe_of_paper
@@ -131,8 +131,8 @@ def train(
         note = f"{existing.folder} was already trained with this recipe. Move the folder to train the recipe again."
         return _made(existing, remarks, note)
     if own := recipe_of_paper(recipe, changed.model):
-        remarks += said([f"{changed.model}'s paper has its own recipe for this data set, {own}; {recipe} is another paper's."], say)
-    return _made(run_training(changed, out, device=device, progress=shown), remarks)
+        remarks += announced([f"{changed.model}'s paper has its own recipe for this data set, {own}; {recipe} is another paper's."], say)
+    return _made(run_training(changed, out, device=device, progress=bar), remarks)
 
 
 def _made(run: Run, remarks: tuple[str, ...] = (), note: str = "") -> Made:
