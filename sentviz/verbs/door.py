@@ -8,7 +8,7 @@ A verb returns a `Result`, which shows itself: as text on a terminal, as numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from inspect import getdoc
 from pathlib import Path
@@ -108,15 +108,6 @@ class Verb:
         hint = get_type_hints(self.function)["return"]
         result: type[Result] = next(iter(get_args(hint)), hint)
         return result
-
-    def call(self, values: Mapping[str, Any]) -> str:
-        """Return the line of Python that repeats a call; values that are defaults are left out."""
-        written = [
-            repr(values[each.name]) if each.required else f"{each.name}={values[each.name]!r}"
-            for each in self.arguments
-            if each.name in values and (each.required or values[each.name] != each.default)
-        ]
-        return f"sentviz.api.{self.name}({', '.join(written)})"
 
 
 def announced(remarks: Iterable[str], say: Say | None) -> tuple[str, ...]:

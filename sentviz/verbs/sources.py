@@ -1,4 +1,4 @@
-"""Where a verb's answers and rows come from: answers from a run or a model of the user, rows from the run, a data set or a file.
+"""Sources of a verb: answers come from a run or a model of the user, rows from the run, a data set or a file.
 
 `--model package.module:object` imports the module and takes the object; `--model FOLDER` opens a folder in the layout of Hugging Face.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -65,6 +65,8 @@ class StoredRun:
 
         if isinstance(source, cls):
             return source
+        if isinstance(source, StoredRun):  # The verb takes fewer arguments, or more.
+            return cls(**{field.name: getattr(source, field.name) for field in fields(cls) if hasattr(source, field.name)})
         if isinstance(source, str | Path) and not is_model_folder(source):
             return cls(str(source))
         run = source if isinstance(source, Run) else OpenModel.of(source if isinstance(source, Model) else load(source))
@@ -131,7 +133,7 @@ class SourceOfRows(Source):
 
     @property
     def is_own(self) -> bool:
-        """Whether rows or answers are not those of a stored run."""
+        """Return whether rows or answers are not those of a stored run."""
         return bool(self.data or self.model)
 
     def rows(self, of: Run, split: str, needed: bool = True) -> tuple[Split, tuple[str, ...]]:
