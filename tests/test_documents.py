@@ -38,7 +38,6 @@ INSIDE = {
             *(
                 "sentviz/io/glossary.py",
                 "sentviz/runs/store.py",
-                "sentviz/runs/run_files.py",
                 "sentviz/io/files.py",
                 "sentviz/serving/live/pinned.py",
                 "sentviz/analysis/maps/wordclasses.py",
@@ -49,7 +48,7 @@ INSIDE = {
     ),
     **dict.fromkeys(
         [
-            *("sentviz/data/tokenizers.py", "sentviz/models/pretrained/tokens.py", "sentviz/runs/trace.py", "sentviz/runs/bases.py"),
+            *("sentviz/data/tokenizers.py", "sentviz/models/pretrained/tokens.py", "sentviz/runs/trace.py"),
             *("sentviz/training/resuming.py", "sentviz/analysis/epochs.py", "sentviz/serving/onnx/session.py"),
             "sentviz/serving/corpus/output.py",
         ],

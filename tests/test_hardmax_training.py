@@ -83,7 +83,7 @@ def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, message: str
     with pytest.raises(InputError, match=f"needs two classes of single texts, but {dataset} {message}"):
         train(recipe(dataset=dataset), tmp_path / "runs")
     for seed in (-1, 1 << 63):
-        with pytest.raises(InputError, match=f"seed cannot be {seed}"):
+        with pytest.raises(InputError, match=f"seed .*{seed}"):
             recipe(seed=seed)
     assert not list(tmp_path.iterdir())
 

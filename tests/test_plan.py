@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from sentviz.analysis.evaluation import Evaluation
 from sentviz.data.datasets import MIDDLE
 from sentviz.errors import InputError
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
-from sentviz.training.recipe import SELECTIONS, Recipe
+from sentviz.training.recipe import Recipe, Selection
 from sentviz.training.trainer import targets
 from tests.makers import toy_trainer
 
@@ -72,7 +72,7 @@ def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
     return Evaluation("validation", ids, labels, logits, np.zeros((rows, 2), dtype=np.float32), ("a", "b", "c")[:classes])
 
 
-@pytest.mark.parametrize("select", SELECTIONS)
+@pytest.mark.parametrize("select", get_args(Selection))
 def test_scores_are_those_of_scikit_learn(select: str) -> None:
     evaluation = answers(classes=2 if select == "f1_positive" else 3)
     predicted, computed = evaluation.logits.argmax(axis=1), scores(evaluation, select)
@@ -96,7 +96,7 @@ def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("select", SELECTIONS)
+@pytest.mark.parametrize("select", get_args(Selection))
 def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -> None:
     """The kept step is the first best one in the history, and its weights are the best state."""
     changes: dict[str, Any] = {"select": select, "epochs": 3, "patience": 0, "log_every": 1}

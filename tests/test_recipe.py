@@ -46,7 +46,7 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
         train(toy_recipe(epochs=1), tmp_path / "light", progress=False)
     config = (folder / "config.json").read_text()
     (folder / "config.json").write_text(config[:50])
-    with pytest.raises(RunError, match=r"config.json cannot be read"):
+    with pytest.raises(RunError, match=r"config.json is not JSON"):
         train(toy_recipe(epochs=1), tmp_path, progress=False)
     (folder / "config.json").unlink()
     with pytest.raises(RunError, match="contains no run; move it away"):
@@ -158,7 +158,7 @@ def test_an_old_recipe_of_a_hardmax_run_is_read() -> None:
     [
         ({"model": "hardmax-3"}, "no model 'hardmax-3'"),
         ({"shape": {"heads": 2}}, "model has no setting 'heads'"),
-        ({"shape": {"layers": 0}}, "hardmax-d2 cannot be made: layers must be at least 1"),
+        ({"shape": {"layers": 0}}, "hardmax-d2 cannot be made: layers must be a whole number from 1"),
         ({"shape": {"layers": "many"}}, "hardmax-d2 cannot be made"),
         ({"cls": True}, "hardmax-d2 does not take cls"),
         ({"lexicon": "lexicon_en_vader"}, "hardmax-d2 does not take lexicon"),

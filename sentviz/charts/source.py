@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sentviz.io.typed import Whole
+
 
 @dataclass(frozen=True)
 class Source:
@@ -13,7 +15,7 @@ class Source:
 
     run: str
     digest: str
-    seed: int
+    seed: Whole
     rows: str
 
 

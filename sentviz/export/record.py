@@ -11,22 +11,22 @@ import hashlib
 import json
 import math
 import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sentviz.charts.source import Call, Source
 from sentviz.errors import InputError
+from sentviz.io.declared import frozen
+from sentviz.io.documents import parse_json
 from sentviz.io.files import version
 from sentviz.io.lazy import pd
+from sentviz.io.typed import fitted
 
 if TYPE_CHECKING:
     from sentviz.charts.figure import Figure
-
-T = TypeVar("T")
 
 STORED_DIGITS = 7  # significant digits of each number in a record
 TOLERANCE = 1e-5  # allowed difference of numbers, as a share of a column's largest: hardware differs
@@ -36,9 +36,7 @@ MAX_WORDS = 500_000  # characters of a record per figure, without its packed num
 MAX_PANELS = 64  # figures of a sheet or report that are read
 MAX_TABLE = 64_000_000  # characters of a frame that is read
 MAX_COMPARED = 16_000_000  # characters of a frame whose cells are compared one by one
-MAX_DIGITS = 20  # digits of an integer
 CALIBRATED = "calibrated"  # entry of a record whose figure shows calibrated probabilities
-MAX_NESTED = 8  # levels of nested lists in an option
 
 
 class ChangedError(InputError):
@@ -115,37 +113,25 @@ class Record:
         if len(text) > MAX_RECORD:
             raise InputError(f"its record has more than {MAX_RECORD:,} characters, more than the record of any figure")
         try:
-            entries = json.loads(text, **_STRICT)
-            entries.pop("seal", None)  # earlier versions wrote a digest of the text
-            panels = entries.pop("panels", [])
-            if len(panels) > MAX_PANELS:
-                raise InputError(f"its record names {len(panels):,} figures, and a sheet holds {MAX_PANELS} at most")
-            words = len(text) - sum(len(panel["table"]) for panel in (entries, *panels))
-            if words > MAX_WORDS * max(1, len(panels)):
-                raise InputError(f"its record has more than {MAX_WORDS:,} characters per figure, more than the record of any figure")
-            record = replace(cls._read(entries), panels=tuple(map(cls._read, panels)))
-            if panels and (record.call or record.runs or record.frame or record.source):
-                raise InputError("its record describes a sheet and a single figure at once")
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError("its record is damaged") from error
+            written = fitted(_Written, parse_json(text, "it"))
+        except InputError as error:
+            raise InputError(f"its record is damaged ({str(error).rstrip('.')})") from error
+        panels = written.panels
+        if len(panels) > MAX_PANELS:
+            raise InputError(f"its record names {len(panels):,} figures, and a sheet holds {MAX_PANELS} at most")
+        if len(text) - sum(len(each.table) for each in (written, *panels)) > MAX_WORDS * max(1, len(panels)):
+            raise InputError(f"its record has more than {MAX_WORDS:,} characters per figure, more than the record of any figure")
+        record = replace(cls._of(written), panels=tuple(map(cls._of, panels)))
+        if panels and (record.call or record.runs or record.frame or record.source or any(each.panels for each in panels)):
+            raise InputError("its record describes a sheet and a single figure at once")
         return record
 
     @classmethod
-    def _read(cls, entries: dict[str, Any]) -> Record:
-        """Return the record of one figure. Raises any of the errors that `read` handles if the entries are wrong."""
-        texts: dict[str, Any] = {key: _typed(entries.pop(key), str) for key in _TEXTS}
-        version, call, runs = _typed(entries.pop("sentviz"), str), entries.pop("call"), _typed(entries.pop("runs"), list)
-        calibrated, caption = entries.pop("probabilities", "") == CALIBRATED, _typed(entries.pop("caption", ""), str)
-        if entries:
-            raise KeyError(f"unknown entry {next(iter(entries))!r}")
-        if call is not None:
-            options = {key: _frozen(value) for key, value in _typed(call.pop("options"), dict).items()}
-            call = Call(**{key: _typed(value, str) for key, value in call.items()}, options=options)
-        kinds: dict[str, Any] = {"run": str, "digest": str, "seed": int, "rows": str}
-        sources = tuple(Source(**{key: _typed(value, kinds[key]) for key, value in run.items()}) for run in runs)
-        record = cls(call=call, runs=sources, version=version, calibrated=calibrated, caption=caption, **texts)
+    def _of(cls, written: _Written) -> Record:
+        """Return the record of one figure."""
+        call = written.call and replace(written.call, options=frozen(written.call.options))
+        texts = {key: getattr(written, key) for key in (*_TEXTS, "caption")}
+        record = cls(call=call, runs=written.runs, version=written.sentviz, calibrated=written.probabilities == CALIBRATED, **texts)
         if record.table and _digest(unpacked(record.table)) != record.frame:
             raise ChangedError("its record was changed: the numbers in it do not have the stored digest")
         return record
@@ -163,6 +149,27 @@ class Record:
 
 
 _TEXTS = ("name", "source", "view", "style", "frame", "table", "picture")
+_Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The entries of a record in a file."""
+
+    sentviz: str  # version
+    name: str
+    source: str
+    view: str
+    style: str
+    frame: str
+    table: str
+    picture: str
+    call: Call | None
+    runs: tuple[Source, ...]
+    panels: tuple[_Written, ...] = ()
+    caption: str = ""
+    probabilities: str = ""
+    seal: Any = None  # earlier versions wrote a digest of the text
 
 
 def packed(frame: pd.DataFrame) -> str:
@@ -186,11 +193,9 @@ def unpacked(table: str) -> str:
 def cells(text: str) -> dict[str, list[Any]]:
     """Return the columns of a text of `packed`; an empty dictionary if it holds anything but columns of numbers and words."""
     try:
-        columns = json.loads(text, **_STRICT)
-        values = [cell for column in columns.values() for cell in _typed(column, list)]
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        return fitted(dict[str, list[_Cell]], parse_json(text, "its record"))
+    except InputError:
         return {}
-    return columns if all(cell is None or isinstance(cell, str | int | float) for cell in values) else {}
 
 
 def difference(then: Mapping[str, list[Any]], now: Mapping[str, list[Any]]) -> str:
@@ -247,50 +252,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _frozen(value: Any, depth: int = MAX_NESTED) -> Any:
-    """Return an option read from JSON with tuples instead of lists. Raises ValueError if lists are nested too deeply."""
-    if depth < 0:
-        raise ValueError("too many nested lists")
-    if isinstance(value, dict):
-        return {key: _frozen(part, depth - 1) for key, part in value.items()}
-    return tuple(_frozen(part, depth - 1) for part in value) if isinstance(value, list) else value
-
-
-def _typed(value: Any, kind: type[T]) -> T:
-    """Return the value if it has the type `kind`; raises TypeError otherwise. True and False do not count as integers."""
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{value!r:.40} instead of a {kind.__name__}")
-    return value
-
-
-def _unique_entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise InputError(f"its record has the entry {twice!r:.40} twice")
-    return entries
-
-
-def _parse_integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise InputError(f"its record holds a number of {len(digits):,} digits")
-    return int(digits)
-
-
-def _parse_number(digits: str) -> float:
-    if not math.isfinite(value := float(digits)):
-        raise InputError(f"its record holds {digits:.40}, which is not a finite number")
-    return value
-
-
-_STRICT: dict[str, Any] = {
-    "object_pairs_hook": _unique_entries,
-    "parse_int": _parse_integer,
-    "parse_float": _parse_number,
-    "parse_constant": _parse_number,
-}
 
 
 def _digest(text: str) -> str:

@@ -11,16 +11,17 @@ from typing import Any
 from sentviz.errors import InputError
 from sentviz.io.documents import parse_json, read_json
 from sentviz.io.files import read_regular
+from sentviz.io.typed import short
 from sentviz.models.architectures import ARCHITECTURES
+from sentviz.runs.configs import LISTED
 from sentviz.runs.run_files import CONFIG_MOST
-from sentviz.runs.schema import LABELS, fits, short
-from sentviz.runs.settings import BOUNDS
+from sentviz.runs.schema import LABELS
 
 CLASSIFIER = "ForSequenceClassification"  # ending of the names of transformers' classes with a classification head
 HEAD, PICKLED = "model_head.safetensors", "model_head.pkl"  # files of a head on the vectors of an encoder
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 WORDS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
-MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), int(BOUNDS["layers"][1]))
+MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), LISTED)
 SHOWN = 20  # class names of a folder that are shown
 TYPES: dict[str, type] = {"model_type": str, "architectures": list, "id2label": dict, "num_labels": int, "problem_type": str}
 
@@ -189,10 +190,9 @@ def check_sizes(settings: Mapping[str, Any]) -> None:
     Raises:
         ValueError: a number is too large for any model.
     """
-    fits(settings, dict[str, Any])
     for name, value in settings.items():
         most = MOST.get(name, 1 << 24)
-        if isinstance(value, int) and value > most:
+        if isinstance(value, int) and abs(value) > most:
             raise ValueError(f"{name} must be at most {most:,}, not {short(value)}")
 
 

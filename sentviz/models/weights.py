@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from sentviz.errors import InputError, RunError
-from sentviz.runs.schema import short
+from sentviz.io.typed import short
 
 M = TypeVar("M", bound=nn.Module)
 LARGE = 1 << 15  # minimum entries of a matrix in 8 bits

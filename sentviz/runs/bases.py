@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from sentviz.errors import RunError, nearest
-from sentviz.io.files import inside, read_regular
+from sentviz.io.documents import read_json
+from sentviz.io.files import inside
+from sentviz.io.typed import fitted
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.run_files import CONFIG_MOST, checked_path
-from sentviz.runs.schema import fits, fits_files
+from sentviz.runs.schema import Files
 from sentviz.runs.store import BASES, roots
 
 FORMAT = 1
@@ -42,7 +44,7 @@ class Card(TypedDict):
     weights_sha256: str  # digest of the original file of weights
     bits: int
     settings: dict[str, Any]  # settings of `EncoderConfig`, without classes
-    files: dict[str, str]
+    files: Files
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,14 @@ class Base:
             RunError: it is missing or damaged.
         """
         try:
-            card = json.loads(read_regular(inside(self.folder, CARD), CONFIG_MOST, CARD))
-            fits(card, Card)
-            fits_files(card["files"])
+            card: Card = read_json(inside(self.folder, CARD), CONFIG_MOST, CARD)
+            fitted(Card, card)
             if card["format"] != FORMAT:
                 raise ValueError(f"its format is {card['format']}, this version reads {FORMAT}")
             EncoderConfig(classes=2, **card["settings"])
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError) as error:
             raise RunError(f"The base {self.name}: {CARD} cannot be read ({str(error).rstrip('.')}).") from error
-        checked: Card = card
-        return checked
+        return card
 
     @cached_property
     def digest(self) -> str:

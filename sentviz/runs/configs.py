@@ -11,11 +11,27 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.runs.schema import short
-from sentviz.runs.settings import check_settings
+from sentviz.io.typed import Finite, check, fitted, short, sized, within
+from sentviz.runs.schema import LABELS
+
+# Settings are bounded, so that no configuration is too large for a machine.
+LISTED, FARTHEST = 1_000, 1 << 17  # maximum entries of a list, and the largest whole number in a list
+Count = Annotated[int, within(1, LISTED)]
+Parts = Annotated[int, within(1, 100)]
+Classes = Annotated[int, within(0, LABELS)]  # `ModelKind` refuses 0 for all models but encoders without a head
+Vocabulary = Annotated[int, within(1, 1 << 22)]
+Length = Annotated[int, within(1, FARTHEST)]
+Width = Annotated[int, within(1, 1 << 16)]
+Factor = Annotated[float, within(0, 1e6)]
+Share = Annotated[float, within(0, below=1)]
+Drawn = Annotated[int, within(0, LISTED)]
+Reach = Annotated[int, within(2, FARTHEST)]
+Buckets = Annotated[int, within(0, 1 << 12)]
+Wholes = Annotated[tuple[Annotated[int, within(-FARTHEST, FARTHEST)], ...], sized(None, LISTED)]
+Rows = Annotated[tuple[Annotated[tuple[Finite, ...], sized(None, LISTED)], ...], sized(None, LISTED)]
 
 
 @dataclass(frozen=True)
@@ -97,7 +113,7 @@ class ModelKind:
     KIND: ClassVar[str]
     RETIRED: ClassVar[Mapping[str, Any]] = {}  # former settings, each with the only value that models have now; ... = any value
     FEWEST: ClassVar[int] = 1  # minimum number of classes
-    classes: int
+    classes: Classes
 
     @property
     def pooled_width(self) -> int:
@@ -105,7 +121,7 @@ class ModelKind:
         return int(self.width)  # type: ignore[attr-defined]  # every kind has a width
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        check(self)
         if self.classes < self.FEWEST:
             raise ValueError(f"classes must be at least {self.FEWEST}, not {self.classes}.")
 
@@ -114,43 +130,43 @@ class ModelKind:
 class EncoderConfig(ModelKind):
     """Configuration of an encoder. Every field is stored with a run and checked when it is read."""
 
-    vocab_size: int
-    classes: int
-    max_length: int = 256
-    width: int = 128  # d
-    layers: int = 2
-    heads: int = 4
-    components: int = 1  # C
+    vocab_size: Vocabulary
+    classes: Classes
+    max_length: Length = 256
+    width: Width = 128  # d
+    layers: Count = 2
+    heads: Count = 4
+    components: Parts = 1  # C
     mixing: Literal["none", "differential", "unit", "symmetric", "nonneg", "free"] = "none"
-    key_width: int = 0  # width of one component's Q (and K) over all heads; 0 = d, or d/2 if C > 1
-    lambda_start: tuple[tuple[float, ...], ...] = ()  # (L, C-1); one row = that of every layer; () = the paper's pattern
-    lambda_std: float = 0.02
+    key_width: Annotated[int, within(0, 1 << 18)] = 0  # width of one component's Q (and K) over all heads; 0 = d, or d/2 if C > 1
+    lambda_start: Rows = ()  # (L, C-1); one row = that of every layer; () = the paper's pattern
+    lambda_std: Factor = 0.02
     learn_lambda: bool = True
     head_norm: bool = False  # Differential Transformer: RMSNorm per head of A V, times (1 - lambda_init)
-    embedding_scale: float = 0.0  # factor on the token embeddings; 0 = sqrt(d), as in Vaswani et al. 2017, section 3.4
+    embedding_scale: Factor = 0.0  # factor on the token embeddings; 0 = sqrt(d), as in Vaswani et al. 2017, section 3.4
     positions: Literal["sinusoid", "learned", "rotary", "aware", "none"] = "learned"  # "aware": SentiFormer's positions
-    tags: int = 0  # number of parts of speech that aware positions distinguish, including that of special tokens; 0 = all of TAGS, or none
+    tags: Drawn = 0  # parts of speech that aware positions distinguish, with that of special tokens; 0 = all of TAGS, or none
     qk_norm: bool = False  # L2-normalised Q and K, learned temperature
     norm: Literal["rms", "layer", "none"] = "rms"
     norm_first: bool = True
     ffn: Literal["swiglu", "relu", "gelu"] = "swiglu"
-    ffn_width: int = 342
+    ffn_width: Annotated[int, within(1, 1 << 18)] = 342
     pooling: Literal["mean", "cls"] = "mean"
-    segments: int = 1  # 2 = pairs of texts, told apart by an embedding
+    segments: Parts = 1  # 2 = pairs of texts, told apart by an embedding
     gate: bool = False  # SentiFormer's log sigmoid(x_j W_g)
-    window: int = 0  # 0 = full attention
-    global_tokens: tuple[int, ...] = (0, -1)  # tokens that every token sees if a window is set; negative = counted from the end
-    global_drawn: int = 0  # further global tokens per layer: random at each training step, otherwise fixed by text length and layer
+    window: Annotated[int, within(0, FARTHEST)] = 0  # 0 = full attention
+    global_tokens: Wholes = (0, -1)  # tokens that every token sees if a window is set; negative = counted from the end
+    global_drawn: Drawn = 0  # further global tokens per layer: random at each training step, otherwise fixed by text length and layer
     lexicon: Literal["none", "add", "multiply"] = "none"  # "add": Sentiment-Fused adds sigma; "multiply": Xia et al.
     lexicon_heads: Literal["all", "last"] = "all"
     lexicon_scaled: bool = False  # divide sigma by sqrt(d_k)
     masked: bool = True  # False: texts are padded to max_length and padding is read like any token (7ess-Xin's published code)
-    dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
-    norm_eps: float = 0.0  # added to the variance; 0 = 1e-6 for "rms", 1e-5 for "layer"
-    embedding_width: int = 0  # e, mapped linearly to d as in ELECTRA; 0 = d, without a map
+    dropout: Share = 0.2  # on the embedding and on each residual branch, never on attention
+    norm_eps: Annotated[float, within(0, 1)] = 0.0  # added to the variance; 0 = 1e-6 for "rms", 1e-5 for "layer"
+    embedding_width: Annotated[int, within(0, 1 << 16)] = 0  # e, mapped linearly to d as in ELECTRA; 0 = d, without a map
     embedding_norm: bool = False  # LayerNorm of the embedding, as in BERT
-    relative: int = 0  # buckets of MPNet's relative position bias: one value per head and bucket, shared by the layers; 0 = none
-    relative_reach: int = 128  # distance, in tokens, from which on all distances share one bucket
+    relative: Buckets = 0  # buckets of MPNet's relative position bias: one value per head and bucket, shared by the layers; 0 = none
+    relative_reach: Reach = 128  # distance, in tokens, from which on all distances share one bucket
     head: Literal["none", "tanh", "relu", "gelu"] = "none"  # activation of a dense layer between pooling and classifier
 
     KIND: ClassVar[str] = "encoder"
@@ -225,19 +241,19 @@ class HubConfig(ModelKind):
     """Configuration of a Hugging Face encoder, as the library and the app read it; stored with a run."""
 
     architecture: str  # transformers' model_type
-    vocab_size: int
-    classes: int  # 0 = an encoder without a classification head
-    max_length: int
-    width: int
-    layers: int
-    heads: int
-    windows: tuple[int, ...] = ()  # (L,) window of each layer in tokens around a query; 0 = all tokens
+    vocab_size: Vocabulary
+    classes: Classes  # 0 = an encoder without a classification head
+    max_length: Length
+    width: Width
+    layers: Count
+    heads: Count
+    windows: Wholes = ()  # (L,) window of each layer in tokens around a query; 0 = all tokens
     pooling: Literal["cls", "mean", "last"] = "cls"
     head: Literal["own", "linear"] = "own"  # "own": the checkpoint's classification head; "linear": a linear layer on the pooled states
     normalized: bool = False  # the linear head reads vectors of length 1
-    dense: tuple[int, ...] = ()  # widths of the dense layers between the pooling and the linear head
+    dense: Wholes = ()  # widths of the dense layers between the pooling and the linear head
     dense_activation: Literal["none", "tanh", "relu", "gelu"] = "none"
-    segments: int = 1
+    segments: Parts = 1
     positions: Literal["learned", "rotary"] = "learned"
     lexicon: Literal["none", "add", "multiply"] = "none"
     lexicon_heads: Literal["all", "last"] = "all"
@@ -297,15 +313,15 @@ class HubConfig(ModelKind):
 class HardmaxConfig(ModelKind):
     """Configuration of a hardmax classifier; stored with a run."""
 
-    vocab_size: int
-    classes: int = 2
-    max_length: int = 128  # words
-    width: int = 2  # d
-    layers: int = 8
+    vocab_size: Vocabulary
+    classes: Classes = 2
+    max_length: Length = 128  # words
+    width: Width = 2  # d
+    layers: Count = 8
     cleaning: bool = True  # drop stop words and the possessive 's
     training: Literal["softmax", "hardmax"] = "softmax"
-    training_temperature: float = 1e-3
-    tolerance: float = 1e-12  # tolerance of ties, relative to the largest norm (sentviz.models.clustering.TOLERANCE)
+    training_temperature: Finite = 1e-3
+    tolerance: Finite = 1e-12  # tolerance of ties, relative to the largest norm (sentviz.models.clustering.TOLERANCE)
 
     KIND: ClassVar[str] = "hardmax"
     RETIRED: ClassVar[Mapping[str, Any]] = {
@@ -333,12 +349,12 @@ class HardmaxConfig(ModelKind):
 class RecurrentConfig(ModelKind):
     """Configuration of a bidirectional LSTM; stored with a run."""
 
-    vocab_size: int
-    classes: int
-    max_length: int = 256
-    hidden: int = 256  # width of each direction
-    layers: int = 2
-    dropout: float = 0.2  # on the embedding and after each layer
+    vocab_size: Vocabulary
+    classes: Classes
+    max_length: Length = 256
+    hidden: Width = 256  # width of each direction
+    layers: Count = 2
+    dropout: Share = 0.2  # on the embedding and after each layer
 
     KIND: ClassVar[str] = "recurrent"
 
@@ -357,12 +373,12 @@ class RecurrentConfig(ModelKind):
 class ConvolutionalConfig(ModelKind):
     """Configuration of a convolution over words (Kim 2014); stored with a run."""
 
-    vocab_size: int
-    classes: int
-    max_length: int = 256
-    filters: int = 100  # number of filters of each width
-    widths: tuple[int, ...] = (3, 4, 5)  # tokens that a filter reads
-    dropout: float = 0.2  # on the embedding and on the input of the classifier
+    vocab_size: Vocabulary
+    classes: Classes
+    max_length: Length = 256
+    filters: Width = 100  # number of filters of each width
+    widths: Wholes = (3, 4, 5)  # tokens that a filter reads
+    dropout: Share = 0.2  # on the embedding and on the input of the classifier
 
     KIND: ClassVar[str] = "convolutional"
 
@@ -419,7 +435,4 @@ def _read(config_class: type[ModelConfig], stored: bytes) -> ModelConfig:
         value = values.pop(name)
         if name not in config_class.RETIRED or config_class.RETIRED[name] not in (value, ...):
             raise ValueError(f"its setting {short(name)} = {short(value)} is unknown to this version")
-    try:
-        return config_class(**values)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    return fitted(config_class, values)

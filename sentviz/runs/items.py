@@ -14,7 +14,8 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from sentviz.errors import SentvizError
-from sentviz.io.declared import Misfit, declared, read_declared
+from sentviz.io.declared import declared, read_declared
+from sentviz.io.typed import Misfit
 
 Kind = Literal[
     "table",

@@ -17,10 +17,11 @@ from types import ModuleType
 from typing import Any
 
 from sentviz.errors import InputError, SentvizError
-from sentviz.io.declared import Misfit, declared, read_declared
+from sentviz.io.declared import declared, read_declared
+from sentviz.io.typed import Misfit
 from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.paper_page import Choices, read_sections
-from sentviz.runs.sections import OfSubject, Section, resolved
+from sentviz.runs.sections import Section, resolved
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Paper:
     opening: Opening | None = None
     choices: Choices = field(default_factory=dict)  # name -> what a visitor can choose for a figure of the page
     presets: Mapping[str, Preset] = field(default_factory=dict)
-    family: OfSubject = ""  # a function from a name to a preset or None: presets that are too many to list
+    family: str = ""  # a function from a name to a preset or None: presets that are too many to list
     injections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> how a lexicon enters its scores
     additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> other settings of its shape
     studies: Mapping[str, Study] = field(default_factory=dict)

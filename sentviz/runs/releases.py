@@ -8,7 +8,6 @@ like a run, under the name `bases/<name>`.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import stat
 import tempfile
@@ -20,15 +19,16 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from sentviz.data.fetch.download import RemoteFile, fetch
 from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
 from sentviz.io.documents import read_json
 from sentviz.io.files import disk_errors, hold, home, replacing, sha256, writing
+from sentviz.io.typed import Misfit, check, fits, fitted, short, spelled, within
 from sentviz.runs.bases import CARD, Base
-from sentviz.runs.schema import DIGEST, FILE, RUN, fits, short
+from sentviz.runs.schema import Digest, FileName, RunName
 from sentviz.runs.store import BASES, Run, roots
 
 ADDRESS = "https://github.com/sentviz/sentviz/releases/download/runs"  # location of the files that `sentviz runs pack` writes
@@ -43,34 +43,21 @@ INDEX_MOST = 1 << 24  # maximum bytes of an index
 Progress = Callable[[int, int], object]  # arguments: bytes done, total bytes
 
 
-class Entry(TypedDict):
-    """A packed run as an index stores it."""
-
-    name: str
-    digest: str
-    bytes: int
-    sha256: str
-    base: NotRequired[str]
-
-
 @dataclass(frozen=True)
 class Packed:
-    """A packed run or base, as listed in an index."""
+    """A packed run or base, as listed in an index. An entry is checked, since another person's index could use it to write elsewhere."""
 
-    name: str
-    digest: str  # digest of the run
-    bytes: int
-    sha256: str  # digest of the packed file
-    base: str = ""  # entry of the base that the run needs; "" = none
+    name: RunName
+    digest: Annotated[str, spelled("[0-9a-f]{12}", "12 hex digits")]  # digest of the run
+    bytes: Annotated[int, within(1, LARGEST)]
+    sha256: Digest  # digest of the packed file
+    base: Annotated[str, spelled(rf"(?:{BASES}/\w[\w.-]{{0,100}})?", f"the name of a base, as in {BASES}/mpnet")] = ""  # the run needs it
 
     def __post_init__(self) -> None:
-        """Refuse an entry that another person's index could use to write elsewhere."""
-        fits(asdict(self), Entry)
-        good = RUN.fullmatch(self.name) and re.fullmatch("[0-9a-f]{12}", self.digest) and DIGEST.fullmatch(self.sha256)
-        of_base = self.name.startswith(f"{BASES}/")
-        on_base = bool(RUN.fullmatch(self.base)) and self.base.startswith(f"{BASES}/") and not of_base  # a base never needs a base
-        if not good or not 0 < self.bytes <= LARGEST or (self.base and not on_base):
-            raise InputError(f"{short(self.name)} with {short(self.bytes)} bytes and the digest {short(self.digest)} is not a packed run.")
+        """Refuse what does not fit."""
+        check(self)
+        if self.base and self.name.startswith(f"{BASES}/"):
+            raise Misfit(("base",), "a base never needs a base")
 
     @property
     def file(self) -> str:
@@ -158,9 +145,8 @@ def read_index(path: Path) -> dict[str, Packed]:
     """Return the entries of an index file by name."""
     try:
         stored = read_json(path, INDEX_MOST, path.name)
-        fits(stored, list[Entry])
-        entries = [Packed(**entry) for entry in stored]
-    except (ValueError, TypeError) as error:
+        entries = fitted(list[Packed], stored)
+    except ValueError as error:
         raise InputError(f"{path} is not an index of runs ({str(error).rstrip('.')}).") from error
     return {entry.name: entry for entry in entries}
 
@@ -299,7 +285,7 @@ def _check_members(entry: Packed, members: Sequence[zipfile.ZipInfo]) -> None:
     for info in members:
         name, mode = info.filename, info.external_attr >> 16
         plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & ENCRYPTED and stat.S_IFMT(mode) in (0, stat.S_IFREG)
-        if not plain or not FILE.fullmatch(name) or name in names | folders:
+        if not plain or not fits(FileName, name) or name in names | folders:
             raise RunError(f"{entry.name} contains {short(name)}, which is not a file of a run; it was not installed.")
         names.add(name)
     if sum(info.file_size for info in members) > entry.bytes:

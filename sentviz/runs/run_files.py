@@ -30,14 +30,16 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import re
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import TypedDict
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import inside, open_regular, read_regular
-from sentviz.runs.schema import fits, fits_files
+from sentviz.io.documents import read_json
+from sentviz.io.files import inside, open_regular
+from sentviz.io.typed import fitted
+from sentviz.runs.schema import Files
 
 FILES = (
     "model.safetensors",
@@ -59,6 +61,14 @@ MOST = {  # maximum bytes of a file, by its name or suffix
     ".onnx": 1 << 33,
 }
 CONFIG_MOST = 1 << 20  # maximum bytes of config.json; shipped ones have about 5,000
+
+
+class Measured(TypedDict):
+    """config.json in a folder of the user's library, as far as it is read here."""
+
+    files: Files
+
+
 RENEWED = Path(__file__).with_name("renewed.csv")
 
 
@@ -109,10 +119,8 @@ def measured_files(folder: Path, stamp: tuple[int, int]) -> dict[str, str]:
     if stamp == (0, 0):
         return {}
     try:
-        files = json.loads(read_regular(folder / "config.json", CONFIG_MOST, "config.json"))["files"]
-        fits(files, dict[str, str])
-        fits_files(files)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        files = fitted(Measured, read_json(folder / "config.json", CONFIG_MOST))["files"]
+    except ValueError:
         return {}  # damaged: the run can be measured again
     return {file: digest for file, digest in files.items() if file not in FILES}
 

@@ -1,31 +1,23 @@
 """The contents of a run's files, field by field, and checks against them. Needs no torch.
 
-JSON is declared as types: a `TypedDict` names required and optional fields, and `fits` compares a value with it. Tables are declared by
-their columns. Fields that are not declared are never read, so they are not checked.
+JSON is declared as types: a `TypedDict` names required and optional fields (`sentviz.io.typed`). Tables are declared by their columns.
+Fields that are not declared are never read, so they are not checked.
 """
 
 from __future__ import annotations
 
-import re
-import reprlib
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, BinaryIO, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, BinaryIO, NotRequired, TypedDict
 
 from sentviz.io.lazy import np, pa, pc, pd, pq
+from sentviz.io.typed import Misfit, Whole, fitted, short, sized, spelled, within
 
-LONGEST = 100_000  # maximum characters of a text
-MOST = 10_000  # maximum entries of a list or table
-DEEPEST = 16  # maximum nesting of lists and tables in fields of type Any
-LARGEST = (1 << 63) - 1  # largest whole number, since tables store 64 bits
 LABELS = 1_000  # maximum number of classes
-COLDEST, HOTTEST = 1e-3, 1e3  # calibration temperatures; fitted ones are from 0.05 to 20
 CELLS, BYTES = 20_000_000, 1 << 28  # maximum cells and bytes of a table
-FILE = re.compile(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}")  # path of a file in a run's folder, which cannot lead out of it
-RUN = re.compile(r"\w[\w.-]{0,100}/\w[\w.-]{0,100}")  # name of a run that can be fetched
-DIGEST = re.compile("[0-9a-f]{64}")
-
-NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
+FileName = Annotated[str, spelled(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}", "a file of a run")]  # it cannot lead out of the folder
+RunName = Annotated[str, spelled(r"\w[\w.-]{0,100}/\w[\w.-]{0,100}", "the name of a run")]  # one that can be fetched
+Digest = Annotated[str, spelled("[0-9a-f]{64}", "64 hex digits")]
+Files = dict[FileName, Digest]
+Text = Annotated[str, sized(None, 100_000)]
 
 
 # ---- config.json
@@ -34,31 +26,31 @@ NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or
 class Split(TypedDict):
     """Rows of a data set that the run was trained or evaluated on."""
 
-    n: int
-    digest: str
-    dropped: NotRequired[int]
+    n: Whole
+    digest: Text
+    dropped: NotRequired[Whole]
 
 
 class Data(TypedDict):
     """The data set and its splits."""
 
-    name: str
+    name: Text
     splits: dict[str, Split]
 
 
 class Words(TypedDict):
     """The tokenizer."""
 
-    kind: str
+    kind: Text
     cls: NotRequired[bool]
-    vocab_size: NotRequired[int]
+    vocab_size: NotRequired[Whole]
 
 
 class Version(TypedDict):
     """The versions that wrote the run."""
 
-    sentviz: str
-    torch: str
+    sentviz: Text
+    torch: Text
 
 
 class Best(TypedDict):
@@ -75,52 +67,52 @@ class Best(TypedDict):
 class Tagger(TypedDict):
     """The run's own part-of-speech tagger."""
 
-    version: str
+    version: Text
     tags: list[str]
 
 
 class Settings(TypedDict):
     """The settings of a recipe that are read back; `sentviz.training.recipe` defines all of them."""
 
-    dataset: str
-    model: str
-    seed: int
-    variant: NotRequired[str]
-    example: NotRequired[str]
-    example_pair: NotRequired[str]
-    lexicon: NotRequired[str]
-    source: NotRequired[str]
-    transfer: NotRequired[str]
-    rows: NotRequired[int]
-    epochs: NotRequired[int]
-    batch_size: NotRequired[int]
+    dataset: Text
+    model: Text
+    seed: Whole
+    variant: NotRequired[Text]
+    example: NotRequired[Text]
+    example_pair: NotRequired[Text]
+    lexicon: NotRequired[Text]
+    source: NotRequired[Text]
+    transfer: NotRequired[Text]
+    rows: NotRequired[Whole]
+    epochs: NotRequired[Whole]
+    batch_size: NotRequired[Whole]
     learning_rate: NotRequired[float]
     lambda_rate: NotRequired[float]
-    max_length: NotRequired[int]
+    max_length: NotRequired[Whole]
     intercept: NotRequired[bool]
-    min_count: NotRequired[int]
-    vocab_size: NotRequired[int]
-    patience: NotRequired[int]
-    keep_epochs: NotRequired[int]
-    evaluations: NotRequired[int]
-    log_every: NotRequired[int]
-    updates: NotRequired[int]
+    min_count: NotRequired[Whole]
+    vocab_size: NotRequired[Whole]
+    patience: NotRequired[Whole]
+    keep_epochs: NotRequired[Whole]
+    evaluations: NotRequired[Whole]
+    log_every: NotRequired[Whole]
+    updates: NotRequired[Whole]
     shape: NotRequired[dict[str, Any]]
 
 
 class OnBase(TypedDict):
     """The base of a run that is an adapter (`sentviz.runs.bases`)."""
 
-    name: str
-    digest: str
+    name: Text
+    digest: Text
 
 
 class Calibration(TypedDict):
     """The fit of temperature and intercept on validation rows (`sentviz.analysis.calibration`); older runs have no such entry."""
 
     intercept: list[float]  # one value per class, in the classifier's biases already, divided by the temperature
-    n: int
-    sources: int  # data sets that the rows come from
+    n: Whole
+    sources: Whole  # data sets that the rows come from
     error_before: float  # expected calibration error, 0 to 1
     error_after: float
 
@@ -128,22 +120,22 @@ class Calibration(TypedDict):
 class Config(TypedDict):
     """config.json."""
 
-    format: int
-    preset: str
+    format: Whole
+    preset: Text
     model: dict[str, Any]
-    parameters: int
-    labels: list[str]
+    parameters: Whole
+    labels: Annotated[list[str], sized(2, LABELS)]
     tokenizer: Words
     data: Data
     recipe: Settings
     best: Best
-    temperature: float
-    steps: int
+    temperature: Annotated[float, within(1e-3, 1e3)]  # fitted ones are from 0.05 to 20
+    steps: Whole
     seconds: float
-    hardware: str
+    hardware: Text
     version: Version
-    created: str
-    files: dict[str, str]
+    created: Text
+    files: Files
     hub: NotRequired[dict[str, Any]]
     base: NotRequired[OnBase]
     calibration: NotRequired[Calibration]
@@ -159,14 +151,14 @@ class Interval(TypedDict):
     value: float
     low: float
     high: float
-    n: NotRequired[int]
+    n: NotRequired[Whole]
 
 
 class Answers(TypedDict):
     """Metrics of the predictions on a split."""
 
-    n: int
-    confusion: list[list[int]]
+    n: Whole
+    confusion: list[list[Whole]]
     accuracy: Interval
     precision_macro: Interval
     precision_weighted: Interval
@@ -185,13 +177,13 @@ class Answers(TypedDict):
 class Validation(TypedDict):
     """Metrics of the predictions on the validation split."""
 
-    n: int
+    n: Whole
     accuracy: float
     stored_accuracy: NotRequired[float]
-    confusion: NotRequired[list[list[int]]]
+    confusion: NotRequired[list[list[Whole]]]
 
 
-OTHER_PARTS = {"validation": Validation, "softmax": dict[str, float]}  # every other part of metrics.json has the type `Answers`
+OTHER_PARTS: dict[str, Any] = {"validation": Validation, "softmax": dict[str, float]}  # every other part of metrics.json is `Answers`
 
 
 # ---- tables: the kinds of columns are whole numbers (i), numbers (f), texts (s) and truth values (b)
@@ -218,98 +210,31 @@ KINDS = {"i": ("iu", "whole numbers"), "f": ("fiu", "numbers"), "b": ("b", "true
 # ---- checks
 
 
-@cache
-def _declared(kind: Any) -> tuple[type, Any, dict[str, Any], frozenset[str]]:
-    """Return a type's plain type, the type of its elements and, for a `TypedDict`, the types of its fields and the required ones."""
-    if not is_typeddict(kind):
-        return get_origin(kind) or kind, next(reversed(get_args(kind)), Any), {}, frozenset()
-    needed = (name for name, hint in get_type_hints(kind, include_extras=True).items() if get_origin(hint) is not NotRequired)
-    return dict, Any, get_type_hints(kind), frozenset(needed)
-
-
-def fits(value: Any, kind: Any, where: str = "") -> None:
-    """Check a value from JSON: its type (a `TypedDict`, `list[...]`, `dict[str, ...]`, a plain type or `Any`) and this module's limits.
-
-    Raises:
-        ValueError: a part does not fit; the message names the first one.
-    """
-    _bounded(value, where or "it")
-    if kind is Any:
-        _shallow(value, where or "it")
-        return
-    plain, inner, hints, needed = _declared(kind)
-    if not _is(value, plain):
-        raise ValueError(f"{where or 'it'} must be {NAMES[plain]}, not {short(value)}")
-    if hints:
-        if missing := sorted(needed - value.keys()):
-            raise ValueError(f"{_at(where, missing[0])} is missing")
-        for name, each in hints.items():
-            if name in value:
-                fits(value[name], each, _at(where, name))
-    elif plain in (dict, list):
-        for place, each in value.items() if plain is dict else enumerate(value):
-            fits(each, inner, _at(where, str(place)))
-
-
-def _bounded(value: Any, where: str) -> None:
-    if isinstance(value, str) and len(value) > LONGEST:
-        raise ValueError(f"{where} has {len(value):,} characters, more than {LONGEST:,}")
-    if isinstance(value, list | dict) and len(value) > MOST:
-        raise ValueError(f"{where} has {len(value):,} entries, more than {MOST:,}")
-    if isinstance(value, int) and abs(value) > LARGEST:
-        raise ValueError(f"{where} is {short(value)}, a number that is too large")
-
-
-def _shallow(value: Any, where: str, depth: int = 0) -> None:
-    if depth > DEEPEST:
-        raise ValueError(f"{where} is nested more than {DEEPEST} times")
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _bounded(each, where)
-        _shallow(each, where, depth + 1)
-
-
-def fits_config(config: Any) -> None:
+def fits_config(content: Any) -> None:
     """Check the content of config.json.
 
     Raises:
-        ValueError: a part does not fit `Config`; the message names the first one.
+        Misfit: a part does not fit `Config`.
     """
-    fits(config, Config)
-    labels = config["labels"]
-    if len(labels) < 2 or len(labels) > LABELS or len(set(labels)) != len(labels):
-        raise ValueError(f"labels must name two to {LABELS:,} classes, each once")
-    if not COLDEST <= config["temperature"] <= HOTTEST:
-        raise ValueError(f"temperature must be between {COLDEST:g} and {HOTTEST:,}, not {config['temperature']}")
-    fits_files(config["files"])
+    labels = fitted(Config, content)["labels"]
+    if len(set(labels)) < len(labels):
+        raise Misfit(("labels",), "labels must name each class once")
 
 
-def fits_files(files: Mapping[str, str]) -> None:
-    """Check the names of files in a folder and their digests.
-
-    Raises:
-        ValueError: a name leads out of the folder, or a digest is invalid.
-    """
-    for name, digest in files.items():
-        if not FILE.fullmatch(name):
-            raise ValueError(f"files names {short(name)}, which is not a file of a run")
-        if not DIGEST.fullmatch(digest):
-            raise ValueError(f"files.{name} must be 64 hex digits, not {short(digest)}")
-
-
-def fits_metrics(metrics: Any, classes: int, *, tested: bool = True) -> None:
+def fits_metrics(content: Any, classes: int, *, tested: bool = True) -> None:
     """Check the content of metrics.json of a run with `classes` classes; `tested` says whether it has test rows.
 
     Raises:
-        ValueError: a part does not fit `Answers` or `Validation`; the message names the first one.
+        Misfit: a part does not fit `Answers` or `Validation`.
     """
-    fits(metrics, dict[str, dict[str, Any]])
+    metrics = fitted(dict[str, dict[str, Any]], content)
     if tested and "test" not in metrics:
-        raise ValueError("test is missing")
+        raise Misfit(("test",), "test is missing")
     for split, part in metrics.items():
-        fits(part, OTHER_PARTS.get(split, Answers), split)
-        counts = part.get("confusion", [[0] * classes] * classes)
+        checked: Any = fitted(OTHER_PARTS.get(split, Answers), part, (split,))
+        counts = checked.get("confusion", [[0] * classes] * classes)
         if [len(row) for row in counts] != [classes] * classes:
-            raise ValueError(f"{split}.confusion must have {classes} rows of {classes} counts")
+            raise Misfit((split, "confusion"), f"{split}.confusion must have {classes} rows of {classes} counts")
 
 
 def read_table(file: BinaryIO) -> pd.DataFrame:
@@ -374,21 +299,3 @@ def fits_answers(frame: pd.DataFrame, labels: tuple[str, ...]) -> None:
 
 def _texts(column: pd.Series[Any]) -> bool:
     return bool(column.map(type).isin((str,)).all()) if column.dtype == object else column.dtype.name in ("str", "string")
-
-
-def _is(value: Any, kind: type) -> bool:
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, Mapping) if kind is dict else isinstance(value, kind)
-
-
-def _at(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-def short(value: Any) -> str:
-    """Return a value as text, shortened to at most 40 characters."""
-    text = reprlib.repr(value) if isinstance(value, list | tuple | dict) else repr(value[:40] if isinstance(value, str) else value)
-    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -14,6 +14,7 @@ from typing import Any
 from sentviz.data.datasets import is_own
 from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
+from sentviz.io.documents import parse_json
 from sentviz.io.files import home, inside, is_path, open_regular, place, read_regular
 from sentviz.io.lazy import pd
 from sentviz.runs.configs import Capabilities, ModelConfig, read_config
@@ -71,12 +72,10 @@ class Run:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The content of config.json."""
-        data = self._config_bytes()
         try:
-            config = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            why = "its lists are nested too deeply" if isinstance(error, RecursionError) else error
-            raise RunError(f"{self.name}: config.json cannot be read ({why}).") from error
+            config = parse_json(self._config_bytes(), "config.json")
+        except InputError as error:
+            raise RunError(f"{self.name}: {error}") from error
         if not isinstance(config, dict) or not isinstance(config.get("format"), int):
             raise RunError(f"{self.name}: config.json was not written by sentviz (it is not a table with a format).")
         if not 1 <= config["format"] <= FORMAT:
@@ -337,15 +336,15 @@ def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     """Return the content of a run's metrics.json after checking it. Cached until the file changes."""
     path = run.path("metrics.json")
     try:
-        text = read_regular(path, most(path.name), path.name).decode()
-        metrics = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{run.name}: metrics.json cannot be read ({error}).") from error
+        data = read_regular(path, most(path.name), path.name)
+        metrics = parse_json(data, "metrics.json")
+    except InputError as error:
+        raise RunError(f"{run.name}: {error}") from error
     try:
         fits_metrics(metrics, len(run.labels), tested=run.has_rows)
     except ValueError as error:
         raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
-    return text
+    return data.decode("utf-8-sig")
 
 
 def find(name: str | Path, folders: Folders = ()) -> Run:

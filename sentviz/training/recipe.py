@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from sentviz.data.datasets import Split, first_rows, is_own, load_split, run_group
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.documents import read_toml
 from sentviz.io.files import restored
+from sentviz.io.typed import LARGEST, Misfit, above, fitted, within
 from sentviz.runs.bases import find_base
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import check_shape, find_preset, on_base, split, variant_changes
@@ -20,9 +20,12 @@ from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
 from sentviz.training.own_data import own_settings
 
-SELECTIONS = ("accuracy", "loss", "f1_macro", "f1_positive")
-SCHEDULES = ("cosine", "linear", "constant")
-PRECISIONS = ("auto", "fp32", "bf16")
+Selection = Literal["accuracy", "loss", "f1_macro", "f1_positive"]
+Whole = Annotated[int, within(0, LARGEST)]
+Positive = Annotated[int, within(1, LARGEST)]
+Number = Annotated[float, within(0, 1e300)]
+Rate = Annotated[float, above(0)]
+Share = Annotated[float, within(0, below=1)]
 
 
 @dataclass(frozen=True)
@@ -36,53 +39,53 @@ class Recipe:
     model: str = "vanilla-matched"  # preset of sentviz.runs.presets
     folder: str = ""  # first part of the run's name; "" = the data set
     variant: str = ""  # key of `sentviz.runs.presets.VARIANTS`; the settings below include its changes
-    seed: int = 0
+    seed: Whole = 0
     example: str = ""  # sentence whose trace is stored with the run
     example_pair: str = ""  # second sentence of the example, for a data set of pairs
-    rows: int = 0  # rows of train, the same number of each class; 0 = all
-    test_rows: int = 0  # rows of each test split that evaluate the run, drawn with seed 0; 0 = all
-    mixing_temperature: float = 0.0  # T: an epoch draws from a mixture's n rows of a data set in proportion to n^(1/T); 0 = all once
+    rows: Whole = 0  # rows of train, the same number of each class; 0 = all
+    test_rows: Whole = 0  # rows of each test split that evaluate the run, drawn with seed 0; 0 = all
+    mixing_temperature: Number = 0.0  # T: an epoch draws from a mixture's n rows of a data set in proportion to n^(1/T); 0 = all once
     transfer: str = ""  # data set with the same labels whose test split is evaluated as well
     source: str = ""  # Hugging Face encoder that is trained instead of a preset
     base: str = ""  # base (sentviz.models.pretrained) that is trained instead of a preset; `model` is its name, with endings
     weights: str = ""  # digest of the encoder or the base
     teacher: str = ""  # run whose probabilities are learned beside the labels, as NAME or NAME@DIGEST
-    teacher_share: float = 0.5  # share of the teacher's probabilities in the targets; the rest is the label's
-    adapter_rank: int = 0  # on a base: rank of the change of each matrix; 0 = the matrices are trained directly
-    adapter_alpha: float = 16.0  # a change is multiplied by alpha / rank
-    adapter_layers: int = 0  # number of upper layers that are trained; 0 = all
+    teacher_share: Share = 0.5  # share of the teacher's probabilities in the targets; the rest is the label's
+    adapter_rank: Whole = 0  # on a base: rank of the change of each matrix; 0 = the matrices are trained directly
+    adapter_alpha: Rate = 16.0  # a change is multiplied by alpha / rank
+    adapter_layers: Whole = 0  # number of upper layers that are trained; 0 = all
     # text
-    tokenizer: str = "words"  # words | bpe | tweets | english
-    min_count: int = 5
-    vocab_size: int = 0  # vocabulary size for bpe and tweets; for a hardmax model, the maximum number of words
-    max_length: int = 256
+    tokenizer: Literal["words", "bpe", "tweets", "english"] = "words"
+    min_count: Whole = 5
+    vocab_size: Whole = 0  # vocabulary size for bpe and tweets; for a hardmax model, the maximum number of words
+    max_length: Positive = 256
     cls: bool = False
     lexicon: str = ""  # lexicon whose polarities a preset with an injection gets
     # model: changes to the preset's configuration
     shape: dict[str, Any] = field(default_factory=dict)
     # training
-    epochs: int = 6
-    pretrain: int = 0  # steps on masked tokens of the same rows before the training, with a separate schedule; our encoder only
-    updates: int = 0  # steps of the complete training, over which `evaluations` are spread; 0 = `epochs` decides
-    batch_size: int = 64
-    learning_rate: float = 5e-4
-    lambda_rate: float = 5e-4
-    weight_decay: float = 0.1  # 0 for lambda parameters
-    warmup: float = 0.06  # share of all steps; 0 = none
-    schedule: str = "cosine"  # learning rate after the warm-up: cosine or linear to 0, constant
-    clip: float = 1.0
-    dropout: float = 0.2
-    label_smoothing: float = 0.0
-    start: float = 0.0  # standard deviation of the initial embedding; 0 = the model's own
-    precision: str = (
+    epochs: Positive = 6
+    pretrain: Whole = 0  # steps on masked tokens of the same rows before the training, with a separate schedule; our encoder only
+    updates: Whole = 0  # steps of the complete training, over which `evaluations` are spread; 0 = `epochs` decides
+    batch_size: Positive = 64
+    learning_rate: Rate = 5e-4
+    lambda_rate: Number = 5e-4
+    weight_decay: Number = 0.1  # 0 for lambda parameters
+    warmup: Share = 0.06  # share of all steps; 0 = none
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"  # learning rate after the warm-up: cosine or linear to 0, constant
+    clip: Number = 1.0
+    dropout: Share = 0.2
+    label_smoothing: Share = 0.0
+    start: Number = 0.0  # standard deviation of the initial embedding; 0 = the model's own
+    precision: Literal["auto", "fp32", "bf16"] = (
         "auto"  # precision of products in training and validation; measurements: fp32. auto: bf16 on a GPU, else fp32 (`_precision`)
     )
-    evaluations: int = 2  # evaluations per epoch
-    select: str = "accuracy"  # validation metric that selects the stored state, ties by loss: accuracy, loss, f1_macro or f1_positive
-    patience: int = 6  # evaluations without a better state after which training stops; 0 = never
-    log_every: int = 20  # steps
+    evaluations: Positive = 2  # evaluations per epoch
+    select: Selection = "accuracy"  # validation metric that selects the stored state, ties by loss: accuracy, loss, f1_macro or f1_positive
+    patience: Whole = 6  # evaluations without a better state after which training stops; 0 = never
+    log_every: Positive = 20  # steps
     intercept: bool = False  # True = the calibration adds a value per class (sentviz.analysis.calibration); False = temperature only
-    keep_epochs: int = 0  # number of last epochs after which the weights are stored with the run
+    keep_epochs: Whole = 0  # number of last epochs after which the weights are stored with the run
 
     @classmethod
     def read(cls, source: str | Path, **changes: Any) -> Recipe:
@@ -119,29 +122,15 @@ class Recipe:
     def of(cls, values: Mapping[str, Any]) -> Recipe:
         """Return a recipe from a mapping, strictly checked; missing settings take the usual values for its model."""
         values = _modern(values)
-        known = {item.name: item for item in dataclasses.fields(cls)}
-        if unknown := sorted(values.keys() - known.keys()):
+        known = [item.name for item in dataclasses.fields(cls)]
+        if unknown := sorted(values.keys() - set(known)):
             raise InputError(f"A recipe has no setting {unknown[0]!r}; there are {', '.join(known)}.")
         if "dataset" not in values:
             raise InputError("A recipe needs a dataset.")
-        recipe = cls(**(usual(values) | values))
-        for item in dataclasses.fields(recipe):
-            value = getattr(recipe, item.name)
-            kind = {"dataset": str, "shape": dict}.get(item.name, type(item.default))
-            if not (isinstance(value, kind) or (kind is float and isinstance(value, int))) or (
-                kind is not bool and isinstance(value, bool)
-            ):
-                raise InputError(f"The recipe's {item.name} must be {KINDS[kind]}, not {value!r}.")
-            if not isinstance(value, int | float):
-                continue
-            if not 0 <= value < math.inf or (item.name in POSITIVE and value <= 0) or (item.name in SHARES and value >= 1):
-                raise InputError(f"The recipe's {item.name} cannot be {value}.")
-        for name, known_values in CHOICES.items():
-            if getattr(recipe, name) not in known_values:
-                *first_values, last = known_values
-                raise InputError(f"The recipe's {name} must be {', '.join(first_values)} or {last}, not {getattr(recipe, name)!r}.")
-        if recipe.seed >= 2**63:
-            raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
+        try:
+            recipe = fitted(cls, {**usual(values), **values})
+        except Misfit as error:
+            raise InputError(f"The recipe's {error}.") from error
         if recipe.source and recipe.intercept:
             raise InputError("A Hugging Face encoder is calibrated by a temperature only: leave intercept at false.")
         if recipe.source:  # the encoder decides the configuration
@@ -188,9 +177,6 @@ class Recipe:
         return dataclasses.asdict(self)
 
 
-POSITIVE = {"adapter_alpha", "epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
-SHARES = {"warmup", "dropout", "label_smoothing", "teacher_share"}
-CHOICES = {"tokenizer": ("words", "bpe", "tweets", "english"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
 FOREIGN: dict[str, Any] = {  # usual settings for a Hugging Face encoder
     "tokenizer": "bpe",
     "cls": True,
@@ -219,7 +205,6 @@ BASED: dict[str, Any] = {  # usual settings for a base
     "patience": 0,
     "adapter_rank": 8,
 }
-KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def finished(recipe: Recipe, root: str | Path) -> Run | None:

@@ -21,9 +21,10 @@ from pkgutil import resolve_name
 from typing import Any
 
 from sentviz.errors import SentvizError
-from sentviz.io.declared import Misfit, declared, read_declared
+from sentviz.io.declared import declared, in_file, read_declared
 from sentviz.io.lazy import pd
 from sentviz.io.table import Column, Table
+from sentviz.io.typed import Misfit
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.papers.studies.stored import Stored
 from sentviz.runs.registry import Paper, pointer_in
@@ -82,7 +83,7 @@ class DeclaredTable:
 
     def fault(self, why: str, *keys: str) -> SentvizError:
         """Return what is wrong with the table as a sentence with file and line."""
-        return Misfit((self.key, *keys), why).in_file(self.file)
+        return in_file(Misfit((self.key, *keys), why), self.file)
 
 
 def tables_of(paper: Paper) -> Mapping[str, TableMaker]:
