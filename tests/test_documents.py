@@ -33,7 +33,6 @@ INSIDE = {
                 "sentviz/browser/canvas/__init__.py",
                 "sentviz/data/behaviour.py",
                 "sentviz/data/templates.py",
-                "sentviz/data/dataset_info.py",
             ),
             *(
                 "sentviz/io/glossary.py",

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from sentviz.errors import InputError
 from sentviz.io.documents import read_toml
+from sentviz.io.typed import fitted
 
 MINE = "mine"  # first part of the names of the user's own data sets
 CARD = "dataset.toml"  # description of a data set of the user, next to its parts
@@ -144,27 +145,9 @@ def _own(path: Path, stamp: int) -> DatasetInfo | InputError:
         return InputError(f"The data set {name} is damaged: {CARD} cannot be read ({str(error).rstrip('.')}). Add its file again.")
 
 
-def _info(
-    name: str,
-    labels: list[str],
-    parts: dict[str, dict[str, Any]] | None = None,
-    cuts: list[dict[str, Any]] | None = None,
-    hub: dict[str, Any] | None = None,
-    **rest: Any,
-) -> DatasetInfo:
-    return DatasetInfo(
-        name=name,
-        labels=tuple(labels),
-        parts={part: Part(**_fixed(entry)) for part, entry in (parts or {}).items()},
-        cuts=tuple(Cut(**_fixed(cut)) for cut in cuts or ()),
-        hub=_hub(**hub or {}),
-        **rest,
-    )
-
-
-def _hub(files: dict[str, dict[str, Any]] | None = None, why: str = "", megabytes: float = 0.0, **shared: Any) -> Hub:
-    return Hub({part: HubFile(**_fixed(shared | entry)) for part, entry in (files or {}).items()}, why, megabytes)
-
-
-def _fixed(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+def _info(name: str, hub: Any = None, **entry: Any) -> DatasetInfo:
+    """Return a description. What stands in the table of the hub beside its files holds for each of them."""
+    own = dict(hub) if isinstance(hub, dict) else {}
+    files, rest = own.pop("files", {}), {key: own.pop(key) for key in ("why", "megabytes") if key in own}
+    on_hub = {"files": {part: own | file for part, file in files.items()}, **rest}
+    return fitted(DatasetInfo, {"name": name, "parts": {}, "cuts": [], "hub": on_hub, **entry})

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypedDict, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.documents import read_toml
-from sentviz.io.typed import Keys, Misfit, dotted, fields_of, fitted, refuse_unknown
+from sentviz.io.typed import Keys, Misfit, dotted, fields_of, fitted, refuse_unknown, table_of
 
 T = TypeVar("T")
 
@@ -56,23 +55,11 @@ def declared(form: type[T], table: Mapping[str, Any], keys: Keys = (), **values:
     refuse_unknown(known, content, keys)
     if lacking := [name for name in _needed(class_) if name in known and not content.get(name)]:
         raise Misfit(keys, f"{dotted((*keys, lacking[0]))} is missing")
-    given: Mapping[str, Any] = fitted(_table(class_, tuple(content)), content, keys)
+    values_of_file: Mapping[str, Any] = fitted(table_of(class_, tuple(content)), content, keys)
     try:
-        return form(**given, **values)
+        return form(**values_of_file, **values)
     except SentvizError as error:
         raise Misfit(keys, str(error)) from error
-
-
-@cache
-def _table(form: Any, names: tuple[str, ...]) -> Any:
-    """Return the type of a table with some fields of a dataclass; the types of other fields may be such as no file has."""
-    return TypedDict("Table", {name: _written(fields_of(form)[name]) for name in names})  # type: ignore[operator]
-
-
-def _written(kind: Any) -> Any:
-    """Return a type without functions, which only code can give."""
-    members = [each for each in get_args(kind) if get_origin(each) is not Callable]
-    return Union[tuple(members)] if get_origin(kind) in (Union, UnionType) else kind  # noqa: UP007  # made of a list
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -134,12 +134,20 @@ def check(settings: Any) -> None:
         Misfit: a field does not fit.
     """
     form: Any = type(settings)
-    fitted(_as_table(form), {item.name: getattr(settings, item.name) for item in fields(form)})
+    values = {item.name: getattr(settings, item.name) for item in fields(form)}
+    fitted(table_of(form, tuple(values)), values)
 
 
 @cache
-def _as_table(form: Any) -> Any:
-    return TypedDict("Settings", {item.name: fields_of(form)[item.name] for item in fields(form)})  # type: ignore[operator]
+def table_of(form: Any, names: tuple[str, ...]) -> Any:
+    """Return the type of a table with some fields of a dataclass; the types of its other fields may be such as no file has."""
+    return TypedDict("Table", {name: _written(fields_of(form)[name]) for name in names})  # type: ignore[operator]
+
+
+def _written(kind: Any) -> Any:
+    """Return a type without functions, which only code can give."""
+    members = [each for each in get_args(kind) if get_origin(each) is not Callable]
+    return Union[tuple(members)] if get_origin(kind) in (Union, UnionType) else kind  # noqa: UP007  # made of a list
 
 
 def _built(kind: type[Any], value: Any) -> Any:

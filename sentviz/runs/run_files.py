@@ -64,7 +64,7 @@ CONFIG_MOST = 1 << 20  # maximum bytes of config.json; shipped ones have about 5
 
 
 class Measured(TypedDict):
-    """config.json in a folder of the user's library, as far as it is read here."""
+    """The entry of config.json in a folder of the user's library that is read."""
 
     files: Files
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from sentviz.data.tokenizers import PADDING
 from sentviz.errors import InputError, MissingMapError, RunError
 from sentviz.io.lazy import late, torch
+from sentviz.io.typed import fitted, table_of
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.headline_evidence import Evidence
@@ -408,13 +409,13 @@ class Trace:
                         arrays[group][part] = array
                     else:
                         arrays[name] = array
-            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
-            earlier = {name: values.pop(name) for name in ("heads_off", "strength", "gates_open", "gates_shut") if name in values}
+            earlier = {name: meta.pop(name) for name in ("heads_off", "strength", "gates_open", "gates_shut") if name in meta}
             if not isinstance(earlier.get("strength", {}), dict):  # the earliest traces have a number, 1 in every example
                 earlier["strength"] = {}
-            change = Intervention.parse(values.pop("change", "")) or Intervention.from_arguments(Capabilities(1), **earlier)
-            target = Target(*map(str, values.pop("target", ())))
-            trace = cls(**values, **arrays, change=change, target=target)
+            change = Intervention.parse(meta.pop("change", "")) or Intervention.from_arguments(Capabilities(1), **earlier)
+            target = Target(*map(str, meta.pop("target", ())))
+            form: Any = cls
+            trace = cls(**fitted(table_of(form, tuple(meta)), meta), **arrays, change=change, target=target)
             trace._agree()
             return trace
         except (OSError, SafetensorError, InputError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
@@ -424,12 +425,8 @@ class Trace:
         """Check that the arrays have the sizes of the trace's tokens, classes and layers.
 
         Raises:
-            TypeError, ValueError: one is not.
+            ValueError: one has not.
         """
-        names = (self.text, *self.tokens, *self.labels, *self.tags)
-        places = (*self.layer_ids, *self.head_ids, *self.component_ids, *self.query_ids)
-        if not all(isinstance(name, str) for name in names) or not all(isinstance(place, int) for place in places):
-            raise TypeError("its tokens, classes or layers are not valid")
         if not self.tokens or not self.labels or (self.tags and len(self.tags) != len(self.tokens)):
             raise ValueError("it has no tokens or classes, or tags of other tokens")
         sizes = {"n": len(self.tokens), "K": len(self.labels), "L": len(self.layer_ids), "2": 2, "3": 3}
