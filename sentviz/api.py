@@ -10,43 +10,63 @@ A source of answers is the name of a run, a `Run`, a model that `sentviz.load` r
 from sentviz.verbs.behave import behave
 from sentviz.verbs.compare import compare
 from sentviz.verbs.corpus import reasons, score
+from sentviz.verbs.data import data_add, data_get, data_list, data_remove, data_verify, data_where
 from sentviz.verbs.door import Outcome, Result
+from sentviz.verbs.figures import Drawn, export, figures, onnx, paper
 from sentviz.verbs.files import live, report, verify
 from sentviz.verbs.measure import directions, epochs, faithfulness, gates, heads, leaders, referee, specialise, words
 from sentviz.verbs.patch import patch
 from sentviz.verbs.rows import evaluate, labels, weak
+from sentviz.verbs.runs import base_add, base_list, card, runs_get, runs_list, runs_pack
 from sentviz.verbs.sentence import explain, judge, predict, trace
 from sentviz.verbs.shelf import catalog, verdict
 from sentviz.verbs.sources import Source, SourceOfRows, StoredRun
 from sentviz.verbs.training import adopt, calibrate, study, train
 
 __all__ = [
+    "Drawn",
     "Outcome",
     "Result",
     "Source",
     "SourceOfRows",
     "StoredRun",
     "adopt",
+    "base_add",
+    "base_list",
     "behave",
     "calibrate",
+    "card",
     "catalog",
     "compare",
+    "data_add",
+    "data_get",
+    "data_list",
+    "data_remove",
+    "data_verify",
+    "data_where",
     "directions",
     "epochs",
     "evaluate",
     "explain",
+    "export",
     "faithfulness",
+    "figures",
     "gates",
     "heads",
     "judge",
     "labels",
     "leaders",
     "live",
+    "onnx",
+    "paper",
     "patch",
     "predict",
     "reasons",
     "referee",
     "report",
+    "runs_get",
+    "runs_list",
+    "runs_pack",
     "score",
     "specialise",
     "study",

@@ -61,11 +61,14 @@ OF_A_RUN: dict[str, tuple[tuple[str, ...], ...]] = {  # options behind the run
     "report": ((SENTENCE, "-o", "report.html"), (SENTENCE, "-o", "report.html", "--picture"), (SENTENCE, "-o", "/proc/x.html")),
     "export": (
         ("--list",),
+        ("strip",),
         ("strip", "-o", "strip.csv"),
         ("map", "-o", "map.csv"),
         ("strip", "-o", "/proc/x.csv"),
         ("--onnx", "-o", "/proc/x"),
     ),
+    "figures": ((),),
+    "onnx": (("-o", "/proc/x"),),
     "score": (("none.csv", "-o", "out"), ("texts.txt", "-o", "/proc/x"), ("texts.txt", "-o", "out-{run}")),
 }
 OTHERS: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
@@ -81,6 +84,7 @@ OTHERS: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("runs", "get"): ((DEFAULT,), ("sst2/vanilla",), ("--all",), ("no/such",)),
     ("runs", "pack"): (("/proc/x", DEFAULT), ("out", "no/such")),
     ("catalog",): ((),),
+    ("paper",): (("ndt", "-o", "/proc/x"), ("nothing", "-o", "out")),
     ("verdict",): ((), ("lambda",), ("nothing of the kind",)),
     ("verify",): (("none.png",), ("texts.txt",)),
     ("train",): (*((name,) for name in (*datasets()["name"], "nothing")), ("sst2", "--hub", "./no"), ("sst2", "--hub", "no/such")),
@@ -147,4 +151,4 @@ def test_what_is_mistyped_is_answered_with_the_nearest_names(nothing_at_hand: Pa
     output = CliRunner().invoke(main, ["explain", "english/ndt-unit2", SENTENCE]).output
     assert "similar names: english/ndt-unit-2" in output and "sentviz catalog" in output and len(output) < 400
     output = CliRunner().invoke(main, ["export", DEFAULT, "attentoin", "-o", "x.csv"]).output
-    assert "similar names: attention" in output and "sentviz export --list" in output and len(output) < 200
+    assert "similar names: attention" in output and "sentviz figures" in output and len(output) < 200

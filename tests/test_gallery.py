@@ -111,7 +111,7 @@ def test_nothing_is_drawn_or_loaded_before_it_is_asked_for() -> None:
     """The registry and its list load neither plotly nor torch."""
     listing = (
         "import json, sys; from click.testing import CliRunner; from sentviz.cli import main;"
-        "done = CliRunner().invoke(main, ['export', '--list']); assert 'word-cloud' in done.output, done.output;"
+        "done = CliRunner().invoke(main, ['figures']); assert 'word-cloud' in done.output, done.output;"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, timeout=60)
@@ -230,10 +230,10 @@ def test_the_notebooks_lines_run(name: str) -> None:
 
 
 def test_the_list_says_what_a_run_can_give() -> None:
-    everything = sentviz_("export", "--list").output
+    everything = sentviz_("figures").output
     assert all(f" {name} " in everything for name in FIGURES)
     assert all(subject.SAYS in everything for subject in SUBJECTS)
-    of_run = sentviz_("export", "--list", "imdb/hardmax-d2").output
+    of_run = sentviz_("figures", "imdb/hardmax-d2").output
     assert "✓ particles" in of_run and "✗ sigma" in of_run and "imdb/hardmax-d2 has no lexicon" in of_run
     assert "✗" not in of_run[of_run.index("Figures of a paper's study") :]
 

@@ -120,7 +120,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Path:
     out = tmp_path_factory.mktemp("onnx") / "model"
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)
-        done = CliRunner().invoke(main, ["export", str(tiny_run), "--onnx", "--maps", "--int8", "-o", str(out)])
+        done = CliRunner().invoke(main, ["onnx", str(tiny_run), "--maps", "--int8", "-o", str(out)])
     assert done.exit_code == 0, done.output
     assert "differ from the run's by at most" in done.output and "Accuracy on 60 rows of the test split: 8-bit graph" in done.output
     return out
@@ -168,18 +168,17 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tm
     """A foreign folder, contradicting options and a missing package give one sentence and write nothing."""
 
     def run(*arguments: object) -> str:
-        done = CliRunner().invoke(main, ["export", str(tiny_run), *map(str, arguments)])
+        done = CliRunner().invoke(main, ["onnx", str(tiny_run), *map(str, arguments)])
         assert done.exit_code != 0 and "Traceback" not in done.output
         return done.output
 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    assert "holds letter.txt" in run("--onnx", "-o", tmp_path / "mine")
-    assert "a folder" in run("--onnx", "-o", tmp_path / "mine" / "letter.txt")
-    assert "--onnx" in run("--int8", "-o", tmp_path / "new") and "--onnx" in run("attention", "--onnx", "-o", tmp_path / "new")
+    assert "holds letter.txt" in run("-o", tmp_path / "mine")
+    assert "a folder" in run("-o", tmp_path / "mine" / "letter.txt")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graphs, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
-        assert "sentviz[onnx]" in run("--onnx", "-o", tmp_path / "new")
+        assert "sentviz[onnx]" in run("-o", tmp_path / "new")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["letter.txt", "mine"]
 
 

@@ -88,8 +88,8 @@ def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp
     assert figure.frame["letters"].tolist() == [len(token) for token in sentviz.load(tiny_run).trace(TEXT).tokens]
     assert "digest" in figure.source and lengths in str(code("a/b", lengths))
     commands = blocks("Add a figure")[1].text.splitlines()
-    assert commands[0] == "sentviz export --list" and f"sst2/ndt-unit-2 {lengths}" in commands[1]
-    assert lengths in CliRunner().invoke(main, ["export", "--list"]).output
+    assert commands[0] == "sentviz figures" and f"sst2/ndt-unit-2 {lengths}" in commands[1]
+    assert lengths in CliRunner().invoke(main, ["figures"]).output
     for suffix in ("html", "csv"):
         out = tmp_path / f"lengths.{suffix}"
         done = CliRunner().invoke(main, ["export", str(tiny_run), lengths, "--text", TEXT, "-O", "least=5", "-o", str(out)])
@@ -286,7 +286,7 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
     assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
     assert "sst2/bag has no attention heads to measure" in output_of("heads", "sst2/bag")
     assert "sst2/bag has no attention: there are no components to compare" in output_of("specialise", "sst2/bag")
-    assert "sst2/bag has no attention maps" in output_of("export", "--list", "sst2/bag")
+    assert "sst2/bag has no attention maps" in output_of("figures", "sst2/bag")
     assert "sst2/bag has no attention maps" in output_of("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
 
 

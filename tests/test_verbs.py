@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from collections.abc import Iterator
@@ -103,7 +104,8 @@ def test_a_signature_is_a_command(typed: tuple[str, ...], answered: str) -> None
 def test_each_verb_is_a_command_that_says_what_it_takes(name: str) -> None:
     """The help has each option with its line, --json, and the first paragraph of the docstring; no argument is without words."""
     verb = VERBS[name]
-    text = " ".join(CliRunner().invoke(main, [name, "--help"], terminal_width=400).output.split())
+    typed = [*filter(None, [verb.group]), verb.command, "--help"]
+    text = " ".join(CliRunner().invoke(main, typed, terminal_width=400).output.split())
     assert verb.place in PLACES and "--json" in text and " ".join(verb.help.partition("\n\n")[0].split()) in text
     for each in verb.arguments:
         assert each.about.help.endswith(".") and (each.positional or each.about.help in text), each.name
@@ -120,6 +122,33 @@ def test_the_earlier_form_of_reasons_still_works(tmp_path: Path) -> None:
     (tmp_path / "texts.csv").write_text(f"text\n{TEXT}\n", encoding="utf-8")
     done = CliRunner().invoke(main, ["explain", RUN, "--data", str(tmp_path / "texts.csv"), "-o", str(tmp_path / "out.csv")])
     assert done.exit_code == 0 and "1 rows with their reasons" in done.output, done.output
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        (("export", "--list"), ("figures",)),
+        (("export", "--list", RUN), ("figures", RUN)),
+        (("export", "--paper=nothing", "-o", "x"), ("paper", "nothing", "-o", "x")),
+        (("export", "--paper", "nothing", "-o", "x"), ("paper", "nothing", "-o", "x")),
+        (("export", "nothing", "--onnx", "-o", "x"), ("onnx", "nothing", "-o", "x")),
+    ],
+)
+def test_earlier_forms_of_export_still_work(earlier: tuple[str, ...], now: tuple[str, ...], tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path):
+        old, new = (CliRunner().invoke(main, list(typed)) for typed in (earlier, now))
+    assert old.output == new.output and old.exit_code == new.exit_code and len(old.output) > 20
+
+
+def test_a_figure_is_numbers_caption_and_picture(tmp_path: Path) -> None:
+    drawn = api.export(RUN, "confusion")
+    answer = drawn.json()
+    assert (
+        answer["rows"] == plain(drawn.frame.to_dict("records"))
+        and answer["caption"] in drawn.text()
+        and drawn.chart().name == answer["figure"]
+    )
+    assert drawn.save(tmp_path / "a.csv") == f"Written to {tmp_path / 'a.csv'}" and (tmp_path / "a.csv").is_file()
 
 
 def rounded(value: Any) -> Any:

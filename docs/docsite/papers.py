@@ -71,7 +71,7 @@ def _paper(paper: Paper) -> Iterator[str]:
         texts = every.written()
         texts[texts.columns[4]] = [f"`{link}`" if link else "–" for link in every.frame["link"]]
         yield table(list(texts), ([cell if "`" in cell else plain(cell) for cell in row] for row in texts.to_numpy()))
-    yield f"\n`sentviz export --paper {paper.name} -o DIR` writes this list, and every table and figure that is live, as files."
+    yield f"\n`sentviz paper {paper.name} -o DIR` writes this list, and every table and figure that is live, as files."
 
 
 def _claim(row: Mapping[Any, Any]) -> list[str]:

@@ -146,6 +146,6 @@ def figure(
 def find_figure(name: str) -> FigureSpec:
     """Return a figure by name."""
     if name not in FIGURES:
-        rest = f"`sentviz export --list` lists all {len(FIGURES)} figures."
+        rest = f"`sentviz figures` lists all {len(FIGURES)} figures."
         raise InputError(f"There is no figure {name!r}; {nearest(name, list(FIGURES))}{rest}")
     return FIGURES[name]

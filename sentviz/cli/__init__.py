@@ -1,14 +1,18 @@
-"""The `sentviz` command: a command for each verb, and those for files, servers and training."""
+"""The `sentviz` command: a command for each verb, and those that open the app and servers."""
 
-from click import Command
+from click import Command, Group
 
-from sentviz.cli import data, export, runs, serve
+from sentviz.cli import serve
 from sentviz.cli.commands import command_of
 from sentviz.cli.listings import CLASSES
 from sentviz.cli.terminal import main
-from sentviz.verbs import VERBS
+from sentviz.verbs import GROUPS, VERBS
 
+for name, help_text in GROUPS.items():
+    main.add_command(Group(name, help=help_text))
 for verb in VERBS.values():
-    main.add_command(command_of(verb, CLASSES.get(verb.name, Command)))
+    group = main.commands.get(verb.group, main)
+    assert isinstance(group, Group)
+    group.add_command(command_of(verb, CLASSES.get(verb.name, Command)))
 
-__all__ = ["data", "export", "main", "runs", "serve"]
+__all__ = ["main", "serve"]

@@ -65,7 +65,7 @@ def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Co
             click.Option(["-o", "--out", "written_to"], type=click.Path(path_type=Path, dir_okay=False), help=f"Write {names}.")
         )
     parameters.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-    return cls(verb.name, callback=command(run), params=parameters, help=verb.help)
+    return cls(verb.command, callback=command(run), params=parameters, help=verb.help)
 
 
 def remark(text: str) -> None:

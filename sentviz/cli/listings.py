@@ -50,5 +50,5 @@ def papers() -> Rows:
     return [(name, f"{paper.title} ({paper.citation})") for name, paper in registry.papers().items()]
 
 
-CLASSES = {"train": listing("Models", models), "study": listing("Studies", studies), "export": listing("Papers", papers)}
+CLASSES = {"train": listing("Models", models), "study": listing("Studies", studies), "paper": listing("Papers", papers)}
 """Command -> its class."""

@@ -76,13 +76,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 PLACE_OF = {
-    "export": "Papers",
-    "study": "Papers",
     "points": "Rows",
-    "card": "Model",
-    "calibrate": "Model",
-    "train": "Yours",
-    "adopt": "Yours",
     "data": "Yours",
     "base": "Yours",
     "runs": "Yours",
@@ -90,6 +84,10 @@ PLACE_OF = {
     "serve": "Servers",
 }
 """Command -> place, for those that are not verbs."""
+
+
+EARLIER = {("explain", "--data"): "reasons", ("export", "--list"): "figures", ("export", "--paper"): "paper", ("export", "--onnx"): "onnx"}
+"""Command and flag of earlier versions -> the command now; the flag falls away, except --data."""
 
 
 class Commands(click.Group):
@@ -110,9 +108,12 @@ class Commands(click.Group):
                     formatter.write_text(f"Measured and stored with a run: {', '.join(measures)}")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first argument. `explain --data FILE`, as earlier versions wrote it, is `reasons --data FILE`."""
-        if args[:1] == ["explain"] and any(arg.partition("=")[0] == "--data" for arg in args):
-            args = ["reasons", *args[1:]]
+        """Return the command of the first argument, also as earlier versions wrote it (`EARLIER`)."""
+        for (command, flag), now in EARLIER.items():
+            if args[:1] == [command] and (place := next((i for i, arg in enumerate(args) if arg.partition("=")[0] == flag), 0)):
+                value = [args[place].partition("=")[2]] if "=" in args[place] else []
+                rest = [*args[1:place], *([args[place]] if flag == "--data" else value), *args[place + 1 :]]
+                return super().resolve_command(ctx, [now, *rest])
         return super().resolve_command(ctx, args)
 
 

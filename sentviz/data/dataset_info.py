@@ -146,7 +146,7 @@ def _own(path: Path, stamp: int) -> DatasetInfo | InputError:
 
 
 def _info(name: str, hub: Any = None, **entry: Any) -> DatasetInfo:
-    """Return a description. What stands in the table of the hub beside its files holds for each of them."""
+    """Return a description. The settings in the table of the hub, beside its files, hold for each file."""
     own = dict(hub) if isinstance(hub, dict) else {}
     files, rest = own.pop("files", {}), {key: own.pop(key) for key in ("why", "megabytes") if key in own}
     on_hub = {"files": {part: own | file for part, file in files.items()}, **rest}

@@ -18,6 +18,12 @@ from sentviz.errors import InputError
 from sentviz.io.arguments import Argument, Say, arguments, progress_of
 
 PLACES = ("Sentence", "Rows", "Model", "Papers", "Yours")
+GROUPS = {
+    "data": "Download, list and check data sets, and add your own.",
+    "runs": "List and fetch trained runs that are not part of the installation, and pack runs for a release.",
+    "base": "List and add bases: pretrained encoders, stored once, on which `sentviz train --base` trains adapters.",
+}
+"""Groups of commands, with the help of each."""
 Function = TypeVar("Function", bound=Callable[..., "Result"])
 
 
@@ -81,11 +87,17 @@ class Verb:
     stores: bool  # True = a run is measured, and the table stored with it
     resumes: bool  # True = a stopped call continues where it was
     synopsis: str  # positional arguments on the command line, if they need other words
+    group: str = ""  # group of commands that it belongs to, a key of `GROUPS`; "" for none
 
     @property
     def name(self) -> str:
-        """Name of the function, the command and the address."""
+        """Name of the function and the address."""
         return self.function.__name__
+
+    @property
+    def command(self) -> str:
+        """Name of the command in its group."""
+        return self.name.removeprefix(f"{self.group}_")
 
     @property
     def help(self) -> str:
@@ -123,7 +135,7 @@ VERBS: dict[str, Verb] = {}
 
 
 def verb(
-    place: str, *, remote: bool = False, stores: bool = False, resumes: bool = False, synopsis: str = ""
+    place: str, *, remote: bool = False, stores: bool = False, resumes: bool = False, synopsis: str = "", group: str = ""
 ) -> Callable[[Function], Function]:
     """Register a function as a verb of one of `PLACES`.
 
@@ -132,10 +144,11 @@ def verb(
         stores: whether it measures a run and stores the table with it.
         resumes: whether a stopped call continues where it was when it is made again.
         synopsis: positional arguments on the command line, if they need other words than their names.
+        group: group of commands, whose name begins that of the function.
     """
 
     def register(function: Function) -> Function:
-        VERBS[function.__name__] = Verb(function, place, remote, stores, resumes, synopsis)
+        VERBS[function.__name__] = Verb(function, place, remote, stores, resumes, synopsis, group)
         return function
 
     return register

@@ -42,7 +42,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
                 _item(paper, name, items[name].why if name in items else "", runs)
     if items:
         _list(paper)
-    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes this list, and every table and figure that is live, as files.")
+    st.caption(f"`sentviz paper {paper.name} -o DIR` writes this list, and every table and figure that is live, as files.")
 
 
 def _list(paper: Paper) -> None:
