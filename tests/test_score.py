@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -10,11 +11,15 @@ import sys
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,13 +29,14 @@ from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
 from sentviz.errors import InputError, SentvizError
 from sentviz.runs.store import Run
-from sentviz.serving.corpus import engines
+from sentviz.serving.corpus import answers, engines
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.engines import score
 from sentviz.serving.corpus.inputs import survey
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, part_name, prepare
 from sentviz.serving.corpus.summary import heads, totals, words
 from tests.corpora import TEXTS, bytes_of, command, table
+from tests.makers import no_room
 
 ALL = OutputOptions(vectors=True, attention=True, words=True)
 
@@ -212,23 +218,61 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
     assert len(workers) == engines.MAX_CRASHES + 1
 
 
-def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, tmp_path: Path) -> None:
-    """The class that Ray calls works without Ray."""
-    from sentviz.serving.corpus.engines import _Actor
-
-    source = survey("a.csv", files / "a.csv", rows=20)
-    job = ScoringJob(run, (source,), OutputOptions(), tmp_path / "out")
+def test_a_process_of_ray_loads_the_model_once(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The function that Ray calls works without Ray."""
+    monkeypatch.setattr(engines, "_scorer", None)
+    job = ScoringJob(run, (survey("a.csv", files / "a.csv", rows=20),), OutputOptions(), tmp_path / "out")
     prepare(job)
-    answer = _Actor(job, run.digest)({"file": np.array([0, 0]), "range": np.array([0, 2])})
-    assert answer == {"rows": [20, 5], "problem": ["", ""]}
-    (files / "a.csv").unlink()
-    assert "changed or removed" in _Actor(job, run.digest)({"file": np.array([0]), "range": np.array([1])})["problem"][0]
+    assert engines._score_on_ray(job, run.digest, (0, 0)) == 20
+    loaded = engines._scorer
+    assert engines._score_on_ray(job, run.digest, (0, 2)) == 5 and engines._scorer is loaded
+
+
+@pytest.mark.parametrize("options", [OutputOptions(), ALL], ids=["plain", "all"])
+def test_a_full_disk_in_the_middle_of_a_part_loses_nothing(
+    options: OutputOptions, run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence, no half part, the parts before it stay, and the same call completes with the bytes of an uninterrupted one."""
+    whole = score(run, [files / "a.csv"], tmp_path / "whole", text="review", options=options, rows=20).folder
+    written: list[Path] = []
+
+    def fills(table: pa.Table, part: Path, **settings: str) -> None:
+        if len(written) == 2:
+            part.write_bytes(b"PAR1 half a part")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        pq.write_table(table, part, **settings)
+        written.append(part)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(answers, "pq", SimpleNamespace(write_table=fills))
+        with pytest.raises(SentvizError, match=r"^There is no space left in .*out\. Incomplete files were removed\.$"):
+            score(run, [files / "a.csv"], tmp_path / "out", text="review", options=options, rows=20)
+    stored = bytes_of(tmp_path / "out")
+    parts = [name for name in stored if name.startswith("part-")]
+    assert len(parts) == 2 and {name: stored[name] for name in parts} == {name: bytes_of(whole)[name] for name in parts}
+    assert not any(name.endswith(".part") for name in stored)
+    score(run, [files / "a.csv"], tmp_path / "out", text="review", options=options, rows=20)
+    assert bytes_of(tmp_path / "out") == bytes_of(whole)
+
+
+@pytest.mark.exhaustive
+def test_a_full_disk_of_two_processes_is_one_sentence(run: Run, files: Path, tmp_path: Path) -> None:
+    """A worker's disk error reaches the command, and with room again the same call completes."""
+    whole = score(run, [files / "a.csv"], tmp_path / "whole", text="review", options=ALL, rows=20).folder
+    with no_room(max(path.stat().st_size for path in whole.glob("part-*")) - 1), pytest.raises(SentvizError, match="cannot be written: "):
+        score(run, [files / "a.csv"], tmp_path / "out", text="review", options=ALL, rows=20, workers=2)
+    assert not list((tmp_path / "out").rglob(".*.part"))
+    score(run, [files / "a.csv"], tmp_path / "out", text="review", options=ALL, rows=20, workers=2)
+    assert bytes_of(tmp_path / "out") == bytes_of(whole)
+
+
+needs_ray = pytest.mark.skipif(
+    find_spec("ray") is None or not os.environ.get("SENTVIZ_TEST_RAY"), reason="Ray takes a minute to start: SENTVIZ_TEST_RAY=1 tries it"
+)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    find_spec("ray") is None or not os.environ.get("SENTVIZ_TEST_RAY"), reason="Ray takes a minute to start: SENTVIZ_TEST_RAY=1 tries it"
-)
+@needs_ray
 def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Path) -> None:
     """Two Ray actors write the bytes that one process writes."""
     whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
@@ -236,6 +280,44 @@ def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Pat
     command += ["--rows", "20", "--vectors", "--attention", "--words", "--engine", "ray", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
+    assert bytes_of(tmp_path / "out") == bytes_of(whole)
+
+
+@pytest.mark.slow
+@needs_ray
+@pytest.mark.filterwarnings("ignore")  # Ray itself warns.
+@pytest.mark.parametrize("lost", ["process", "machine", "file"])
+def test_what_ray_loses_is_scored_again(lost: str, run: Run, files: Path, tmp_path: Path) -> None:
+    """A killed process and a lost machine change no byte. The error of a worker is one sentence, and the next call completes."""
+    from ray.cluster_utils import Cluster
+
+    whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=5).folder
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    machines = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    goes = [True]
+
+    def loses(done: int, total: int) -> None:
+        if not done or not goes:
+            return
+        goes.clear()
+        if lost == "machine":
+            cluster.remove_node(machines.pop(), allow_graceful=False)
+        elif lost == "process":
+            raylets = [machine.all_processes["raylet"][0].process.pid for machine in machines]
+            os.kill(next(worker for raylet in raylets for worker in children(raylet)), signal.SIGKILL)
+        else:
+            (files / "d.jsonl").rename(tmp_path / "aside")
+
+    call = partial(score, run, [files], tmp_path / "out", text="review", options=ALL, rows=5, workers=2)
+    try:
+        with pytest.raises(InputError, match=r"^d\.jsonl was changed or removed") if lost == "file" else nullcontext():
+            call(engine="ray", address=cluster.address, progress=loses)
+    finally:
+        cluster.shutdown()
+    assert not goes
+    if lost == "file":
+        (tmp_path / "aside").rename(files / "d.jsonl")
+        call()
     assert bytes_of(tmp_path / "out") == bytes_of(whole)
 
 

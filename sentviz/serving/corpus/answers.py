@@ -21,7 +21,7 @@ from sentviz.analysis.testset.word_counts import count_words
 from sentviz.data.labels import canonical
 from sentviz.data.texts import TokenizedText, check_text
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import replacing
+from sentviz.io.files import disk_errors, replacing
 from sentviz.io.lazy import pa, pd, pq, torch
 from sentviz.runs.calibration import softmax
 from sentviz.runs.headline_evidence import Chance
@@ -108,10 +108,11 @@ class Scorer:
         if job.options.reasons:
             answers |= reasons(self.model, rows, readings, self._chance)
         table = _table(columns | answers, {KEY: json.dumps(job.about(task), ensure_ascii=False).encode()})
-        if job.options.words:
-            self._count(task, rows, labels, predicted)
-        with replacing(job.path(task)) as part:
-            pq.write_table(table, part, compression="zstd")
+        with disk_errors(job.out):
+            if job.options.words:
+                self._count(task, rows, labels, predicted)
+            with replacing(job.path(task)) as part:
+                pq.write_table(table, part, compression="zstd")
         return len(rows)
 
     def _count(self, task: Task, rows: pd.DataFrame, labels: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64]) -> None:

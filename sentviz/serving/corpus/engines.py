@@ -1,8 +1,8 @@
 """Backends for corpus scoring: this process, several processes, or Ray. All write the same bytes.
 
-Ray Data runs on this machine or on a cluster whose machines share the files (extra: ray). It transfers only the ranges and the numbers of
-written rows: each actor loads the model once, reads the rows and writes the parts. A part is written completely or not at all, so a range
-that Ray repeats after a crash replaces only its own part.
+Ray runs on this machine or on a cluster whose machines share the files (extra: ray). Only ranges and numbers of written rows travel: each
+process loads the model once, reads the rows and writes the parts. A part is written completely or not at all, so a range that is repeated
+after a crash replaces only its own part.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, Tas
 RowsDone = Callable[[int], object]  # called with the number of rows of each part that was written
 ENGINES = ("process", "ray")
 MAX_CRASHES = 3  # worker crashes allowed in a row, without a finished part between them
+CRASHES = "The workers crash repeatedly. Use fewer --workers if the memory is full."
 
 _scorer: Scorer | None = None  # scorer of this worker process
 
@@ -155,7 +157,7 @@ def score_in_processes(job: ScoringJob, tasks: Sequence[Task], workers: int, don
         except BrokenProcessPool as error:
             lost += 1
             if lost > MAX_CRASHES:
-                raise SentvizError("The workers crash repeatedly. Use fewer --workers if the memory is full.") from error
+                raise SentvizError(CRASHES) from error
         except BaseException:
             for child in set(multiprocessing.active_children()) - before:
                 child.terminate()
@@ -185,27 +187,19 @@ def _score_range(task: Task) -> int:
     return _scorer(task)
 
 
-class _Actor:
-    """A model in a Ray process."""
-
-    def __init__(self, job: ScoringJob, digest: str) -> None:
-        self.scorer = Scorer(job, digest)
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Score the ranges of a batch. Return the number of rows of each, and the error if it could not be scored."""
-        rows, problems = [], []
-        for task in zip(batch["file"].tolist(), batch["range"].tolist(), strict=True):
-            try:
-                rows.append(self.scorer(task))
-                problems.append("")
-            except SentvizError as error:
-                rows.append(0)
-                problems.append(str(error))
-        return {"rows": rows, "problem": problems}
+def _score_on_ray(job: ScoringJob, digest: str, task: Task) -> int:
+    """Score a range in a process of Ray, which loads the model for its first range."""
+    global _scorer
+    _scorer = _scorer or Scorer(job, digest)
+    return _scorer(task)
 
 
-def score_on_ray(job: ScoringJob, tasks: Sequence[Task], workers: int, address: str, rows_done: Callable[[int], object]) -> None:
-    """Score ranges with `workers` actors, on this machine or on the cluster at an address."""
+def score_on_ray(job: ScoringJob, tasks: Sequence[Task], workers: int, address: str, done: RowsDone) -> None:
+    """Score `workers` ranges at a time with Ray, on this machine or on a cluster. Ray repeats a range whose process is lost.
+
+    Raises:
+        SentvizError: the error of a worker, or workers crash repeatedly.
+    """
     try:
         import ray
     except ImportError:
@@ -216,14 +210,17 @@ def score_on_ray(job: ScoringJob, tasks: Sequence[Task], workers: int, address: 
     except Exception as error:  # Ray raises many kinds of errors if it cannot start.
         raise InputError(f"Ray does not start at {address or 'this machine'} ({str(error).splitlines()[0]}).") from error
     try:
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
-        ranges = ray.data.from_items([{"file": file, "range": piece} for file, piece in tasks], override_num_blocks=len(tasks))
-        pool = ray.data.ActorPoolStrategy(size=min(workers, len(tasks)))
-        scored = ranges.map_batches(_Actor, fn_constructor_args=(job, job.run.digest), batch_size=1, compute=pool, num_cpus=1)
-        for row in scored.iter_rows():
-            if row["problem"]:
-                raise InputError(row["problem"])
-            rows_done(row["rows"])
+        shared, score_range = ray.put(job), ray.remote(num_cpus=1, max_retries=MAX_CRASHES)(_score_on_ray)
+        left, running = iter(tasks), list[Any]()
+        while True:
+            running += [score_range.remote(shared, job.run.digest, task) for task in islice(left, workers - len(running))]
+            if not running:
+                break
+            finished, running = ray.wait(running)
+            done(ray.get(finished[0]))
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise SentvizError(CRASHES) from error
     finally:
         ray.shutdown()
