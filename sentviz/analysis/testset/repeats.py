@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows
-from sentviz.analysis.testset.word_counts import parts, split_words
+from sentviz.analysis.testset.word_counts import numbered
 from sentviz.errors import InputError
 from sentviz.io.lazy import pd, sparse
 from sentviz.io.numbers import percent
@@ -52,13 +52,9 @@ class _Words:
 
     @classmethod
     def of(cls, texts: pd.Series[str], step: Step = _nothing) -> _Words:
-        numbers: dict[str, int] = {}
         ids, starts = [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
-        for start, end in parts(texts):
-            step()
-            words, places, bounds = split_words(texts.iloc[start:end])
-            known = np.array([numbers.setdefault(word, len(numbers) + 1) for word in words], dtype=np.int64)
-            ids.append(known[places] if len(words) else places)
+        for _, _, words, bounds in numbered(texts, {}, step):
+            ids.append(words + 1)
             starts.append(bounds[1:] + starts[-1][-1])
         return cls(np.concatenate(ids), np.concatenate(starts), texts.tolist())
 

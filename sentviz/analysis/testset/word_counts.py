@@ -189,21 +189,13 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
     cell = np.array(
         [cells.index(pair) for pair in zip(labels[counted].tolist(), rows.predicted[counted].tolist(), strict=True)], dtype=np.int64
     )
-    numbers: dict[str, int] = {}
     counts, documents = (sparse.csr_matrix((len(cells), 0), dtype=np.int64) for _ in range(2))
-    texts = rows.texts.iloc[counted]
-    for start, end in parts(texts):
-        step()
-        words, ids, starts = split_words(texts.iloc[start:end])
-        known, used = np.zeros(len(words), dtype=np.int64), np.unique(ids)
-        known[used] = [numbers.setdefault(words[i], len(numbers)) for i in used]
+    numbers: dict[str, int] = {}
+    for start, end, table in _tables(rows.texts.iloc[counted], numbers, step):
         if most and len(numbers) > most:
             raise InputError(f"These rows hold more than {most:,} different words, too many to count. Select fewer rows.")
-        shape = end - start, len(numbers)
-        table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), known[ids], starts), shape=shape)
-        table.sum_duplicates()
         of_cell = sparse.csr_matrix(
-            (np.ones(shape[0], dtype=np.int64), (cell[start:end], np.arange(shape[0]))), shape=(len(cells), shape[0])
+            (np.ones(end - start, dtype=np.int64), (cell[start:end], np.arange(end - start))), shape=(len(cells), end - start)
         )
         for whole in (counts, documents):
             whole.resize(len(cells), len(numbers))
@@ -242,6 +234,23 @@ def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
     return words.dictionary.to_pylist(), ids, starts.astype(np.int64)
 
 
+def numbered(texts: pd.Series[str], numbers: dict[str, int], step: Callable[[], object]) -> Iterator[tuple[int, int, Ints, Ints]]:
+    """Yield parts of texts: range [start, end), words (N,) as `numbers`, which gets each new word, and bounds of each text in the words."""
+    for start, end in parts(texts):
+        step()
+        words, ids, bounds = split_words(texts.iloc[start:end])
+        used, places = np.unique(ids, return_inverse=True)
+        yield start, end, np.array([numbers.setdefault(words[k], len(numbers)) for k in used], dtype=np.int64)[places], bounds
+
+
+def _tables(texts: pd.Series[str], numbers: dict[str, int], step: Callable[[], object]) -> Iterator[tuple[int, int, Any]]:
+    """Yield parts of texts as `numbered` does, with the counts of the words in each text (texts, words), sparse."""
+    for start, end, ids, bounds in numbered(texts, numbers, step):
+        table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), ids, bounds), shape=(end - start, len(numbers)))
+        table.sum_duplicates()
+        yield start, end, table
+
+
 def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tuple[list[str], Any]:
     """Return the words that are in at least 20 rows, those of most rows first, with a sparse table (V, n) of the rows that have them.
 
@@ -251,25 +260,19 @@ def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tup
         step: called before each part of the rows; an exception from it ends the work.
     """
     numbers: dict[str, int] = {}
-    pieces = [sparse.csr_matrix((0, 0), dtype=np.int32)]
-    texts, stops = rows.texts, stop_words()
-    for start, end in parts(texts):
-        step()
-        words, ids, starts = split_words(texts.iloc[start:end])
-        known = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64)
-        piece = sparse.csr_matrix((np.ones(len(ids), dtype=np.int32), known[ids], starts), shape=(end - start, len(numbers)))
-        piece.sum_duplicates()
+    pieces, stops = [sparse.csr_matrix((0, 0), dtype=np.int64)], stop_words()
+    for _, _, piece in _tables(rows.texts, numbers, step):
         piece.data[:] = 1
         pieces.append(piece)
     for piece in pieces:
         piece.resize(piece.shape[0], len(numbers))
     table = sparse.vstack(pieces, format="csc")
-    in_rows, names = np.diff(table.indptr), np.array(list(numbers), dtype=object)
+    in_rows, names = np.diff(table.indptr), list(numbers)
     order = np.argsort(-in_rows, kind="stable")
     often = order[in_rows[order] >= FREQUENT]
-    is_stop = np.array([name in stops for name in names[often]], dtype=bool)
+    is_stop = np.array([names[k] in stops for k in often], dtype=bool)
     often = often[is_stop | (np.cumsum(~is_stop) <= MOST_FREQUENT)]
-    return names[often].tolist(), table[:, often].T.tocsr()
+    return [names[k] for k in often], table[:, often].T.tocsr()
 
 
 def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = False) -> pd.DataFrame:
