@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sentviz.analysis.causal.claims import CLAIMS, EPOCH_RUNS, NDT_RUNS, RUNS, more_than
+from sentviz.analysis.causal.claims import CLAIMS, EPOCH_RUNS, NDT_RUNS, more_than
 from sentviz.analysis.causal.direction_tables import (
     PRINTED,
     board,
@@ -19,6 +19,7 @@ from sentviz.analysis.causal.direction_tables import (
     table_of,
     why_no_leace,
 )
+from sentviz.analysis.explain.claims import RUNS
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.runs.catalog import study_runs

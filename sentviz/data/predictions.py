@@ -29,7 +29,7 @@ from sentviz.data.labels import (
     rearranged,
 )
 from sentviz.errors import InputError
-from sentviz.io.lazy import pd
+from sentviz.io.lazy import pd, special
 
 Floats = npt.NDArray[np.float64]
 Words = tuple[str, ...]
@@ -288,7 +288,7 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
     if of.shares:
         shares, gives = _finite(frame, of.shares), "probabilities"
         is_logits = of.reading.scale == "logit" if of.reading.scale else of.logits
-        shares = _softmax(shares) if is_logits else _checked(shares, of.shares)
+        shares = special.softmax(shares, axis=1) if is_logits else _checked(shares, of.shares)
     elif of.score:
         shares, gives, remark = _scored(_finite(frame, (of.score,))[:, 0], written_class, of)
         remarks.append(remark)
@@ -325,11 +325,6 @@ def _finite(frame: pd.DataFrame, columns: Sequence[str]) -> Floats:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _softmax(logits: Floats) -> Floats:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)
-
-
 def _checked(shares: Floats, columns: Sequence[str]) -> Floats:
     """Return probabilities that sum to 1 in each row; a file has rounded ones, and percentages are divided by 100."""
     known = np.isfinite(shares).all(axis=1)
@@ -360,7 +355,7 @@ def _scored(values: Floats, written_class: npt.NDArray[np.int64], of: Prediction
     scale = of.reading.scale or (_scale_of(values[known], of.score, words) if known.any() else "probability")
     numbers = values / 100 if scale == "percent" and known.any() else values
     if scale in ("logit", "sign"):
-        numbers = 1 / (1 + np.exp(-np.clip(values, -700, 700)))
+        numbers = special.expit(values)
     elif known.any() and (numbers[known].min() < 0 or numbers[known].max() > 1):
         raise ScaleError(f"The column “{of.score}” has numbers from {_range(values[known])}, which are no {scale}.", "Say another --scale.")
     both = known & (written_class >= 0)

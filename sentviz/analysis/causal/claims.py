@@ -7,17 +7,17 @@ lexical and late ones combine is printed of GPT-2 (arXiv 2512.06681). `experimen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from sentviz.analysis.causal.direction_tables import PRINTED, has_directions, lost_everywhere
-from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
+from sentviz.analysis.claim import Effect, Finding, decide, not_testable
+from sentviz.analysis.explain.claims import claim_on_runs, effect_of, with_ends
 from sentviz.analysis.explain.stored import has_table, rows_of
-from sentviz.io.numbers import percent, signed
+from sentviz.io.numbers import percent
 from sentviz.runs.store import Run
 
-RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
 NDT_RUNS = ("english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/ndt-free-2", "sst2/ndt-free-3", "twitter_financial/ndt-unit-2")
 EPOCH_RUNS = ("sst2/minilm-epochs", "nsmc/e5-epochs", "sst2/ndt-unit-2-epochs")
 CAUSES = "causes"  # shipped measurements of `experiments.general.claim_runs`
@@ -42,9 +42,9 @@ def layers_apart(run: Run) -> Finding:
     row, centres = _row(run, "centre", "apart"), [_row(run, "centre", kind)["value"] for kind in ("adjective", "negation")]
     evidence = (
         f"on the way from the first layer (0) to the last (1), an exchanged adjective acts at {centres[0]:.2f} and a negation at"
-        f" {centres[1]:.2f}; apart {_number(row)} (n = {row['n']:.0f} pairs of each)"
+        f" {centres[1]:.2f}; apart {with_ends(row)} (n = {row['n']:.0f} pairs of each)"
     )
-    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=_effect(row, "share of the layers"))
+    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=effect_of(row, "share of the layers"))
 
 
 def second_is_negative(run: Run) -> Finding:
@@ -64,9 +64,9 @@ def direction_is_ahead(run: Run) -> Finding:
     row, separated, accuracy = (_row(run, "epoch", name, epoch) for name in ("ahead", "separated", "accuracy"))
     evidence = (
         f"after epoch {epoch}, {_percent(separated)} of the rows lie on their side of the direction, and {_percent(accuracy)} are predicted"
-        f" right; of their rises, separation is {_number(row)} ahead (n = {row['n']:.0f})"
+        f" right; of their rises, separation is {with_ends(row)} ahead (n = {row['n']:.0f})"
     )
-    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=_effect(row, "share of the rise"))
+    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=effect_of(row, "share of the rise"))
 
 
 def _row(run: Run, measure: str, name: str, depth: int = -1) -> dict[Any, Any]:
@@ -83,68 +83,44 @@ def _percent(row: dict[str, float]) -> str:
     return percent(row["value"], 0, (row["low"], row["high"]))
 
 
-def _number(row: dict[str, float]) -> str:
-    return signed(row["value"], ends=(row["low"], row["high"]))
-
-
-def _effect(row: dict[str, float], unit: str) -> Effect:
-    return Effect(float(row["value"]), float(row["low"]), float(row["high"]), unit)
-
-
-def _on_each(test: Callable[[Run], Finding], names: Sequence[str], has: Callable[[Run], bool], runs: Sequence[Run]) -> Finding:
-    """Make a test on each measured run of some names; the strictest verdict wins."""
-    measured = {run.name: run for run in runs if run.name in names and has(run)}
-    if not measured:
-        return not_testable("none of its runs was measured")
-    return strictest_finding({name: test(measured[name]) for name in names if name in measured})
-
-
 CLAIMS = (
-    Claim(
+    claim_on_runs(
         "direction",
         "Removing one direction takes more than half of the accuracy above chance",
-        "sentviz",
-        "runs here",
-        "tested",
-        partial(_on_each, partial(more_than, place="all", least=HALF), RUNS, has_directions),
-        how="share of the accuracy above 50 % that is lost without the difference of means at all tokens of every depth",
+        partial(more_than, place="all", least=HALF),
+        "share of the accuracy above 50 % that is lost without the difference of means at all tokens of every depth",
+        has=has_directions,
     ),
-    Claim(
+    claim_on_runs(
         "punctuation",
         "Removing it at punctuation alone takes at least a quarter of the accuracy above chance",
-        "sentviz",
-        "runs here",
-        "tested",
-        partial(_on_each, partial(more_than, place="punctuation", least=QUARTER), RUNS, has_directions),
-        how="the same at punctuation marks only",
+        partial(more_than, place="punctuation", least=QUARTER),
+        "the same at punctuation marks only",
+        has=has_directions,
     ),
-    Claim(
+    claim_on_runs(
         "layers",
         "Early layers are lexical, late ones combine",
-        "sentviz",
-        "runs here",
-        "tested",
-        partial(_on_each, layers_apart, RUNS, _measured("centre")),
-        how="mean layer whose heads and feed-forward networks lose the difference of minimal pairs, for a negation minus an adjective",
+        layers_apart,
+        "mean layer whose heads and feed-forward networks lose the difference of minimal pairs, for a negation minus an adjective",
+        has=_measured("centre"),
     ),
-    Claim(
+    claim_on_runs(
         "component",
         "NDT's second component carries the negative share",
-        "sentviz",
-        "runs here",
-        "tested",
-        partial(_on_each, second_is_negative, NDT_RUNS, _measured("component")),
-        how="share of the difference of minimal pairs (another adjective) that the outputs of A2 bring over, sum over layers",
+        second_is_negative,
+        "share of the difference of minimal pairs (another adjective) that the outputs of A2 bring over, sum over layers",
+        names=NDT_RUNS,
+        has=_measured("component"),
     ),
-    Claim(
+    claim_on_runs(
         "epochs",
         "Fine-tuning builds the direction before accuracy rises",
-        "sentviz",
-        "runs here",
-        "tested",
-        partial(_on_each, direction_is_ahead, EPOCH_RUNS, _measured("epoch")),
-        how="after the first stored epoch, the share of rows on their side of the direction and the accuracy, each as a share of its rise"
+        direction_is_ahead,
+        "after the first stored epoch, the share of rows on their side of the direction and the accuracy, each as a share of its rise"
         " from 50 % to the last epoch",
+        names=EPOCH_RUNS,
+        has=_measured("epoch"),
     ),
 )
 """Our claims about causes."""

@@ -19,28 +19,6 @@ MOST = 3_000  # rows that are measured; larger sets are sampled with a seed
 RESAMPLES = 1_000
 
 
-def silhouettes(x: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
-    """Return the silhouette of each row, (n,): (b - a) / max(a, b) (Rousseeuw 1987).
-
-    a is the mean euclidean distance to the own class, b to the nearest other class. 0 for the only row of a class, NaN for one class.
-    """
-    x, codes = np.asarray(x, dtype=np.float64), np.unique(np.asarray(labels), return_inverse=True)[1]
-    counts = np.bincount(codes)
-    if len(counts) < 2:
-        return np.full(len(x), np.nan)
-    member = np.eye(len(counts))[codes]
-    rows = np.arange(len(x))
-    away = _distances(x, x)
-    away[rows, rows] = 0
-    sums = away @ member
-    own = sums[rows, codes] / np.maximum(counts[codes] - 1, 1)
-    other_means = sums / counts
-    other_means[rows, codes] = np.inf
-    nearest_class, largest = other_means.min(axis=1), np.maximum(own, other_means.min(axis=1))
-    values = np.divide(nearest_class - own, largest, out=np.zeros(len(x)), where=largest > 0)
-    return np.asarray(np.where(counts[codes] > 1, values, 0.0))
-
-
 def trustworthiness_and_continuity(x: npt.ArrayLike, y: npt.ArrayLike, k: int = NEIGHBOURS) -> tuple[Floats, Floats]:
     """Return trustworthiness and continuity of each row, (n,) each; their means are the measures of Venna and Kaski (2001).
 
@@ -81,6 +59,8 @@ def measures(
         measure (silhouette, trustworthiness, continuity), space (vectors, picture, both), class ("" = all), value, low, high, n, k;
         without the measures that these rows do not have.
     """
+    from sklearn.metrics import silhouette_samples
+
     x, y, c = np.asarray(vectors, dtype=np.float64), np.asarray(points, dtype=np.float64), np.asarray(labels)
     rng = np.random.default_rng(seed)
     if len(x) > MOST:
@@ -93,11 +73,12 @@ def measures(
         rows.append({"measure": measure, "space": space, "class": name, **estimate, "n": len(values), "k": k})
 
     known = c >= 0
+    codes = np.unique(c[known])
     for space, places in (("vectors", x), ("picture", y)):
-        if len(np.unique(c[known])) > 1 and (places != places[:1]).any():
-            values = silhouettes(places[known], c[known])
+        if len(codes) > 1 and (places != places[:1]).any():
+            values = silhouette_samples(places[known], c[known]) if len(codes) < known.sum() else np.zeros(len(codes))
             add("silhouette", space, "", values)
-            for code in np.unique(c[known]):
+            for code in codes:
                 add("silhouette", space, classes[code], values[c[known] == code])
     k = min(k, (len(x) - 1) // 2)
     if k > 0 and (x != x[:1]).any():

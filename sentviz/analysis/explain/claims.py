@@ -34,10 +34,12 @@ def removal_is_best(run: Run) -> Finding:
     nearest = min(gaps.values(), key=lambda row: float(row["value"]))
     better = [name for name, row in gaps.items() if row["high"] < 0]
     evidence = (
-        f"the nearest is {SCORES[nearest['method']].title}, {_number(nearest)} behind in rank correlation with the exact values"
+        f"the nearest is {SCORES[nearest['method']].title}, {with_ends(nearest)} behind in rank correlation with the exact values"
         f" (n = {nearest['n']:.0f})"
     )
-    return Finding(decide(all(row["low"] > 0 for row in gaps.values()), bool(better)), evidence, effect=_effect(nearest))
+    return Finding(
+        decide(all(row["low"] > 0 for row in gaps.values()), bool(better)), evidence, effect=effect_of(nearest, "rank correlation")
+    )
 
 
 def gradient_is_random(run: Run) -> Finding:
@@ -48,12 +50,12 @@ def gradient_is_random(run: Run) -> Finding:
     ranks, first = (_row(run, "gradient", metric) for metric in ("ranks", "first"))
     ahead = [ranks["low"] > 0, first["low"] > first["random"]]
     evidence = (
-        f"rank correlation {_number(ranks)} (random 0), first word in "
+        f"rank correlation {with_ends(ranks)} (random 0), first word in "
         f"{percent(first['value'], 0, ends=(first['low'], first['high']))} of texts (random {percent(first['random'], 0)}; n ="
         f" {first['n']:.0f})"
     )
     little = [ranks["high"] < LITTLE, first["high"] < first["random"] + LITTLE]
-    return Finding(decide(all(little) and not any(ahead), all(ahead)), evidence, effect=_effect(ranks))
+    return Finding(decide(all(little) and not any(ahead), all(ahead)), evidence, effect=effect_of(ranks, "rank correlation"))
 
 
 def interactions_are_hidden(run: Run) -> Finding:
@@ -65,12 +67,32 @@ def interactions_are_hidden(run: Run) -> Finding:
     )
 
 
-def _on_each(test: Callable[[Run], Finding], runs: Sequence[Run]) -> Finding:
-    """Make a test on each run of RUNS that was compared with exact values; the strictest verdict wins."""
-    measured = {run.name: run for run in runs if run.name in RUNS and has_referee(run)}
+def _on_each(test: Callable[[Run], Finding], names: Sequence[str], has: Callable[[Run], bool], runs: Sequence[Run]) -> Finding:
+    measured = {run.name: run for run in runs if run.name in names and has(run)}
     if not measured:
-        return not_testable("none of its runs was compared with exact values")
-    return strictest_finding({name: test(measured[name]) for name in RUNS if name in measured})
+        return not_testable("none of its runs was measured")
+    return strictest_finding({name: test(measured[name]) for name in names if name in measured})
+
+
+def claim_on_runs(
+    name: str, statement: str, test: Callable[[Run], Finding], how: str, *, names: Sequence[str] = RUNS, has: Callable[[Run], bool]
+) -> Claim:
+    """Return a claim of ours that is tested on each measured run of some names; the strictest verdict wins.
+
+    Args:
+        has: returns whether a run was measured.
+    """
+    return Claim(name, statement, "sentviz", "runs here", "tested", partial(_on_each, test, names, has), how=how)
+
+
+def with_ends(row: Row) -> str:
+    """Return the value of a row with its interval."""
+    return signed(row["value"], ends=(row["low"], row["high"]))
+
+
+def effect_of(row: Row, unit: str) -> Effect:
+    """Return the value of a row with its interval as an effect."""
+    return Effect(float(row["value"]), float(row["low"]), float(row["high"]), unit)
 
 
 def _row(run: Run, method: str, metric: str) -> Row:
@@ -79,36 +101,27 @@ def _row(run: Run, method: str, metric: str) -> Row:
     return row
 
 
-def _number(row: Row) -> str:
-    return signed(row["value"], ends=(row["low"], row["high"]))
-
-
-def _effect(row: Row) -> Effect:
-    return Effect(float(row["value"]), float(row["low"]), float(row["high"]), "rank correlation")
-
-
-def _claim(name: str, statement: str, test: Callable[[Run], Finding], how: str) -> Claim:
-    return Claim(name, statement, "sentviz", "runs here", "tested", partial(_on_each, test), how=how)
-
-
 CLAIMS = (
-    _claim(
+    claim_on_runs(
         "removal",
         "Word removal is the best approximation of the exact values among methods with at most one pass per word",
         removal_is_best,
         "rank correlation with exact Shapley values, of sizes for scores without a sign; paired difference over the same texts",
+        has=has_referee,
     ),
-    _claim(
+    claim_on_runs(
         "gradient",
         "Gradient × input is no better than random on trained transformers",
         gradient_is_random,
         f"rank correlation and share of first words less than {LITTLE:g} above random scores of the same texts",
+        has=has_referee,
     ),
-    _claim(
+    claim_on_runs(
         "interactions",
         "One number per word hides an interaction in at least a third of negated sentences",
         interactions_are_hidden,
         "share of negated texts of 4 to 10 words in which one word turns the effect of another",
+        has=has_referee,
     ),
 )
 """Our claims about explanations."""
