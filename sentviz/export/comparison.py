@@ -110,10 +110,10 @@ def _body(of: Comparison, place: str, figure: Figure, about: str) -> Iterable[st
     yield _table(*_details(of))
     yield '<div class="pairs"><div>'
     yield "<h2>Where they differ</h2>"
-    yield items_html(map(escape, differences(of)))
+    yield items_html(differences(of))
     yield "</div><div>"
     yield "<h2>Not tested</h2>"
-    yield items_html(map(escape, untested(of)))
+    yield items_html(untested(of))
     yield "</div></div>"
     machines = ", ".join(dict.fromkeys(filter(None, of.table["hardware"])))
     trained = f" Trained on: {machines}." if machines else ""

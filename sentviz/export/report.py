@@ -90,9 +90,9 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         f"<main>\n<h1>How {escape(run.name)} decides</h1>",
         f'<blockquote dir="auto">{escape(text)}</blockquote>',
         f'<p class="verdict" dir="auto">{escape(headline(trace))}</p>',
-        f"<noscript>{items_html(map(escape, probabilities))}</noscript>",
+        f"<noscript>{items_html(probabilities)}</noscript>",
         show(make("verdict", sentence, answered=False)),
-        items_html(map(escape, [remark for _, remark in notices(trace, run)])),
+        items_html(remark for _, remark in notices(trace, run)),
         "<h2>Words that decide the prediction</h2>",
         *_strips(sentence, scores, show),
         "<h2>Attention</h2>",
@@ -152,7 +152,7 @@ def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
     query, key = (f"“{cell.tokens[i]}” ({i + 1})" for i in (cell.query, cell.key))
     yield "<h2>How one weight is computed</h2>"
     yield f'<p dir="auto">{escape(f"Layer {cell.layer + 1}, head {cell.head + 1}: query {query}, key {key}.")}</p>'
-    yield items_html(map(escape, cell.steps()), "ol")
+    yield items_html(cell.steps(), "ol")
 
 
 def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
@@ -195,8 +195,8 @@ def figure_html(figure: Figure, columns: int, figures: list[dict[str, Any]]) -> 
 
 
 def items_html(lines: Iterable[str], kind: str = "ul") -> str:
-    """Return a list of lines, which are HTML already; `kind` is "ul" or "ol"."""
-    items = "".join(f'<li dir="auto">{line}</li>' for line in lines)
+    """Return a list of lines, which are text; `kind` is "ul" or "ol"."""
+    items = "".join(f'<li dir="auto">{escape(line)}</li>' for line in lines)
     return f"<{kind}>{items}</{kind}>"
 
 
