@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain.value_function import Absent, Cut, Doubles, Game, Measure, fitting, joined, numbered, parts, spread
+from sentviz.analysis.explain.leave_out import spread
+from sentviz.analysis.explain.value_function import Absent, Cut, Doubles, Game, Measure, fitting, joined, numbered, parts
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError

@@ -28,6 +28,7 @@ from sentviz.analysis.explain.curves import normalised_fall, probabilities
 from sentviz.analysis.explain.exact import Exact, exact
 from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_chance
 from sentviz.analysis.explain.foreign_scores import Fitted, fit, read_scores
+from sentviz.analysis.explain.leave_out import spread
 from sentviz.errors import InputError
 from sentviz.io.arguments import Progress
 from sentviz.io.lazy import stats
@@ -176,10 +177,7 @@ def judged(model: Model, trace: Trace, scores: object, *, seed: int = 0, progres
         raise InputError(f"{trace.run} has no classification head, so it gives no prediction that scores could explain.")
     fitted = fit(trace, read_scores(scores, trace.target_places[0], len(trace.labels)))
     by_word = {word.indices: float(value) for word, value in zip(fitted.words, fitted.values, strict=True)}
-    spread = np.zeros(len(trace.tokens), dtype=np.float32)
-    for indices, value in by_word.items():
-        spread[list(indices)] = value
-    chance = against_chance(model, trace, spread, seed=seed)
+    chance = against_chance(model, trace, spread(fitted.words, fitted.values, len(trace.tokens)), seed=seed)
     values = exact(model, trace, progress=progress)
     removal = [float(trace.token_scores["removal"][word.indices[0]]) for word in fitted.words]
     by_player = _by_player(values, by_word)

@@ -39,10 +39,15 @@ def removal(model: Model, trace: Trace) -> Floats:
     tokens get 0, and so does the only word of a text.
     """
     text_words = words(trace)
-    scores = np.zeros(len(trace.tokens), dtype=np.float32)
-    if len(text_words) < 2:
-        return scores
-    falls = trace.value - trace.value_of(leaving_out(model, trace, [word.indices for word in text_words], "words"))
-    for word, fall in zip(text_words, falls, strict=True):
-        scores[list(word.indices)] = fall
+    falls = np.zeros(len(text_words))
+    if len(text_words) > 1:
+        falls = trace.value - trace.value_of(leaving_out(model, trace, [word.indices for word in text_words], "words"))
+    return spread(text_words, falls, len(trace.tokens))
+
+
+def spread(pieces: Sequence[Word], values: npt.NDArray[np.float64], tokens: int) -> npt.NDArray[np.float32]:
+    """Return the value of each token's part, (m,); 0 for tokens in no part."""
+    scores = np.zeros(tokens, dtype=np.float32)
+    for piece, value in zip(pieces, values, strict=True):
+        scores[list(piece.indices)] = value
     return scores

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import MAX_TOKENS, shapley_values, subsets
-from sentviz.analysis.explain.value_function import Absent, Doubles, Game, Valued, fitting, numbered, spread
+from sentviz.analysis.explain.leave_out import spread
+from sentviz.analysis.explain.value_function import Absent, Doubles, Game, Valued, fitting, numbered
 from sentviz.analysis.seeds import half_width
 from sentviz.data.texts import Word
 from sentviz.errors import InputError

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.analysis.explain.leave_out import Floats, leaving_out
-from sentviz.analysis.explain.value_function import PartRemoval, cut_at_marks, numbered, spread
+from sentviz.analysis.explain.leave_out import Floats, leaving_out, spread
+from sentviz.analysis.explain.value_function import PartRemoval, cut_at_marks, numbered
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.texts import Word
 from sentviz.runs.calibration import softmax

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.explain.leave_out import spread
 from sentviz.analysis.explain.permutation import SAMPLES, longest
-from sentviz.analysis.explain.value_function import Doubles, Game, Valued, fitting, numbered, spread
+from sentviz.analysis.explain.value_function import Doubles, Game, Valued, fitting, numbered
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain.leave_out import leaving_out
+from sentviz.analysis.explain.leave_out import leaving_out, spread
 from sentviz.analysis.explain.word_groups import Span, find_units, number_units, spaced_words
 from sentviz.data.texts import TokenizedText, Word
 from sentviz.errors import InputError
@@ -114,14 +114,6 @@ def part_removal(model: Model, trace: Trace, by: Cut) -> PartRemoval:
     if len(pieces) > 1:
         falls = trace.value - trace.value_of(leaving_out(model, trace, [piece.indices for piece in pieces], by))
     return PartRemoval(pieces, spread(pieces, falls, len(trace.tokens)), numbered(trace, pieces))
-
-
-def spread(pieces: Sequence[Word], values: npt.NDArray[np.float64], tokens: int) -> npt.NDArray[np.float32]:
-    """Return the value of each token's part, (m,); 0 for tokens in no part."""
-    scores = np.zeros(tokens, dtype=np.float32)
-    for piece, value in zip(pieces, values, strict=True):
-        scores[list(piece.indices)] = value
-    return scores
 
 
 def numbered(trace: Trace, pieces: Sequence[Word]) -> npt.NDArray[np.int64]:
