@@ -192,8 +192,6 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
     counts, documents = (sparse.csr_matrix((len(cells), 0), dtype=np.int64) for _ in range(2))
     numbers: dict[str, int] = {}
     for start, end, table in _tables(rows.texts.iloc[counted], numbers, step):
-        if most and len(numbers) > most:
-            raise InputError(f"These rows hold more than {most:,} different words, too many to count. Select fewer rows.")
         of_cell = sparse.csr_matrix(
             (np.ones(end - start, dtype=np.int64), (cell[start:end], np.arange(end - start))), shape=(len(cells), end - start)
         )
@@ -202,6 +200,8 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
         counts = counts + of_cell @ table
         table.data[:] = 1
         documents = documents + of_cell @ table
+        if most and np.count_nonzero(documents.getnnz(axis=0)) > most:
+            raise InputError(f"These rows hold more than {most:,} different words, too many to count. Select fewer rows.")
     common = np.flatnonzero(np.asarray(documents.sum(axis=0)).ravel() >= least)
     sizes, names = np.bincount(cell, minlength=len(cells)), list(numbers)
     return Counts(tuple(names[i] for i in common), cells, counts[:, common].toarray(), documents[:, common].toarray(), sizes, least)
@@ -239,8 +239,8 @@ def numbered(texts: pd.Series[str], numbers: dict[str, int], step: Callable[[], 
     for start, end in parts(texts):
         step()
         words, ids, bounds = split_words(texts.iloc[start:end])
-        used, places = np.unique(ids, return_inverse=True)
-        yield start, end, np.array([numbers.setdefault(words[k], len(numbers)) for k in used], dtype=np.int64)[places], bounds
+        known = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64)
+        yield start, end, known[ids], bounds
 
 
 def _tables(texts: pd.Series[str], numbers: dict[str, int], step: Callable[[], object]) -> Iterator[tuple[int, int, Any]]:
