@@ -156,8 +156,8 @@ def _built(kind: type[Any], value: Any) -> Any:
 
 def _misfit(kind: Any, value: Any, error: msgspec.ValidationError, keys: Keys) -> Misfit:
     """Return the fault that msgspec found, in words of the declared type."""
-    said = str(error)
-    place = INSIDE.search(said)
+    message = str(error)
+    place = INSIDE.search(message)
     for name, position in re.findall(r"(?:\.(\w+)|\[(\d+|\.\.\.)\])", place["path"] if place else ""):
         key = _misfitting(kind, value) if position == "..." else int(position) if position else name
         kind, value, keys = inner(kind, key), value[key], (*keys, key)
@@ -166,7 +166,7 @@ def _misfit(kind: Any, value: Any, error: msgspec.ValidationError, keys: Keys) -
         return Misfit((*keys, str(key)), f"{dotted(keys)} names {short(key)}, which is not {words(get_args(bare(kind))[0])}")
     if error.__cause__ is not None:  # the type itself refuses it
         return Misfit(keys, str(error.__cause__))
-    if missing := re.match(r"Object missing required field `(\w+)`", said):
+    if missing := re.match(r"Object missing required field `(\w+)`", message):
         return Misfit((*keys, missing[1]), f"{dotted((*keys, missing[1]))} is missing")
     if isinstance(value, int) and abs(value) > LARGEST:
         return Misfit(keys, f"{dotted(keys)} is {short(value)}, a number that is too large")

@@ -236,7 +236,7 @@ def test_ctrl_c_says_how_to_go_on(toy: DatasetInfo, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(hubdata, "get", interrupted)
     ended = CliRunner().invoke(main, ["data", "get", "toy"])
-    assert ended.exit_code == 130 and "`sentviz data get toy` continues from there" in ended.stderr
+    assert ended.exit_code == 130 and "To continue, run the command again" in ended.stderr
 
 
 def job_ends() -> None:
