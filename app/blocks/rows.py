@@ -43,7 +43,7 @@ OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
 OF_PROBABILITIES = ("doubtful", "loss")
 LINES = 66  # pixels of a row of the table, in which a text wraps
-WIDE, NARROW = 105, 62  # letters of a text in its three lines
+WIDE, NARROW = 96, 62  # letters of a text in its three lines
 SCROLL = "<script>document.querySelector('.st-key-one-row')?.scrollIntoView({block: 'center'})</script>"  # to a row that a button opened
 TEXTS = {"text": "text", "text_pair": "second text"}
 
