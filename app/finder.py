@@ -12,20 +12,6 @@ from app.places import SENTENCE, place_of, places, view_at
 from sentviz.io.glossary import glossary
 from sentviz.runs.registry import papers
 
-KEYS = """<script>
-if (!window.finderKeys) {
-  window.finderKeys = true;
-  document.addEventListener("keydown", (event) => {
-    const box = document.querySelector(".st-key-finder input");
-    if (box && event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey) {
-      event.preventDefault();
-      box.focus();
-      box.click();
-    }
-  });
-}
-</script>"""
-
 
 @st.cache_data(max_entries=1, show_spinner=False)
 def targets() -> dict[str, str]:
@@ -60,8 +46,6 @@ def draw() -> None:
         key="finder",
         on_change=_choose,
     )
-    with st.container(key="finder-keys"):
-        st.html(KEYS, unsafe_allow_javascript=True)
     if link := st.session_state.pop("found-link", ""):
         address, _, query = link.partition("?")
         focus = visit.chosen_focus()

@@ -31,6 +31,7 @@ from sentviz.runs.store import Run
 ICON = b64encode(Path(__file__).with_name("icon.svg").read_bytes()).decode()
 LATE = 2.0  # seconds in which a browser may still have the links from before a change
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
 
 
 def begin(view: View, pages: Mapping[str, Any]) -> None:
@@ -120,6 +121,8 @@ def _bars(view: View) -> None:
         for place in (each for each in places() if not each.small):
             _link_to(place, place_in_view, default)
         finder.draw()
+        with st.container(key="script"):
+            st.html(f"<script>{SCRIPT}</script>", unsafe_allow_javascript=True)
         for place in (each for each in places() if each.small):
             _link_to(place, place_in_view, default)
         with st.popover("Link", icon=":material/link:", type="tertiary", help="A link to what you see"):

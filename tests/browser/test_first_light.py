@@ -232,6 +232,23 @@ def test_wide_pictures_scroll_on_a_phone(page: Any, server: str, view: str) -> N
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize(("view", "figure"), [("confusion?view=curves", "threshold"), ("explanations", "referee-curves")])
+def test_a_narrow_picture_has_room_for_its_legend(page: Any, server: str, view: str, figure: str) -> None:
+    """At 390 px all lines of a legend stand in the box of the picture, above its caption; at 1440 px nothing is added."""
+    page.goto(f"{server}/{view}")
+    legend = page.locator(f".st-key-plot-{figure} .legend")
+    legend.wait_for(timeout=60_000)
+    settled(page)
+    box = page.locator(f".st-key-plot-{figure}")
+    assert box.evaluate("box => box.style.getPropertyValue('--legend')") == ""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(f"document.querySelector('.st-key-plot-{figure}').style.getPropertyValue('--legend')")
+    settled(page)
+    ends = [each.evaluate("each => each.getBoundingClientRect().bottom") for each in (legend, box)]
+    assert ends[0] <= ends[1] + 1
+
+
+@pytest.mark.exhaustive
 def test_formulas_fit_a_phone(page: Any, server: str) -> None:
     """At 390 px the longest formulas of the glossary are inside their cards; the part of a root that is cut off does not count."""
     page.set_viewport_size({"width": 390, "height": 844})

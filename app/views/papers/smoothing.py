@@ -24,6 +24,7 @@ from sentviz.runs.trace import Trace
 FORMULA = (
     r"o_i = \frac{\sum_j K(x_i, x_j)\, x_j W_V}{\sum_j K(x_i, x_j)}, \quad K(x_i, x_j) = \exp\frac{(x_i W_Q)(x_j W_K)^\top}{\sqrt{d_k}}"
 )
+WIDTH, KERNEL = 680, 80  # pixels for which the picture is laid out: about those of its column, so that numbers fit beside bars
 
 
 @boundary()
@@ -58,7 +59,8 @@ def show(of: Studied) -> None:
     subject.known["cell", layer, head, query, best] = arithmetic
     left, right = halves("smoothing", 1.5, 1.0)
     with left:
-        show_figure("smoother", subject, "kernel", layer=layer, head=head, query=query, key=best, kernel=True)
+        width = WIDTH + KERNEL * run.capabilities.components
+        show_figure("smoother", subject, "kernel", layer=layer, head=head, query=query, key=best, kernel=True, width=width)
     with right:
         st.markdown("\n\n".join(map(marked, average_in_words(arithmetic, trace, run.capabilities.gate))))
         with st.expander("Every token in numbers", on_change="rerun", key="smooth-numbers") as drawer:
