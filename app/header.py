@@ -22,7 +22,7 @@ from app.places import SENTENCE, Place, View, place_of, places
 from app.server import queue
 from app.text import halves, md, name_runs, page_theme
 from sentviz.analysis.explain import SCORES
-from sentviz.charts import palette
+from sentviz.charts import Theme, palette
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.naming import plain_name
 from sentviz.runs.registry import paper_at
@@ -67,12 +67,23 @@ def begin(view: View, pages: Mapping[str, Any]) -> None:
         state["query"], state["queries"] = now, (state.get("query", {}), time.monotonic())
     if query != now:
         st.query_params.from_dict(now)
-    colours = palette(page_theme())
-    st.html(f"<style>:root {{ --paper: {colours.paper}; --grid: {colours.grid}; --accent: {colours.accent}; }} {STYLE}</style>")
+    st.html(f"<style>{_colours(page_theme())} {STYLE}</style>")
     _bars(view)
     state["shown_notes"] = state.pop("notes", [])
     with st.container(gap="small", key="remarks"):  # It is always there: elements below another number of elements are drawn anew.
         _remarks(view, instead)
+
+
+def _colours(theme: Theme) -> str:
+    """Return the style sheet with the colours of the bars and sheets.
+
+    Streamlit tells a page its scheme, so that they are right at once when a visitor switches it, but not what floats above the page.
+    """
+    light, dark, now = palette("light"), palette("dark"), palette(theme)
+    names = ("paper", "grid", "accent")
+    both = (f"--{name}: light-dark({getattr(light, name)}, {getattr(dark, name)});" for name in names)
+    floating = (f"--{name}: {getattr(now, name)};" for name in names)
+    return f":root {{ {' '.join(both)} }} [data-st-overlay-root] {{ {' '.join(floating)} }}"
 
 
 def _is_known(query: dict[str, str], same_page: bool) -> bool:

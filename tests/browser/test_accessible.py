@@ -47,6 +47,16 @@ def test_what_is_wrong_is_found(page: Any, server: str) -> None:
     assert overflowing(page)
 
 
+def test_colours_follow_a_switch_of_the_theme_at_once(page: Any, server: str) -> None:
+    """Links of a paper's list have enough contrast after the theme of the open page was switched, without a further click."""
+    settled_at(page, f"{server}/fused?part=items")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
+    grave = [finding for finding in findings(page) if finding.grave]
+    page.emulate_media(color_scheme="light")
+    assert not grave, grave
+
+
 EDGE = "node => getComputedStyle(node.closest('[data-testid=stTextInputRootElement]')).borderColor"
 
 
