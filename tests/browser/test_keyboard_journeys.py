@@ -122,6 +122,7 @@ def test_from_an_own_file_to_its_rows(visitor: Visitor, tmp_path: Path) -> None:
     settled(page)
     visitor.reach(r"^upload\s+Upload$|^Browse files", "button")
     with page.expect_file_chooser() as chooser:
+        page.wait_for_timeout(300)  # until Chromium leaves its window to this test
         visitor.press("Enter")
     chooser.value.set_files(str(file))
     page.get_by_role("button", name="Show the mistakes").wait_for()
