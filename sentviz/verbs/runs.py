@@ -163,7 +163,7 @@ def base_add(
     """
     from sentviz.models.pretrained.base import add_base
 
-    told = {"pooling": pooling, "source": source, "license": licence, "remark": remark, "revision": revision, "sha256": sha256}
-    added = add_base(folder, name, out, bits=int(bits), **told)
+    settings = {"pooling": pooling, "source": source, "license": licence, "remark": remark, "revision": revision, "sha256": sha256}
+    added = add_base(folder, name, out, bits=int(bits), **settings)
     numbers = {"name": added.name, "digest": added.digest, "folder": str(added.folder)}
     return Outcome((f"{added.name}  {added.digest}  {added.folder}",), numbers)
