@@ -7,6 +7,7 @@
 A source of answers is the name of a run, a `Run`, a model that `sentviz.load` returned or takes, or a `Source`.
 """
 
+from sentviz.runs.target import Target
 from sentviz.verbs.behave import behave
 from sentviz.verbs.compare import compare
 from sentviz.verbs.corpus import reasons, score
@@ -30,6 +31,7 @@ __all__ = [
     "Source",
     "SourceOfRows",
     "StoredRun",
+    "Target",
     "adopt",
     "base_add",
     "base_list",

@@ -26,7 +26,7 @@ from sentviz.runs import store
 from sentviz.runs import writing as run_writing
 from sentviz.runs.catalog import catalog
 from sentviz.runs.run_files import most
-from sentviz.runs.store import Run, find
+from sentviz.runs.store import Run, find, runs
 from sentviz.runs.writing import attach
 from tests.makers import LABELS
 from tests.shipped import often
@@ -306,6 +306,7 @@ def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
 def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are found by names below the roots, by paths and by SENTVIZ_RUNS; unknown names give the nearest ones."""
     assert find("toy/ndt-unit-2", [root]).folder == (root / "toy/ndt-unit-2").resolve()
+    assert all(find(name) is run for name, run in runs().items() if isinstance(run, Run))
     assert find(root / "toy/ndt-unit-2").name == "toy/ndt-unit-2"
     assert find(str(root / "toy/vanilla-matched")).config["preset"] == "vanilla-matched"
     with pytest.raises(RunError, match=r"no run 'toy/ndt-unti-2'; similar names: toy/ndt-unit-2.*`sentviz catalog` lists all"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -145,10 +146,36 @@ def test_a_figure_is_numbers_caption_and_picture(tmp_path: Path) -> None:
     answer = drawn.json()
     assert (
         answer["rows"] == plain(drawn.frame.to_dict("records"))
-        and answer["caption"] in drawn.text()
         and drawn.chart().name == answer["figure"]
+        and answer["caption"] in drawn.text()
     )
     assert drawn.save(tmp_path / "a.csv") == f"Written to {tmp_path / 'a.csv'}" and (tmp_path / "a.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", RUN, TEXT, "--method", "exact", "--target", "negative"),
+        ("predict", RUN, TEXT, 'it\'s "good"'),
+        ("trace", RUN, TEXT, "--maps"),
+        ("export", RUN, "confusion"),
+        ("catalog",),
+    ],
+)
+def test_the_lines_of_python_do_what_the_command_does(words: tuple[str, ...]) -> None:
+    """Run what --code prints, and compare it with what the command prints."""
+    code, done = (CliRunner().invoke(main, [*words, *more]) for more in (("--code",), ()))
+    assert code.exit_code == done.exit_code == 0, code.output + done.output
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code.output, {})
+    assert printed.getvalue() == done.stdout
+
+
+def test_lines_of_python_name_files_and_own_models() -> None:
+    typed = ["reasons", "--model", "mine:model", "--data", "a.csv", "-o", "out.csv", "--code"]
+    lines = CliRunner().invoke(main, typed).output
+    assert "from pathlib import Path" in lines and "out=Path('out.csv')" in lines and "model='mine:model'" in lines, lines
 
 
 def rounded(value: Any) -> Any:

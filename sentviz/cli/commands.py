@@ -13,7 +13,7 @@ from sentviz.cli.terminal import command, listener, progress
 from sentviz.io.arguments import Argument, bind, speaks
 from sentviz.io.documents import read_json
 from sentviz.io.numbers import plain
-from sentviz.verbs.door import Result, Verb
+from sentviz.verbs.door import Result, Verb, code_of
 
 
 class Document(click.ParamType[Any]):
@@ -34,11 +34,16 @@ def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Co
     positional = [each for each in every if each.positional]
     saves = verb.result.SAVES
 
-    def run(values: tuple[Any, ...] = (), as_json: bool = False, written_to: Path | None = None, **options: Any) -> None:
+    def run(
+        values: tuple[Any, ...] = (), as_json: bool = False, as_code: bool = False, written_to: Path | None = None, **options: Any
+    ) -> None:
         if written_to is not None and written_to.suffix.lower() not in saves:
             raise click.UsageError(f"The result is written as {' or '.join(saves)}, not as {written_to.name}.")
         options |= _placed(positional, values)
         call = bind(verb.function, {name: value for name, value in options.items() if value is not None})
+        if as_code:
+            click.echo(code_of(verb, call))
+            return
         try:
             with progress(verb.progress) as report:
                 heard: dict[str, Any] = {"progress": report} if verb.progress else {}
@@ -65,6 +70,7 @@ def command_of(verb: Verb, cls: type[click.Command] = click.Command) -> click.Co
             click.Option(["-o", "--out", "written_to"], type=click.Path(path_type=Path, dir_okay=False), help=f"Write {names}.")
         )
     parameters.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+    parameters.append(click.Option(["--code", "as_code"], is_flag=True, help="Print the Python lines that do the same, and do nothing."))
     return cls(verb.command, callback=command(run), params=parameters, help=verb.help)
 
 

@@ -17,9 +17,10 @@ from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.documents import parse_json
 from sentviz.io.files import home, inside, is_path, open_regular, place, read_regular
 from sentviz.io.lazy import pd
+from sentviz.io.typed import fits
 from sentviz.runs.configs import Capabilities, ModelConfig, read_config
 from sentviz.runs.run_files import CONFIG_MOST, EPOCH, OF_ROWS, checked_path, config_before, digest_of, measured_files, most, stamp
-from sentviz.runs.schema import fits_config, fits_metrics, fits_table, read_table
+from sentviz.runs.schema import RunName, fits_config, fits_metrics, fits_table, read_table
 from sentviz.runs.trace import Trace
 
 Folders = str | Path | Iterable[str | Path]
@@ -359,14 +360,21 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
             return Run.open(path)
     except OSError:  # the name is too long for a path, so it is unknown
         pass
-    known = runs(folders)
-    match known.get(str(name)):
-        case Run() as run:
-            return run
-        case RunError() as error:
-            raise error
-        case _:
-            raise RunError(_unknown(str(name), list(known)))
+    entry = _directly(str(name), folders) or (known := runs(folders)).get(str(name))
+    if entry is None:
+        raise RunError(_unknown(str(name), list(known)))
+    if isinstance(entry, RunError):
+        raise entry
+    return entry
+
+
+def _directly(name: str, folders: Folders) -> Run | RunError | None:
+    """Return the run of a usual name as `runs` would, without a look at the others; None if there is no such folder."""
+    if fits(RunName, name) and not name.startswith(f"{BASES}/") and ".tmp-" not in name:
+        for root in roots(folders):
+            if (root / name).is_dir():
+                return _opened((root / name).resolve(), name, stamp(root / name / "config.json"))
+    return None
 
 
 def folder_for(dataset: str, out: str | Path | None = None) -> Path:

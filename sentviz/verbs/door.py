@@ -8,9 +8,10 @@ A verb returns a `Result`, which shows itself: as text on a terminal, as numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from inspect import getdoc
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from inspect import Parameter, getdoc, signature
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
@@ -120,6 +121,34 @@ class Verb:
         hint = get_type_hints(self.function)["return"]
         result: type[Result] = next(iter(get_args(hint)), hint)
         return result
+
+
+def code_of(verb: Verb, call: Mapping[str, Any]) -> str:
+    """Return the lines of Python that make a call; arguments with their default are left out.
+
+    Args:
+        call: keyword arguments of the verb's function.
+    """
+    usual = signature(verb.function).parameters
+    differing = {name: _literal(value) for name, value in call.items() if value != usual[name].default}
+    places = [name for name, parameter in usual.items() if parameter.kind is not Parameter.KEYWORD_ONLY]
+    leading = len([*takewhile(differing.__contains__, places)])
+    words = [text if place < leading else f"{name}={text}" for place, (name, text) in enumerate(differing.items())]
+    imports = "from pathlib import Path\n\n" if any("Path(" in text for text in differing.values()) else ""
+    return f"{imports}from sentviz import api\n\nresult = api.{verb.name}({', '.join(words)})\nprint(result.text())"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Path):
+        return f"Path({str(value)!r})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' * (len(value) == 1)})"
+    if not is_dataclass(value):
+        return repr(value)
+    changed = {item.name: part for item in fields(value) if item.repr and (part := getattr(value, item.name)) != item.default}
+    if list(changed) == ["run"]:
+        return repr(changed["run"])  # a source that is a run alone is its name
+    return f"api.{type(value).__name__}({', '.join(f'{name}={_literal(part)}' for name, part in changed.items())})"
 
 
 def announced(remarks: Iterable[str], say: Say | None) -> tuple[str, ...]:
