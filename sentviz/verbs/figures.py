@@ -57,10 +57,10 @@ class Drawn(Result):
         return f"Written to {path}"
 
 
-@verb("Papers", remote=True)
+@verb("Papers")
 def export(
     run: Annotated[str, Arg("Run, data set of a study, or FILE[:MODEL] with predictions of another program.", run=True)],
-    figure: Annotated[str, Arg("Name of a figure, as `sentviz figures` and GET /figures list it.", example="confusion")],
+    figure: Annotated[str, Arg("Name of a figure, as `sentviz figures` lists it.", example="confusion")],
     *,
     text: Annotated[str, Arg("Sentence; default: the run's example.", size=20_000)] = "",
     pair: Annotated[str, Arg("Second sentence, for runs that read pairs.", size=20_000)] = "",
@@ -147,7 +147,7 @@ def parse_options(spec: FigureSpec, named: Mapping[str, Any], more: Sequence[str
 OWN = ("text", "pair", "change", "layer", "head", "component", "score", "versus", "labels", "scale", "partial")  # options of `export`
 
 
-@verb("Papers", remote=True)
+@verb("Papers")
 def figures(run: Annotated[str, Arg("Run; each figure is marked that it can give.", run=True)] = "") -> Outcome:
     """List the figures with their options. With a RUN, mark those that it can give, and say why it cannot give the others."""
     from sentviz.charts.gallery import FIGURES
