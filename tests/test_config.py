@@ -35,8 +35,11 @@ SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
         ({"heads": 0}, "heads must be a whole number from 1"),
         ({"heads": 7}, "7 heads do not divide"),
         ({"global_tokens": [0, "last"]}, r"global_tokens\[1\] must be a whole number from -131,072 to 131,072, not 'last'"),
-        ({"global_tokens": 3}, "global_tokens must be a list of at most 1,000, not 3"),
-        ({"components": 2, "mixing": "unit", "lambda_start": [0.1, 0.2]}, r"lambda_start\[0\] must be a list of at most 1,000, not 0.1"),
+        ({"global_tokens": 3}, "global_tokens must be a list of at most 1,000 entries, not 3"),
+        (
+            {"components": 2, "mixing": "unit", "lambda_start": [0.1, 0.2]},
+            r"_start\[0\] must be a list of at most 1,000 entries",
+        ),
         (
             {"components": 2, "mixing": "unit", "lambda_start": [[math.nan], [0.2]]},
             r"\[0\]\[0\] must be a finite number, not nan",

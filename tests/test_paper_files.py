@@ -136,7 +136,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("paper.toml", 'result = "B."\n', "", "paper.toml, line 12: opening.result is missing"),
     ("paper.toml", '{ own-000001 = "holds" }', '"holds"', "paper.toml, line 16: opening.expects must be a table, not 'holds'"),
     ("paper.toml", "{ most = 3 }", "3", "paper.toml, line 19: choices.drawn.few[1] must be a table, not 3"),
-    ("paper.toml", '"Few", ', "", "paper.toml, line 19: choices.drawn.few must be a list of 2, not [{'most': 3}]"),
+    ("paper.toml", '"Few", ', "", "paper.toml, line 19: choices.drawn.few must be a list of 2 entries, not [{'most': 3}]"),
     ("paper.toml", "shape = { layers", "shapes = { layers", "paper.toml, line 23: presets.small.shapes is unknown; there may be shape,"),
     ("paper.toml", 'like = "small"', 'like = "large"', "paper.toml, line 26: no preset 'large' stands before 'wide'"),
     ("paper.toml", '["sst2"]', '"sst2"', "paper.toml, line 31: studies.own.datasets must be a list, not 'sst2'"),

@@ -147,9 +147,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a foreign config": (lambda f: (f / "config.json").write_text('{"model_type": "x"}'), "not written by sentviz"),
     "another format": (lambda f: edit(f, lambda c: c.update(format=99)), "format 99"),
     "files that are a list": (lambda f: edit(f, lambda c: c.update(files=[])), "files must be a table"),
-    "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list of 2 to 1,000, not None"),
+    "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list of 2 to 1,000 entries, not None"),
     "no temperature": (lambda f: edit(f, lambda c: c.pop("temperature")), "temperature is missing"),
-    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "labels must be a list of 2 to 1,000"),
+    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "labels must be a list of 2 to 1,000 entries"),
     "an unknown model setting": (lambda f: edit(f, lambda c: c["model"].update(magic=1)), "config.json"),
     "a missing model setting": (
         lambda f: edit(f, lambda c: c["model"].pop("vocab_size")),

@@ -226,7 +226,8 @@ def words(kind: Any) -> str:
     limits = [each for each in getattr(kind, "__metadata__", ()) if isinstance(each, msgspec.Meta)]
     if title := next((each.title for each in limits if each.title), None):
         return title
-    return _plain(bare(kind)) + "".join(map(_limits, limits))
+    plain = bare(kind)
+    return _plain(plain) + "".join(_limits(each, "characters" if plain is str else "entries") for each in limits)
 
 
 def _plain(kind: Any) -> str:
@@ -236,16 +237,20 @@ def _plain(kind: Any) -> str:
     if origin is Literal:
         return either(get_args(kind))
     if origin is tuple and get_args(kind)[-1] is not ...:
-        return f"a list of {len(get_args(kind))}"
+        return f"a list of {len(get_args(kind))} entries"
     if fields_of(kind) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return "a table"
     return "a list" if origin is tuple else NAMES.get(origin, "something else")
 
 
-def _limits(limit: msgspec.Meta) -> str:
+def _limits(limit: msgspec.Meta, counted: str) -> str:
     least, most, above_, below = (None if end is None else f"{end:,.6g}" if end % 1 else f"{int(end):,}" for end in _ends(limit))
     if limit.max_length is not None:
-        return f" of {limit.min_length} to {limit.max_length:,}" if limit.min_length else f" of at most {limit.max_length:,}"
+        return (
+            f" of {limit.min_length} to {limit.max_length:,} {counted}"
+            if limit.min_length
+            else f" of at most {limit.max_length:,} {counted}"
+        )
     lower = f" of at least {least}" if least else f" above {above_}" if above_ else ""
     if least and most:
         return f" from {least} to {most}"

@@ -139,7 +139,7 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     try:
         return config(**({"vocab_size": vocab_size, "classes": classes, "max_length": max_length} | dict(entry.shape) | changes))
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be made: {error}") from error
+        raise InputError(f"{name} cannot be made: {str(error).rstrip('.')}.") from error
 
 
 def check_shape(name: str, shape: Mapping[str, Any]) -> None:
