@@ -340,9 +340,9 @@ def test_the_first_column_of_a_table_has_room_for_its_longest_text() -> None:
 def test_commands_list_a_foreign_paper(example: Paper) -> None:
     """Help shows what there is when it is asked for, and what could not be loaded."""
     help_texts = {
-        command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "export", "train")
+        command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "paper", "train")
     }
-    assert "example a small and a wide model: sst2" in help_texts["study"] and "Wider models are *better*" in help_texts["export"]
+    assert "example a small and a wide model: sst2" in help_texts["study"] and "Wider models are *better*" in help_texts["paper"]
     assert "example-small, example-wide" in help_texts["train"] and "-near" in help_texts["train"]
     assert all("RuntimeError: it was never finished" in text for text in help_texts.values())
 

@@ -203,7 +203,10 @@ def _members(kind: Any) -> tuple[Any, ...]:
 @cache
 def fields_of(kind: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass or a `TypedDict`; empty for other types."""
-    return get_type_hints(kind, include_extras=True) if is_dataclass(kind) or is_typeddict(kind) else {}
+    if not (is_dataclass(kind) or is_typeddict(kind)):
+        return {}
+    hints = get_type_hints(kind, include_extras=True)
+    return {item.name: hints[item.name] for item in fields(kind)} if is_dataclass(kind) else hints
 
 
 def inner(kind: Any, key: str | int) -> Any:
