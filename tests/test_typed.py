@@ -56,7 +56,7 @@ KINDS: list[Any] = [
     list[Annotated[int, within(-2, 2)]],
 ]
 leaves = st.none() | st.booleans() | st.integers(-4, 4) | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["a", "b", "c", ""])
-names = st.sampled_from(["n", "share", "x", "with space"])
+names = st.sampled_from(["n", "share", "x", "with space", "name", "mixing", "widths", "pair", "counts"])
 values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=8)
 
 
@@ -121,6 +121,8 @@ SENTENCES: list[tuple[Any, Any, str]] = [
     (Recipe, {"name": "a", "rate": 0}, "rate must be a number above 0, not 0"),
     (Recipe, {"name": "a", "mixing": "most"}, "mixing must be none or unit, not 'most'"),
     (Recipe, {"name": "a", "widths": [1, 2, 3]}, "widths must be a list of at most 2 entries, not [1, 2, 3]"),
+    (Recipe, {"name": "a", "pair": ["x", 1, {}]}, "pair must be a list of 2 entries, not ['x', 1, {}]"),
+    (Recipe, {"name": "a", "mixing": {"x": [None]}}, "mixing must be none or unit, not {'x': [None]}"),
     (Recipe, {"name": "a", "pair": ["x"]}, "pair must be a list of 2 entries, not ['x']"),
     (Recipe, {"name": "a", "pair": ["x", "y"]}, "pair[1] must be a whole number, not 'y'"),
     (Recipe, {"name": "a", "counts": {"b": {"n": 1}, "c": {"n": None}}}, "counts.c.n must be a whole number, not None"),

@@ -153,6 +153,26 @@ def test_a_figure_is_numbers_caption_and_picture(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ask", "figure"),
+    [
+        (lambda: api.explain(RUN, TEXT), "word-removal"),
+        (lambda: api.compare((RUN, "toy/vanilla-matched")), "comparison"),
+        (lambda: api.patch(RUN, TEXT, "a cold song"), "patch"),
+        (lambda: api.labels(RUN), "label-errors"),
+    ],
+)
+def test_a_result_draws_itself(ask: Any, figure: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    drawn = ask().chart()
+    assert figure in drawn.name and drawn.plot.layout
+
+
+def test_a_result_without_a_picture_says_where_pictures_are() -> None:
+    with pytest.raises(InputError, match="`sentviz figures` lists"):
+        api.catalog().chart()
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("explain", RUN, TEXT, "--method", "exact", "--target", "negative"),

@@ -216,10 +216,14 @@ def inner(kind: Any, key: str | int) -> Any:
     kind = bare(kind)
     if fields_of(kind):
         return fields_of(kind).get(str(key), Any)
-    parts = get_args(kind)
+    parts, origin = get_args(kind), get_origin(kind)
+    if not isinstance(origin, type) or isinstance(key, str) != issubclass(origin, Mapping):
+        return Any
     if isinstance(key, str):
-        return parts[1] if len(parts) == 2 and not issubclass(get_origin(kind), tuple | list) else Any
-    return Any if not parts else parts[key] if get_origin(kind) is tuple and parts[-1] is not ... else parts[0]
+        return parts[1]
+    if origin is tuple and parts[-1] is not ...:
+        return parts[key] if key < len(parts) else Any
+    return parts[0]
 
 
 def words(kind: Any) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from sentviz.io.arguments import Arg, Progress
 from sentviz.io.lazy import pd
-from sentviz.verbs.door import OptionError, Result, verb
+from sentviz.verbs.door import OptionError, Result, drawing, verb
 from sentviz.verbs.sources import Seed, Source, names
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.behaviour import Card
     from sentviz.analysis.testset.behaviour_report import Requirement
+    from sentviz.charts.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,7 @@ class Behaviour(Result):
     card: Card
     baselines: tuple[Card, ...]
     requirement: Requirement | None = None
+    picture: Callable[[], Figure] | None = None
     SAVES: ClassVar[tuple[str, ...]] = (".json", ".md")
 
     @property
@@ -132,4 +135,5 @@ def behave(
         card = behaviour.card_of(run, wanted=language, seed=seed, each=cases, templates=own, progress=progress)
     else:
         card = behaviour.measure_behaviour(load(run), frame, spoken=language, progress=progress)
-    return Behaviour(card, tuple(behaviour.baselines_of(card, run.config["data"]["name"])), requirement)
+    picture = drawing(run.name, "behaviour") if of_files else None
+    return Behaviour(card, tuple(behaviour.baselines_of(card, run.config["data"]["name"])), requirement, picture)

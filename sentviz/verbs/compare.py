@@ -15,6 +15,7 @@ from sentviz.verbs.sources import Classes, LabelColumn, Labels, Own, Partial, Sc
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.comparison import Comparison as Compared
+    from sentviz.charts.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,13 @@ class Comparison(Result):
         from sentviz.charts.text import visible
 
         return tuple(map(visible, self.of.remarks))
+
+    def chart(self) -> Figure:
+        """Return the accuracies with their intervals, and the differences from the best."""
+        from sentviz.charts.gallery import make
+        from sentviz.charts.subjects import Answers
+
+        return make("comparison", Answers.of(*(rows for each in self.of.candidates for rows in each.trainings)))
 
     @property
     def frame(self) -> pd.DataFrame:

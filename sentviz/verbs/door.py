@@ -13,10 +13,13 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from inspect import Parameter, getdoc, signature
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from sentviz.errors import InputError
 from sentviz.io.arguments import Argument, Say, arguments, progress_of
+
+if TYPE_CHECKING:
+    from sentviz.charts.figure import Figure
 
 PLACES = ("Sentence", "Rows", "Model", "Papers", "Yours")
 GROUPS = {
@@ -39,13 +42,21 @@ class Result:
         remarks: sentences on what was left out or assumed.
         aside: lines for the error output of a command whose output is for a program.
         met: False if a requirement of the caller is not met, so that the command ends with the exit code 1.
+        picture: draws the result; None if it has no picture.
         SAVES: endings of the files that `save` writes.
     """
 
     remarks: tuple[str, ...] = ()
     aside: str = ""
     met: bool = True
+    picture: Callable[[], Figure] | None = None
     SAVES: ClassVar[tuple[str, ...]] = ()
+
+    def chart(self) -> Figure:
+        """Return the picture of the result."""
+        if self.picture is None:
+            raise InputError("This result has no picture. `sentviz figures` lists the pictures of a run.")
+        return self.picture()
 
     def text(self) -> str:
         """Return the result as lines for a terminal."""
@@ -76,6 +87,17 @@ class Outcome(Result):
     def json(self) -> Any:
         """Return the numbers."""
         return self.numbers
+
+
+def drawing(of: Any, figure: str, **options: Any) -> Callable[[], Figure]:
+    """Return what draws a figure of a run or model by name; nothing is imported before."""
+
+    def drawn() -> Figure:
+        from sentviz.charts.gallery import draw
+
+        return draw(of, figure, **options)
+
+    return drawn
 
 
 @dataclass(frozen=True)

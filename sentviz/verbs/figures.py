@@ -32,7 +32,7 @@ class Drawn(Result):
     SAVES: ClassVar[tuple[str, ...]] = (".png", ".svg", ".pdf", ".html", ".csv", ".tex")
 
     def chart(self) -> Figure:
-        """Return the figure."""
+        """Return the figure itself."""
         return self.figure
 
     @property

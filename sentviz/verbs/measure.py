@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from sentviz.io.arguments import Arg, Progress
 from sentviz.io.lazy import pd
 from sentviz.io.numbers import percent
-from sentviz.verbs.door import Outcome, Result, verb
+from sentviz.verbs.door import Outcome, Result, drawing, verb
 from sentviz.verbs.shelf import records
 from sentviz.verbs.sources import Seed, SourceOfRows, SplitName, StoredRun
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.word_counts import Counts
+    from sentviz.charts.figure import Figure
 
 Tell = Callable[[str, str, "pd.DataFrame"], list[str]]
 """Takes the name of the run or model, its rows in words, and the table; returns lines."""
+
+PICTURES = {
+    "faithfulness": "faithfulness",
+    "referee": "referee",
+    "specialise": "component-entropy",
+    "heads": "head-lines",
+    "gates": "gate-lines",
+    "leaders": "leaders",
+    "directions": "direction-removal",
+}
+"""Measurement -> figure of its stored table."""
 
 Counted = Annotated[Progress | None, "Texts"]
 
@@ -32,6 +44,7 @@ class Measured(Result):
     frame: pd.DataFrame
     lines: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    picture: Callable[[], Figure] | None = None
     SAVES: ClassVar[tuple[str, ...]] = (".csv",)
 
     def text(self) -> str:
@@ -67,7 +80,8 @@ def _measured(kind: str, source: SourceOfRows, split: str, file: str, tell: Tell
         return Measured(run.name, about, frame, tuple(tell(run.name, about, frame)), remarks)
     run = measure_run(kind, run, split, progress=progress, **options)
     frame = run.frame(file)
-    return Measured(run.name, split, frame, (f"Stored in {run.path(file).parent}", *tell(run.name, split, frame)))
+    lines = (f"Stored in {run.path(file).parent}", *tell(run.name, split, frame))
+    return Measured(run.name, split, frame, lines, picture=drawing(run.name, PICTURES[kind]))
 
 
 def _stored_in_scores(folder: str, file: str, frame: pd.DataFrame) -> tuple[str, str]:

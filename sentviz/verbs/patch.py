@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sentviz.io.arguments import Arg, Progress
 from sentviz.io.lazy import np, pd
 from sentviz.io.numbers import percent, signed
-from sentviz.verbs.door import OptionError, Outcome, Result, verb
+from sentviz.verbs.door import OptionError, Outcome, Result, drawing, verb
 from sentviz.verbs.sources import StoredRun
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.patching import Joint, Pair
+    from sentviz.charts.figure import Figure
     from sentviz.models.model import Model
 
 SHOWN = 5  # cells of a quantity that are printed
@@ -29,6 +31,7 @@ class Patching(Result):
     back: str  # the strongest, with states of the first sentence in the second
     edits: tuple[Any, ...] = ()  # cells that are replaced together, too
     joint: Joint | None = None
+    picture: Callable[[], Figure] | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -119,7 +122,9 @@ def patch(
     strongest, _ = pair.strongest(progress=progress)
     maps = {what: pair.map(what, exact=exact or None) for what in model.capabilities.replaces}
     edits = tuple(_cell(pair, cell) for cell in cells)
-    return Patching(pair, maps, strongest, pair.reverse().strongest()[0], edits, pair.joint(edits) if edits else None)
+    texts = {"text": pair.first.text, "second": pair.second.text} | ({"pair": pairs[0]} if pairs and pairs[0] else {})
+    joint = pair.joint(edits) if edits else None
+    return Patching(pair, maps, strongest, pair.reverse().strongest()[0], edits, joint, drawing(model, "patch", **texts))
 
 
 def _average(model: Model, minimal: str, language: str, count: int, with_circuit: bool, progress: Progress | None) -> Outcome:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sentviz.analysis.testset.rows import Rows
     from sentviz.analysis.testset.weak import WeakSlices
+    from sentviz.charts.figure import Figure
     from sentviz.data.labels import Reading
     from sentviz.runs.store import Run
 
@@ -38,6 +39,15 @@ class Evaluation(Result):
     rows: Rows | None = None  # judged rows of the first source; None if they were only counted
     remarks: tuple[str, ...] = ()
     SAVES: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def chart(self) -> Figure:
+        """Return the weak slices if they were searched, otherwise the confusion matrix."""
+        from sentviz.charts.gallery import make
+        from sentviz.charts.subjects import Answers
+
+        if self.rows is None:
+            return super().chart()
+        return make("weak-slices" if "slices" in self.numbers else "confusion", Answers.of(self.rows))
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -324,6 +334,13 @@ class Suspects(Result):
     parts: dict[str, Rows]  # kind of suspicion -> its rows
     remarks: tuple[str, ...] = ()
     SAVES: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def chart(self) -> Figure:
+        """Return the share of each label's rows that look wrong."""
+        from sentviz.charts.gallery import make
+        from sentviz.charts.subjects import Answers
+
+        return make("label-errors", Answers.of(self.rows))
 
     @property
     def frame(self) -> pd.DataFrame:
