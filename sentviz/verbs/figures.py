@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -167,12 +167,12 @@ def figures(run: Annotated[str, Arg("Run; each figure is marked that it can give
     return Outcome(tuple(lines[1:]), entries)
 
 
-def _lines(spec: FigureSpec, why: str, marked: bool, named: Collection[str] = OWN) -> list[str]:
+def _lines(spec: FigureSpec, why: str, marked: bool) -> list[str]:
     mark = "" if not marked else "✗ " if why else "✓ "
     needs = ", ".join(need.says for need in spec.needs)
     options = [option for name, option in spec.options.items() if name != "theme"]
-    takes = [f"--{option.name}" for option in options if option.name in named]
-    takes += [f"-O {option.help}" for option in options if option.name not in named]
+    takes = [f"--{option.name}" for option in options if option.name in OWN]
+    takes += [f"-O {option.help}" for option in options if option.name not in OWN]
     sets = "" if spec.of.OF_RUN else ", ".join(spec.names)
     details = (why, "" if why else " ".join(takes), f"of {sets}" if sets else "")
     head = f"  {mark}{spec.name:<22}{spec.title}" + (f" [needs {needs}]" if needs and not marked else "")

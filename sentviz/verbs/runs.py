@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sentviz.io.arguments import Arg, Progress
 from sentviz.verbs.door import OptionError, Outcome, verb
@@ -27,11 +27,11 @@ def runs_list() -> Outcome:
     from sentviz.runs.releases import index, is_installed
 
     shipped = index().values()
-    entries = [{"name": item.name, "bytes": item.bytes, "installed": is_installed(item)} for item in shipped]
-    lines = [f"{item.name:<44}{item.bytes / 1e6:>7.1f} MB  {'installed' if is_installed(item) else ''}".rstrip() for item in shipped]
-    missing = [item for item in shipped if not is_installed(item)]
-    size, installed = sum(item.bytes for item in missing) / 1e6, len(shipped) - len(missing)
-    end = f"{len(shipped)} runs, {installed} installed; `sentviz runs get --all` fetches the others ({size:,.0f} MB)."
+    entries: list[dict[str, Any]] = [{"name": item.name, "bytes": item.bytes, "installed": is_installed(item)} for item in shipped]
+    lines = [f"{each['name']:<44}{each['bytes'] / 1e6:>7.1f} MB  {'installed' if each['installed'] else ''}".rstrip() for each in entries]
+    missing = [each["bytes"] for each in entries if not each["installed"]]
+    size, installed = sum(missing) / 1e6, len(entries) - len(missing)
+    end = f"{len(entries)} runs, {installed} installed; `sentviz runs get --all` fetches the others ({size:,.0f} MB)."
     return Outcome((*lines, end), entries)
 
 
