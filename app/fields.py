@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import Any
+from typing import Annotated, Any
 
 from sentviz.errors import SentvizError
+from sentviz.io.typed import Misfit, read, within
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import UNCHANGED, Edit, Intervention, Taken
 
@@ -130,12 +131,12 @@ def choice(options: Options, default: str = "", **more: Any) -> Any:
 
 def whole(default: int, least: int = 1, **more: Any) -> Any:
     """Declare a whole number from `least` to 999; the default may lie below."""
-    return _field(default, _one(lambda value: number if (number := whole_number(value)) is not None and number >= least else None), **more)
+    return _field(default, _one(reader(Annotated[int, within(least, LARGEST)])), **more)
 
 
 def real(default: float, low: float, high: float, **more: Any) -> Any:
     """Declare a number from `low` to `high`; the default may lie below."""
-    return _field(default, _one(lambda value: number if (number := _real(value)) is not None and low <= number <= high else None), **more)
+    return _field(default, _one(reader(Annotated[float, within(low, high)])), **more)
 
 
 def characters(default: str = "", most: int = TEXT_IN_URL, means: Callable[[str], bool] = lambda value: True, **more: Any) -> Any:
@@ -166,7 +167,7 @@ def place_or(words: Sequence[str], axis: str, default: str = "", **more: Any) ->
     def fits(value: str, has: Capabilities) -> str:
         return default if value.isdecimal() and int(value) > getattr(has, axis) else value
 
-    return _field(default, _one(lambda value: value if value in words or _place(value) else None), fits=fits, **more)
+    return _field(default, _one(lambda value: value if value in words or _place(value) is not None else None), fits=fits, **more)
 
 
 def edits(**more: Any) -> Any:
@@ -208,21 +209,27 @@ def as_sent(value: str) -> str:
     return value[:LONGEST].encode("utf-8", "replace").decode()
 
 
-def whole_number(value: str) -> int | None:
-    """Return the whole number from 0 to 999 that a text is; None for any other text."""
-    return number if len(value) < 10 and value.isascii() and value.isdecimal() and (number := int(value)) <= LARGEST else None
+def reader(kind: Any) -> Callable[[str], Any]:
+    """Return a function that gives the value of a type that a text names; None for any other text."""
+
+    def reads(value: str) -> Any:
+        try:
+            return read(kind, value)
+        except Misfit:
+            return None
+
+    return reads
 
 
-def _place(value: str) -> int | None:
-    """Return the place, counted from 1, that a text names; None for any other text."""
-    return whole_number(value) or None
+whole_number = reader(Annotated[int, within(0, LARGEST)])
+_place = reader(Annotated[int, within(1, LARGEST)])  # counted from 1
+_places = reader(tuple[Annotated[int, within(1, LARGEST)], Annotated[int, within(1, LARGEST)]])
 
 
 def two_places(value: str) -> tuple[int, int] | None:
     """Return the two places, counted from 1, that a text such as 1.3 names; None for any other text."""
-    first, _, second = value.partition(".")
-    start, end = _place(first), _place(second)
-    return (start, end) if start and end else None
+    places: tuple[int, int] | None = _places(value.replace(".", ","))
+    return places
 
 
 def _edit(text: str) -> Edit | None:
@@ -233,11 +240,3 @@ def _edit(text: str) -> Edit | None:
         return None
     is_small = not isinstance(edit.to, str) and (isinstance(edit.to, Taken) or abs(edit.to) <= STRONGEST)
     return edit if is_small and min(edit.at, default=0) >= 0 else None
-
-
-def _real(value: str) -> float | None:
-    """Return the number that at most 40 characters name, which may be NaN or infinite; None for any other text."""
-    try:
-        return float(value) if len(value) <= 40 else None
-    except ValueError:
-        return None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentviz.io.typed import Finite, Misfit, Whole, above, check, fits, fitted, short, sized, spelled, within
+from sentviz.io.typed import Finite, Misfit, Whole, above, check, fits, fitted, read, short, sized, spelled, within
 
 
 class Count(TypedDict):
@@ -141,3 +141,46 @@ def test_an_object_made_in_python_is_checked_by_the_same_types() -> None:
     assert Recipe("a", widths=(1, 2)).widths == fitted(Recipe, {"name": "a", "widths": [1, 2]}).widths == (1, 2)
     with pytest.raises(Misfit, match=r"^epochs must be a whole number from 1 to 9, not 10$"):
         Recipe("a", epochs=10)
+
+
+TYPED: list[tuple[Any, str, object]] = [
+    (Whole, "-3", -3),
+    (Annotated[float, within(0, 1)], ".25", 0.25),
+    (float, "1e-3", 0.001),
+    (bool, "Yes", True),
+    (bool, "false", False),
+    (Literal["none", 2], "2", 2),
+    (tuple[Finite, Finite], "-1,2.5", (-1.0, 2.5)),
+    (tuple[int, ...], "1,2,3", (1, 2, 3)),
+    (int | None, "4", 4),
+    (str, " a ", " a "),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), TYPED)
+def test_a_typed_text_is_a_value_of_the_type(kind: Any, text: str, value: object) -> None:
+    meant = read(kind, text)
+    assert meant == value and type(meant) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        *((int, text) for text in ("", "+1", "1.0", "1_0", "٣", " 1", "9" * 20, "0x1")),
+        *((Finite, text) for text in ("", "nan", "inf", "1e999", "1_0", "٣", "1e", ".", "9" * 41)),
+        *((bool, text) for text in ("", "1", "perhaps")),
+        *((tuple[int, int], text) for text in ("", "1", "1,2,3", "1;2", "1,b")),
+        (Literal["a", "b"], "c"),
+        (Whole, "\ud800"),
+    ],
+)
+def test_any_other_text_is_refused_in_one_sentence(kind: Any, text: str) -> None:
+    with pytest.raises(Misfit) as caught:
+        read(kind, text, ("place",))
+    assert str(caught.value).startswith("place") and "\n" not in str(caught.value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.lists(st.integers(-(2**63) + 1, 2**63 - 1), min_size=1))
+def test_numbers_are_read_as_they_are_written(number: float, whole: list[int]) -> None:
+    assert read(float, repr(number)) == number
+    assert read(tuple[int, ...], ",".join(map(str, whole))) == tuple(whole)

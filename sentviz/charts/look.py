@@ -7,11 +7,10 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Annotated, Any
 
-import numpy as np
-
 from sentviz.charts.colours import THEMES, Palette, Theme, palette, simulated
 from sentviz.charts.options import Kind, choice, options_of
 from sentviz.errors import InputError
+from sentviz.io.typed import Finite, Misfit, check, read, sized, within
 
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 
@@ -33,8 +32,9 @@ FONTS = {
 }
 LEGENDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
 PALETTES = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
-SPAN = Kind("from..to", lambda typed: _span(*typed.partition("..")[::2]), lambda value: f"{value[0]:g}..{value[1]:g}")
-LONGEST = 300  # characters of a note
+Span = tuple[Finite, Finite]
+SPAN = Kind("from..to", lambda typed: read(Span, typed.replace("..", ",")), lambda value: f"{value[0]:g}..{value[1]:g}")
+LEAST = {"width": 20, "height": 20, "points": 4}  # below it, only 0
 
 _PIXELS = 96 / 25.4  # pixels per millimetre
 _BASE_FONT = 13  # pixels of letters in figures
@@ -47,10 +47,6 @@ JOURNAL: dict[Theme, tuple[str, ...]] = {
     "dark": ("#f2f2f2", "#ff8a80", "#7db8ff", "#a5d66b", "#e6b06a", "#d29bea", "#b0b0b0"),
 }
 PATTERNS = ("", "/", ".", "x", "\\", "+", "-")
-
-
-def _span(low: str, high: str) -> tuple[float, float]:
-    return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -68,32 +64,31 @@ class Style:
     """
 
     size: Annotated[str, choice(dict.fromkeys(("screen", *SIZES), ""))] = "screen"
-    width: float = 0
-    height: float = 0
-    points: float = 0
+    width: Annotated[float, within(0, 600)] = 0
+    height: Annotated[float, within(0, 600)] = 0
+    points: Annotated[float, within(0, 40)] = 0
     font: Annotated[str, choice(FONTS)] = "sans"
     title: bool = True
     caption: bool | None = None
     legend: Annotated[str, choice(LEGENDS)] = "own"
     palette: Annotated[str, choice(PALETTES)] = "ours"
-    x: Annotated[tuple[float, float] | None, SPAN] = None
-    y: Annotated[tuple[float, float] | None, SPAN] = None
-    note: str = ""
+    x: Annotated[Span | None, SPAN] = None
+    y: Annotated[Span | None, SPAN] = None
+    note: Annotated[str, sized(None, 300)] = ""
 
     def __post_init__(self) -> None:
         for option in _OPTIONS.values():
             option.check(getattr(self, option.name))
-        for name in ("width", "height"):
-            if getattr(self, name) and not 20 <= getattr(self, name) <= 600:
-                raise InputError(f"The {name} can be 20 to 600 mm, not {getattr(self, name):g}.")
-        if self.points and not 4 <= self.points <= 40:
-            raise InputError("The size of letters must be 4 to 40 points.")
+        try:
+            check(self)
+        except Misfit as fault:
+            raise InputError(f"The style's {fault}.") from fault
+        for name, least in LEAST.items():
+            if 0 < getattr(self, name) < least:
+                raise InputError(f"The style's {name} must be 0 or at least {least}, not {getattr(self, name):g}.")
         for name in ("x", "y"):
-            span = getattr(self, name)
-            if span is not None and not (np.isfinite(span).all() and span[0] < span[1]):
-                raise InputError(f"Range {name} must be two finite numbers, the smaller one first, for example {name}=0..1.")
-        if len(self.note) > LONGEST:
-            raise InputError(f"A note has at most {LONGEST} characters, not {len(self.note):,}.")
+            if (span := getattr(self, name)) is not None and span[0] >= span[1]:
+                raise InputError(f"The style's {name} must begin with the smaller number, for example {name}=0..1.")
 
     @classmethod
     def parse(cls, text: str | Iterable[str]) -> Style:

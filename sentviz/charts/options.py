@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter, signature
 from sys import modules
 from typing import Annotated, Any, get_args, get_origin
 
 from sentviz.errors import InputError
+from sentviz.io.typed import Finite, Whole, read, within, words
 from sentviz.runs.configs import Capabilities
+
+LARGEST_PLACE = 999_999_999
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +27,7 @@ class Kind:
 
     Attributes:
         wants: end of the sentence "NAME must be ...".
-        read: returns the value of a typed text; raises LookupError or ValueError for a text without meaning.
+        read: returns the value of a typed text; raises LookupError, ValueError or InputError for a text without meaning.
         write: returns a value as people type it.
         values: titles of the values, if there are only a few.
         axis, first: axis of a place in a model, and the number that people give to its first place.
@@ -49,18 +53,15 @@ def choice(titles: Mapping[Any, str]) -> Kind:
     return Kind(" or ".join(map(str, titles)), {str(value): value for value in titles}.__getitem__, values=titles)
 
 
-def place(axis: str, *words: str, first: int = 1) -> Kind:
+def place(axis: str, *also: str, first: int = 1) -> Kind:
     """Return the kind of a place, which code counts from 0 and people from `first`, or of a word for several places."""
 
-    def read(typed: str) -> int | str:
-        if typed in words:
-            return typed
-        if not (typed.isascii() and typed.isdecimal() and len(typed) < 10 and int(typed) >= first):
-            raise ValueError
-        return int(typed) - first
+    def number(typed: str) -> int | str:
+        return typed if typed in also else read(at_least, typed) - first
 
-    wants = ", or ".join(filter(None, (f"a number from {first}", " or ".join(words))))
-    return Kind(wants, read, lambda value: str(value + first if isinstance(value, int) and value >= 0 else value), axis=axis, first=first)
+    at_least: Any = Annotated[int, within(first, LARGEST_PLACE)]
+    wants = ", or ".join(filter(None, (f"a number from {first}", " or ".join(also))))
+    return Kind(wants, number, lambda value: str(value + first if isinstance(value, int) and value >= 0 else value), axis=axis, first=first)
 
 
 def several(of: Kind) -> Kind:
@@ -69,9 +70,8 @@ def several(of: Kind) -> Kind:
     return Kind(wants, lambda typed: tuple(map(of.read, typed.split(","))), lambda value: ",".join(map(of.write, value)))
 
 
-_YES = {"yes": True, "true": True, "no": False, "false": False}
-SWITCH = Kind("yes or no", lambda typed: _YES[typed.casefold()], lambda value: "yes" if value else "no", {True: "", False: ""})
-WHOLE, REAL = Kind("a whole number", int), Kind("a number", float, "{:g}".format)
+SWITCH = Kind("yes or no", partial(read, bool), lambda value: "yes" if value else "no", {True: "", False: ""})
+WHOLE, REAL = Kind(words(Whole), partial(read, Whole)), Kind(words(Finite), partial(read, Finite), "{:g}".format)
 UNWRITTEN = Kind("given in a notebook", dict[str, Any]().__getitem__)
 _OF_TYPES = {bool: SWITCH, int: WHOLE, float: REAL, Sequence: several(Kind())}
 
@@ -108,7 +108,7 @@ class Option:
         """Return the value that a person typed."""
         try:
             return self.default if typed == self.text != "" else self.kind.read(typed)
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, InputError):
             raise InputError(f"{self.name} must be {self.kind.wants}, not {typed!r:.60}.") from None
 
     def check(self, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 A type is a plain one, `Any`, a `Literal`, a list, tuple or table of types, a `TypedDict` or a dataclass; `within`, `sized` and `spelled`
 limit it. Fields that are not declared are ignored in a `TypedDict`, which may come from a newer version, and refused in a dataclass.
+`read` does the same for a text that a person typed: an option, a part of a link, a selection of rows.
 msgspec converts and checks; its messages have Python's words, so a fault is put into words from the declared type.
 """
 
@@ -45,6 +46,11 @@ NAMES: dict[Any, str] = {
     list: "a list",
     dict: "a table",
     Path: "a path",
+}
+SWITCH = {"yes": True, "true": True, "no": False, "false": False}
+DIGITS = {
+    int: re.compile(r"-?[0-9]{1,19}"),
+    float: re.compile(r"[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})(e[+-]?[0-9]{1,3})?", re.IGNORECASE),
 }
 INSIDE = re.compile(r" - at `(key` in `)?\$(?P<path>(\.\w+|\[\d+\]|\[\.\.\.\])*)`$")  # the end of msgspec's messages: a place
 
@@ -97,8 +103,33 @@ def fitted(kind: type[T], value: Any, keys: Keys = ()) -> T:
         _look_inside(form, value, keys)
     try:
         return msgspec.convert(value, kind, dec_hook=_built)
+    except UnicodeEncodeError:
+        raise Misfit(keys, f"{dotted(keys)} has half of a character") from None
     except msgspec.ValidationError as error:
         raise _misfit(kind, value, error, keys) from error
+
+
+def read(kind: Any, text: str, keys: Keys = ()) -> Any:
+    """Return the value of a type that a person typed: entries are joined by commas, numbers are ASCII digits, true is yes.
+
+    Args:
+        keys: what the value is, for the sentence.
+    Raises:
+        Misfit: the text names no such value.
+    """
+    return fitted(kind, _typed(kind, text), keys)
+
+
+def _typed(kind: Any, text: str) -> Any:
+    """Return the value that a text may mean; the text if it does not look like a value of the type."""
+    kind = bare(_members(kind)[0])
+    if get_origin(kind) is tuple:
+        return [_typed(inner(kind, i), part) for i, part in enumerate(text.split(","))]
+    if get_origin(kind) is Literal:
+        return next((each for each in get_args(kind) if str(each) == text), text)
+    if kind is bool:
+        return SWITCH.get(text.casefold(), text)
+    return kind(text) if kind in DIGITS and DIGITS[kind].fullmatch(text) else text
 
 
 @cache

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -32,11 +32,18 @@ from sentviz.analysis.testset.word_counts import IN_WORDS, separated
 from sentviz.errors import InputError
 from sentviz.io.lazy import pa, pc, pd
 from sentviz.io.numbers import percent
+from sentviz.io.typed import Finite, either, read, within
 
 Bools = npt.NDArray[np.bool_]
 KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has", "cluster")
 AGREE = ("both", "first", "second", "neither")
 CORNERS = 24
+SCRIPTS = (*groups.SCRIPTS, groups.OTHER)
+Class = Annotated[int, within(0, 999)]  # or a layer, both counted from 0
+Cell = tuple[Class, Class]
+Share = Annotated[float, within(0, 1)]
+Clusters = Annotated[int, within(clusters.FEWEST, clusters.MOST)]
+Corner = tuple[Finite, Finite]
 
 
 @dataclass(frozen=True)
@@ -90,39 +97,40 @@ class Slice:
     def check(self) -> None:
         """Raise InputError if the value is invalid."""
         try:
-            good = self._meant()
-        except ValueError:
-            good = False
-        if not good:
-            raise InputError(f"“{_line(str(self))}” is not a valid selection of rows.")
+            self._check_parts()
+        except InputError as fault:
+            raise InputError(f"“{_line(str(self))}” is not a valid selection of rows: {fault}.") from None
 
-    def _meant(self) -> bool:
+    def _check_parts(self) -> None:
+        """Read all parts of the value, each as its type, and check what they must be together."""
         match self.kind:
             case "cell":
-                return len(self.cell) == 2 and all(_class(k) for k in self.cell)
+                read(Cell, self.value, ("cell",))
             case "word":
-                return bool(self.word) and all(_class(k) for k in self.cell)
+                _need(bool(self.word), "the word is missing")
+                self.cell  # noqa: B018 - it is read here
             case "p":
-                k, low, high = self.band
-                return _class(k) and 0 <= low <= high <= 1
+                _, low, high = self.band
+                _need(low <= high, "the smaller probability comes first")
             case "agree":
-                return self.value in AGREE
+                _need(self.value in AGREE, f"it must be {either(AGREE)}")
             case "lasso":
-                return 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and _class(self.picture[1])
+                read(Class, str(self.picture[1]), ("layer",))
+                _need(3 <= len(self.outline) <= CORNERS, f"an outline has 3 to {CORNERS} corners")
             case "col":
-                return ":" in self.value and bool(self.named)
+                _need(":" in self.value and bool(self.named), "it must be col=COLUMN:VALUE")
             case "range" | "length":
                 low, high = self.ends
-                return low < high and (low, high) != (-np.inf, np.inf) and (bool(self.named) or self.kind == "length")
+                _need(low < high, "the smaller number comes first")
+                _need((low, high) != (-np.inf, np.inf), "both ends are missing")
+                _need(bool(self.named) or self.kind == "length", "the column is missing")
             case "script":
-                return self.value in (*groups.SCRIPTS, groups.OTHER)
+                _need(self.value in SCRIPTS, f"it must be {either(SCRIPTS)}")
             case "has":
-                return self.value in groups.RULES
+                _need(self.value in groups.RULES, f"it must be {either(tuple(groups.RULES))}")
             case "cluster":
-                k, words = self.clustered
-                return clusters.FEWEST <= k <= clusters.MOST and len(words) <= clusters.KEYWORDS and all(words)
-            case _:
-                return True
+                keywords = self.clustered[1]
+                _need(len(keywords) <= clusters.KEYWORDS and all(keywords), f"a cluster has 1 to {clusters.KEYWORDS} keywords")
 
     @property
     def word(self) -> str:
@@ -132,29 +140,28 @@ class Slice:
     @property
     def cell(self) -> tuple[int, ...]:
         """Label and prediction, counted from 0; empty for slices without a cell."""
-        if self.kind == "cell":
-            return tuple(int(k) for k in self.value.split(","))
-        match = re.search(r"@(\d+),(\d+)$", self.value) if self.kind == "word" else None
-        return (int(match[1]), int(match[2])) if match else ()
+        match = re.search(r"@(\d+,\d+)$", self.value) if self.kind == "word" else None
+        text = self.value if self.kind == "cell" else match[1] if match else ""
+        return tuple(read(Cell, text, ("cell",))) if text else ()
 
     @property
     def band(self) -> tuple[int, float, float]:
         """Class, low and high of a probability band."""
         k, _, ends = self.value.partition(":")
         low, _, high = ends.partition("-")
-        return int(k), float(low), float(high)
+        return read(Class, k, ("class",)), read(Share, low, ("from",)), read(Share, high, ("to",))
 
     @property
     def clustered(self) -> tuple[int, tuple[str, ...]]:
         """Number of clusters, and keywords of one of them."""
         k, _, words = self.value.partition(":")
-        return int(k), tuple(words.split(","))
+        return read(Clusters, k, ("number of clusters",)), tuple(words.split(","))
 
     @property
     def picture(self) -> tuple[str, int]:
         """Method and layer of a lasso."""
         method, _, layer = self.value.partition(":")[0].partition(".")
-        return method, int(layer)
+        return method, read(Class, layer, ("layer",))
 
     @property
     def named(self) -> str:
@@ -170,15 +177,14 @@ class Slice:
     def ends(self) -> tuple[float, float]:
         """Least number, and the number that all are below; infinite for a missing end."""
         low, dots, high = self.value.rpartition(":")[2].partition("..")
-        if not dots:
-            raise ValueError
-        return (float(low) if low else -np.inf), (float(high) if high else np.inf)
+        _need(bool(dots), "the range must be FROM..TO")
+        return (read(Finite, low, ("from",)) if low else -np.inf), (read(Finite, high, ("to",)) if high else np.inf)
 
     @property
     def outline(self) -> npt.NDArray[np.float64]:
         """(v, 2) corners of a lasso."""
-        pairs = [pair.split(",") for pair in self.value.partition(":")[2].split(";")]
-        return np.array([[float(x), float(y)] for x, y in pairs])
+        corners = self.value.partition(":")[2].split(";")
+        return np.array([read(Corner, corner, ("corner", i)) for i, corner in enumerate(corners)])
 
     def says(self, classes: tuple[str, ...], runs: tuple[str, str] = ("the first run", "the second run")) -> str:
         """Return the slice in words."""
@@ -308,9 +314,10 @@ def _lengths(low: float, high: float) -> str:
     return f"{np.ceil(low):,.0f} to {most:,.0f} words" if low > 1 else f"at most {most:,.0f} words"
 
 
-def _class(number: int) -> bool:
-    """Return whether a number can be a class or layer, counted from 0."""
-    return 0 <= number < 1_000
+def _need(is_so: bool, fault: str) -> None:
+    """Raise InputError if a condition is not met."""
+    if not is_so:
+        raise InputError(fault)
 
 
 def having(rows: Rows, word: str) -> Bools:
