@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from sentviz.models.pretrained.base import add_base
 from sentviz.runs.bases import Base
 from sentviz.training.recipe import Recipe
-from tests.makers import toy_splits
+from tests.kit import toy_splits
 
 NAMES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 WIDTH, WIDE, LAYERS = 32, 64, 3

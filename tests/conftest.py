@@ -21,7 +21,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests import makers
+from tests import kit
 from tests.corpora import written_files
 from tests.fresh import newcomer, nothing_at_hand  # noqa: F401 - fixtures
 from tests.injected import use_injected_data, write_lexicon
@@ -66,7 +66,7 @@ def close_browser() -> Iterator[None]:
 @pytest.fixture
 def toy_data(monkeypatch: pytest.MonkeyPatch) -> dict[str, Split]:
     """Replace every data set by the made-up one; return its splits."""
-    return makers.use_toy_data(monkeypatch)
+    return kit.use_toy_data(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -74,9 +74,9 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the runs toy/ndt-unit-2 and toy/vanilla-matched. Copy it before you change it."""
     root = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
-        makers.use_toy_data(patch)
+        kit.use_toy_data(patch)
         for name in ("ndt-unit-2", "vanilla-matched"):
-            train(makers.toy_recipe(name), root, progress=False)
+            train(kit.toy_recipe(name), root, progress=False)
     return root
 
 
@@ -95,7 +95,7 @@ def run(tiny_run: Path) -> Run:
 @pytest.fixture(scope="session")
 def model() -> Model:
     """Return a random word-level model of two components; files with a model of their own replace it."""
-    return makers.small_model(components=2, mixing="free")
+    return kit.small_model(components=2, mixing="free")
 
 
 @pytest.fixture(scope="session")
@@ -109,8 +109,8 @@ def kept_epochs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the run toy/ndt-unit-2-epochs, which stores its last three epochs. Copy it before you change it."""
     root = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
-        makers.use_toy_data(patch)
-        return train(makers.toy_recipe(variant="epochs", keep_epochs=3), root, progress=False).folder
+        kit.use_toy_data(patch)
+        return train(kit.toy_recipe(variant="epochs", keep_epochs=3), root, progress=False).folder
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +122,7 @@ def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("SENTVIZ_DATA", str(root / "data"))
         use_injected_data(patch)
         shape = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 2}
-        run = train(makers.toy_recipe("sentiformer", shape=shape, cls=True, epochs=1), root / "runs", progress=False)
+        run = train(kit.toy_recipe("sentiformer", shape=shape, cls=True, epochs=1), root / "runs", progress=False)
         done = CliRunner().invoke(main, ["gates", str(run.folder)])
         assert done.exit_code == 0, done.output
     return run.folder
@@ -132,7 +132,7 @@ def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the runs toy/sentiformer and toy/sentiformer-sinusoid. Copy it before you change it."""
     root = tmp_path_factory.mktemp("gated")
-    makers.train_gated(root)
+    kit.train_gated(root)
     return root
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from click.testing import CliRunner, Result
 
 from sentviz.cli import main
-from tests.makers import BAD, GOOD, NOUNS
+from tests.kit import BAD, GOOD, NOUNS
 
 TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD[:3] for bad in BAD[:3]]
 

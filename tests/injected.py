@@ -12,7 +12,7 @@ import torch
 from sentviz.data import datasets
 from sentviz.models.model import Model
 from sentviz.training import train
-from tests.makers import small_model, toy_recipe, use_toy_data
+from tests.kit import small_model, toy_recipe, use_toy_data
 
 LEXICON = "lexicon_en_vader"
 TERMS = {"warm": 3.0, "warm song": 2.0, "clever": 1.5, "tender": 1.0, "dull": -2.5, "cold": -1.0, "dreadful": -3.0}

@@ -10,8 +10,7 @@ from sentviz.analysis.causal import agreement
 from sentviz.analysis.explain.leave_out import words
 from sentviz.errors import InputError
 from sentviz.runs.target import log_odds
-from tests.makers import LABELS, small_model, toy_splits
-from tests.test_hardmax_model import random_model
+from tests.kit import LABELS, random_model, small_model, toy_splits
 from tests.test_patch import hook
 
 MODEL = small_model(1, components=2, mixing="unit", layers=3, labels=LABELS)

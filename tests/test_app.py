@@ -4,94 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app.cache import FIRST_SCREEN
-from app.places import SENTENCE, place_of, places
+from app.places import place_of
 from sentviz.charts.look import SIZES
 from sentviz.runs.catalog import best_run
-from sentviz.runs.registry import built_in
 from sentviz.runs.store import Run, runs
+from tests.kit import PAGES, ROOT, RUN, SHIPPED, opened, page_text, switched, words
 from tests.shipped import often
 
-ROOT = Path(__file__).parents[1]
-RUN = "sst2/ndt-unit-2"
-SHIPPED = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 pytestmark = [pytest.mark.slow, SHIPPED]
-PAGES = (
-    "explore",
-    "attention",
-    "causes",
-    "compare",
-    "hardmax",
-    "confusion",
-    "comparison",
-    "labels",
-    "behaviour",
-    "words",
-    "embeddings",
-    "cls",
-    "explanations",
-    "directions",
-    "components",
-    "scalars",
-    "curves",
-    "yours",
-    *(paper.page.url for paper in built_in().values()),
-    "claims",
-    "runs",
-    "data",
-    "glossary",
-)
-
-
-def started() -> AppTest:
-    """Return the app before its first run."""
-    return AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=240)
-
-
-@cache
-def navigation() -> dict[str, Any]:
-    """Return the pages that the app registers; Streamlit's harness learns them by a run."""
-    app = started()
-    app.query_params["run"] = RUN
-    return app.run()._registered_pages
-
-
-def switched(app: AppTest, page: str) -> AppTest:
-    """Switch an app to another page by the script's name, or by its address; return the app after its run."""
-    addresses = {info["url_pathname"]: key for key, info in app._registered_pages.items()}
-    every = [view for place in places() for view in place.views]
-    address = next((view.url for view in every if page == view.script.rpartition("/")[2]), page)
-    app._page_hash = addresses["" if address == SENTENCE.views[0].url else address]
-    app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def opened(page: str = "explore", **query: str) -> AppTest:
-    """Open a page by a link, with no other page before it. The run is `RUN` unless the link names another; "" is for none."""
-    app = started()
-    app._registered_pages = navigation()
-    for name, value in ({"run": RUN} | query).items():
-        app.query_params[name] = value
-    return switched(app, page)
-
-
-def words(app: AppTest) -> str:
-    """Return all text of a page."""
-    elements = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]
-    return "\n".join(str(element.value) for element in elements)
-
-
-def page_text(app: AppTest) -> str:
-    """Return all text of a page without the backslashes of markdown."""
-    return words(app).replace("\\", "")
 
 
 @pytest.mark.exhaustive  # tests/golden opens each page

@@ -16,7 +16,7 @@ from sentviz.errors import InputError
 from sentviz.models.model import Model
 from tests import slow
 from tests.charts import figure_of, stub
-from tests.makers import small_model
+from tests.kit import small_model
 from tests.test_encoder import state_of
 
 TEXT = "what a bright , warm song we saw ! I say"

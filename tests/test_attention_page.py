@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 import sentviz.models.model  # noqa: F401 - with torch loaded, the heads of a small model are measured at once
 from app.focus import Focus
 from sentviz.analysis.explain import SCORES
-from tests.test_app import RUN, SHIPPED, opened, page_text
+from tests.kit import RUN, SHIPPED, opened, page_text
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 

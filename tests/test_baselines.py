@@ -21,7 +21,7 @@ from sentviz.models.batches import collate
 from sentviz.models.protocol import Inputs
 from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
 from sentviz.training import train
-from tests.makers import toy_recipe, toy_trainer, use_toy_data
+from tests.kit import toy_recipe, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.slow
 

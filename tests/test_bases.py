@@ -44,7 +44,7 @@ from sentviz.runs.writing import write_config
 from sentviz.training import Trainer, train
 from sentviz.training.based import BasedTask
 from tests.bases import based_recipe, bert_folder, toy_base
-from tests.makers import use_toy_data
+from tests.kit import use_toy_data
 
 # ---- bases
 

@@ -8,7 +8,7 @@ import pytest
 
 from sentviz.analysis.testset.behaviour import stored_card
 from sentviz.runs.store import find
-from tests.test_app import RUN, opened, page_text
+from tests.kit import RUN, opened, page_text
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from sentviz.browser.page import inert_json
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.numbers import percent
 from sentviz.runs.trace import Trace
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 
 VIEWS: tuple[View, ...] = ("head", "model")
 HOSTILE = (
@@ -215,7 +215,7 @@ def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPat
 def test_it_needs_neither_torch_nor_bertviz_in_memory() -> None:
     """A new interpreter makes a page."""
     code = (
-        "import sys; from tests.fakes import fake_trace; from sentviz.browser.bertviz import bertviz_html;"
+        "import sys; from tests.kit import fake_trace; from sentviz.browser.bertviz import bertviz_html;"
         "assert bertviz_html(fake_trace(4));"
         "assert not {'torch', 'bertviz', 'mpld3', 'matplotlib', 'IPython'} & set(sys.modules)"
     )

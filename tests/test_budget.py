@@ -31,7 +31,7 @@ from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Flip
 from sentviz.runs.trace import Trace
 from sentviz.serving.jobs import Job, Turns
-from tests.makers import planted_model, small_model
+from tests.kit import planted_model, small_model
 from tests.shipped import often
 
 TEXT = "what a warm, clever song we saw and a cold garden"

@@ -30,7 +30,7 @@ from sentviz.runs.store import Run
 from sentviz.training.finishing import calibrate
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import train
-from tests.makers import toy_recipe, toy_splits, use_toy_data
+from tests.kit import toy_recipe, toy_splits, use_toy_data
 from tests.shipped import ROOT
 
 

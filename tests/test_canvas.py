@@ -19,7 +19,7 @@ from sentviz.errors import InputError
 from sentviz.io.glossary import glossary
 from sentviz.models.baselines import Convolutional
 from sentviz.runs.configs import Capabilities, ConvolutionalConfig
-from tests.makers import gated_model, small_model
+from tests.kit import gated_model, small_model
 
 TEXT = "a warm garden and a dull song , but a clever town"
 MODEL = small_model(7, components=2, mixing="symmetric", max_length=240)

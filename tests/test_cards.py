@@ -19,9 +19,9 @@ from sentviz.io.numbers import percent
 from sentviz.papers.cards import card, filename
 from sentviz.papers.studies.cross_domain import stored_accuracies
 from sentviz.runs.store import Run, find
+from tests.kit import opened
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 from tests.studies import made_run
-from tests.test_app import opened
 
 SECTIONS = ["Use", "Model", "Data", "Training", "Test", "Calibration", "Behaviour", "Limits", "Files"]
 ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="checkpoints/ is not here")

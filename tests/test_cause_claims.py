@@ -19,7 +19,7 @@ from sentviz.runs.catalog import study_runs
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.store import SHIPPED, Run
 from sentviz.runs.target import log_odds
-from tests.makers import small_model
+from tests.kit import small_model
 
 MODEL = small_model(1, components=2, mixing="unit", layers=2)
 PAIRS = [

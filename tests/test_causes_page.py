@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_app import opened, words
+from tests.kit import opened, words
 
 pytestmark = pytest.mark.slow
 TEXT = "not a good film"

@@ -14,7 +14,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.runner import Checked, beside, checked, drawn, light
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests.makers import toy_recipe, use_toy_data
+from tests.kit import toy_recipe, use_toy_data
 from tests.studies import answering, made_run
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,7 @@ from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
-from tests.makers import small_model, toy_splits
-from tests.test_hardmax_model import random_model
+from tests.kit import random_model, small_model, toy_splits
 
 MODEL = small_model(1, components=2, mixing="unit", layers=2)
 SWAP = {"warm": "dull", "clever": "cold", "a": "the"}

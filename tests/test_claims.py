@@ -130,7 +130,7 @@ def test_with_shipped_runs_every_claim_has_numbers() -> None:
 @pytest.mark.exhaustive
 def test_the_page_filters_by_paper_and_verdict() -> None:
     """A link shows one verdict of one paper; the counts beside the verdicts are those of the paper; without one all stand on the board."""
-    from tests.test_app import opened
+    from tests.kit import opened
     from tests.test_fused_page import board_keys
 
     ledger = verdicts(study_runs().runs).set_index("key")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sentviz.data import demo
+from tests.kit import RUN, SHIPPED, opened, words
 from tests.shipped import often
-from tests.test_app import RUN, SHIPPED, opened, words
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, SHIPPED]

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.analysis.testset.compare import compare
 from sentviz.data.upload import TextTable
 from sentviz.io.files import APP_CLASSES, APP_MODEL
-from tests.test_app import RUN, SHIPPED, opened, words
+from tests.kit import RUN, SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 CONTROL = "sst2/vanilla-matched"

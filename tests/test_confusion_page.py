@@ -30,8 +30,8 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import p_value, percent
 from sentviz.runs.store import find
 from tests.charts import answers, figure_of, stub
+from tests.kit import RUN, SHIPPED, opened, words
 from tests.shipped import often
-from tests.test_app import RUN, SHIPPED, opened, words
 
 pytestmark = pytest.mark.slow
 

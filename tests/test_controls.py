@@ -14,7 +14,7 @@ from sentviz.papers.ndt.study import controlled_lambdas, describe_controls
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
-from tests.test_app import SHIPPED
+from tests.kit import SHIPPED
 
 
 def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> Run:

@@ -18,7 +18,7 @@ from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Edit
 from sentviz.runs.target import Target
 from sentviz.runs.trace import Trace
-from tests.makers import gated_model, planted_model, small_model, toy_splits
+from tests.kit import gated_model, planted_model, small_model, toy_splits
 from tests.shipped import often
 
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]

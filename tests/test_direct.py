@@ -17,10 +17,9 @@ from sentviz.analysis.explain import explained, score, usual
 from sentviz.charts.gallery import draw
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from tests.makers import small_model
+from tests.kit import random_model, small_model
 from tests.shipped import often
 from tests.slow import direct_streams
-from tests.test_hardmax_model import random_model
 from tests.test_patch import MODELS, A, B, hook
 
 MORE = {

@@ -20,8 +20,7 @@ from sentviz.analysis.causal.states import Texts, halves, moved_sides, places, p
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.models.protocol import Shift
-from tests.makers import BAD, GOOD, LABELS, small_model, toy_splits
-from tests.test_hardmax_model import random_model
+from tests.kit import BAD, GOOD, LABELS, random_model, small_model, toy_splits
 from tests.test_patch import hook
 
 ROWS = pd.concat([split.frame for split in toy_splits().values()], ignore_index=True)

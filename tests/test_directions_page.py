@@ -24,8 +24,7 @@ from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, find
-from tests.makers import toy_splits
-from tests.test_app import opened, page_text
+from tests.kit import opened, page_text, toy_splits
 
 RUN = "sst2/ndt-unit-2"
 

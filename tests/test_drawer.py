@@ -13,7 +13,7 @@ import streamlit as st
 from app.blocks.rows import WIDE, _three_lines
 from sentviz.data import demo
 from sentviz.runs.store import Run
-from tests.test_app import RUN, SHIPPED, opened, page_text, words
+from tests.kit import RUN, SHIPPED, opened, page_text, words
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, SHIPPED]

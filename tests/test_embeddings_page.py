@@ -18,7 +18,7 @@ from sentviz.analysis.testset.rows import stored
 from sentviz.analysis.testset.slices import Slice
 from sentviz.charts.scatter import COLOURS
 from sentviz.runs.store import find
-from tests.test_app import RUN, SHIPPED, opened, page_text, words
+from tests.kit import RUN, SHIPPED, opened, page_text, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 

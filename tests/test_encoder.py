@@ -15,8 +15,8 @@ from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.loading import network_of
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Replacement
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
-from tests import makers, slow
-from tests.makers import small_encoder
+from tests import kit, slow
+from tests.kit import small_encoder
 from tests.shipped import often
 
 VANILLA: dict[str, Any] = {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"}
@@ -69,7 +69,7 @@ def extras(form: dict[str, Any], rows: list[Any]) -> tuple[Tensor, Tensor]:
 def batch_of(form: dict[str, Any], rows: list[Any]) -> Inputs:
     """Return padded ids with the other inputs that the form reads."""
     polarity, segments = extras(form, rows)
-    plain, pairs = makers.batch(rows), segments if "segments" in form else None
+    plain, pairs = kit.batch(rows), segments if "segments" in form else None
     return Inputs(plain.ids, plain.mask, pairs, polarity=polarity if "lexicon" in form else None)
 
 
@@ -108,7 +108,7 @@ def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None
 def test_vanilla_is_torch_transformer_encoder() -> None:
     """Two post-norm layers equal torch.nn.TransformerEncoderLayer with copied weights, on a padded batch."""
     encoder = small_encoder(1, **VANILLA)
-    batch = makers.batch(TEXTS)
+    batch = kit.batch(TEXTS)
     assert batch.mask is not None
     with torch.no_grad():
         x, out = encoder.embed(batch), encoder(batch, Capture(maps=False))
@@ -251,7 +251,7 @@ def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
     globals_ = (0, 4, -36, -1)  # the second and the third are one place where the text has 40 tokens
     encoder = small_encoder(8, window=window, global_tokens=globals_, components=2, mixing="unit", max_length=40)
     rng = np.random.default_rng(0)
-    batch = makers.batch([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
+    batch = kit.batch([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
     with torch.no_grad():
         np.testing.assert_allclose(encoder(batch).logits, encoder(batch, Capture()).logits, atol=1e-10)
 

@@ -16,7 +16,7 @@ from sentviz.papers.ndt.study import PRESETS
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
 from tests import slow
-from tests.makers import small_encoder
+from tests.kit import small_encoder
 from tests.test_encoder import DIFF, FORMS, IDS, TEXTS, VANILLA, batch_of, state_of
 
 # arXiv 2603.20704: vocabulary, classes, length of the data set; millions of parameters printed for vanilla, the

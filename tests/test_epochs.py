@@ -22,7 +22,7 @@ from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
-from tests import makers, slow
+from tests import kit, slow
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
     seen = epoch_series(run)
     assert seen.epochs == (2, 3, 4) and not seen.problems
     assert seen.probabilities.shape == (3, 60, 2) and seen.counts.sum(axis=(1, 2)).tolist() == [60, 60, 60]
-    assert sorted(seen.first.ids) == sorted(makers.toy_splits()["validation"].frame["id"])
+    assert sorted(seen.first.ids) == sorted(kit.toy_splits()["validation"].frame["id"])
     stored = b"".join(path.read_bytes() for path in (kept_epochs / "epochs").glob("*.measured.safetensors"))
-    assert not any(text.encode() in stored for text in makers.toy_splits()["validation"].frame["text"])
+    assert not any(text.encode() in stored for text in kit.toy_splits()["validation"].frame["text"])
 
 
 def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -> None:
     """Weights are stored codes times scales, bit for bit; predictions, vectors, heads and map are those of the files."""
-    run, split = Run.open(kept_epochs), makers.toy_splits()["validation"]
+    run, split = Run.open(kept_epochs), kit.toy_splits()["validation"]
     for epoch in run.epochs:
         model, packed = load(run, epoch=epoch), load_file(kept_epochs / "epochs" / f"{epoch}.safetensors")
         for name, tensor in model.network.state_dict().items():
@@ -59,7 +59,7 @@ def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -
             Measured.load(run.path(f"epochs/{epoch}.measured.safetensors")),
             measure_epoch(model, sample(split, 400, 0), epoch=epoch),
         )
-        assert stored.ids == again.ids and stored.classes == again.classes == makers.LABELS
+        assert stored.ids == again.ids and stored.classes == again.classes == kit.LABELS
         np.testing.assert_array_equal(stored.labels, again.labels)
         np.testing.assert_array_equal(stored.probabilities, again.probabilities)
         np.testing.assert_array_equal(stored.pooled, again.pooled)
@@ -71,7 +71,7 @@ def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -
 def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
     """The stored predictions equal `Model.predict` row by row, and the heads their own measure over the same rows."""
     run = Run.open(kept_epochs)
-    frame = makers.toy_splits()["validation"].frame.set_index("id")
+    frame = kit.toy_splits()["validation"].frame.set_index("id")
     measured, model = epoch_series(run).measured[1], load(run, epoch=3)
     for i in (0, 17, 59):
         predicted = model.calibrated(1.0).predict([frame.loc[measured.ids[i], "text"]])
@@ -85,13 +85,13 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
 @pytest.mark.slow
 def test_vectors_take_no_more_room_than_given(tiny_model: object) -> None:
     """A limit of bytes leaves as many rows of 16 two-byte numbers as fit."""
-    drawn = sample(makers.toy_splits()["validation"], 30, seed=3)
+    drawn = sample(kit.toy_splits()["validation"], 30, seed=3)
     assert len(measure_epoch(tiny_model, drawn, epoch=1, room=32 * 7 + 31).pooled) == 7
     assert len(measure_epoch(tiny_model, drawn, epoch=1).pooled) == 30
 
 
 def test_the_sample_is_the_same_for_the_same_seed() -> None:
-    split = makers.toy_splits()["validation"]
+    split = kit.toy_splits()["validation"]
     first, again, another_seed = (sample(split, 20, seed).frame["id"].tolist() for seed in (0, 0, 1))
     assert first == again != another_seed and len(set(first)) == 20
     assert len(sample(split, 400, 0)) == len(split)
@@ -99,7 +99,7 @@ def test_the_sample_is_the_same_for_the_same_seed() -> None:
 
 def test_the_command_measures_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another sample replaces the first one; the weights stay, and a run without stored epochs gets the command that stores them."""
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     before = Run.open(copy)
     digest = before.digest
     done = CliRunner().invoke(main, ["epochs", str(copy), "--sample", "25", "--seed", "4"])
@@ -143,7 +143,7 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
 def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
     """A table of 3 instead of 60 rows under the expected name is left out."""
     run = Run.open(copy)
-    tables = files(run, makers.toy_splits()["validation"], ("warm", None), rows=3)
+    tables = files(run, kit.toy_splits()["validation"], ("warm", None), rows=3)
     path = copy / "epochs" / "4.measured.safetensors"
     tables["epochs/4.measured.safetensors"](path)
     config = json.loads((copy / "config.json").read_text())

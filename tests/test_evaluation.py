@@ -150,7 +150,7 @@ def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
 
 def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
     """Logits and order equal those of one text at a time, and the frame holds no text."""
-    from tests.makers import small_model, toy_splits
+    from tests.kit import small_model, toy_splits
 
     model, split = small_model(), toy_splits()["validation"]
     done: list[tuple[int, int]] = []

@@ -24,7 +24,7 @@ from sentviz.models.blackbox import BlackBox
 from sentviz.models.model import Model
 from sentviz.runs.target import Target
 from sentviz.runs.trace import Trace
-from tests.makers import planted_model, small_model, toy_splits
+from tests.kit import planted_model, small_model, toy_splits
 from tests.slow import shapley_by_orders
 
 TEXT = "what a warm, clever song"

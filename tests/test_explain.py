@@ -11,8 +11,7 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
-from tests.fakes import fake_trace
-from tests.makers import small_model, toy_splits
+from tests.kit import fake_trace, small_model, toy_splits
 
 TEXT = "what a warm, clever song we saw"
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]

@@ -15,7 +15,7 @@ from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, find
-from tests.test_app import opened, page_text
+from tests.kit import opened, page_text
 
 pytestmark = pytest.mark.slow
 RUN, TEXT = "sst2/ndt-unit-2", "A slow start, but a quiet delight."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_app import opened, page_text
+from tests.kit import opened, page_text
 
 pytestmark = pytest.mark.slow
 TEXT = "A warm but slow film."

@@ -26,7 +26,7 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS, render, save
 from tests.charts import picture
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 
 pytestmark = pytest.mark.slow
 

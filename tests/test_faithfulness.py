@@ -22,8 +22,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
-from tests.fakes import fake_trace
-from tests.makers import planted_model, small_model, toy_splits, use_toy_data
+from tests.kit import fake_trace, planted_model, small_model, toy_splits, use_toy_data
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 

@@ -29,7 +29,7 @@ from sentviz.charts.look import LOOKS, Look
 from sentviz.charts.scatter import scatter
 from sentviz.charts.text import as_run, text_columns
 from sentviz.errors import InputError
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
 THEMES: tuple[Theme, ...] = ("light", "dark")

@@ -6,24 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from sentviz.data.datasets import info
 from sentviz.runs.store import runs
-from tests.fresh import FAULTS
-from tests.test_app import PAGES, ROOT, opened, page_text
+from tests.kit import DEFAULT, PAGES, ROOT, opened, sane
 
 pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is not here")
-DEFAULT = "english/ndt-unit-2"
-
-
-def sane(app: AppTest) -> str:
-    """Return the text of a page, which must have neither an exception nor a sentence that reports a fault."""
-    text = page_text(app)
-    assert not app.exception, app.exception
-    assert not app.error, [error.value for error in app.error]
-    assert not [fault for fault in FAULTS if fault in text], text
-    return text
 
 
 @pytest.mark.slow

@@ -15,8 +15,7 @@ from sentviz.cli import main
 from sentviz.data.datasets import datasets
 from sentviz.runs.registry import built_in
 from tests.fresh import FAULTS
-from tests.test_app import ROOT
-from tests.test_fresh import DEFAULT
+from tests.kit import DEFAULT, ROOT
 from tests.test_fresh_pages import SENTENCE, of_each_kind
 
 pytestmark = [

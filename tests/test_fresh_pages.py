@@ -16,8 +16,7 @@ from sentviz.data.datasets import datasets, info
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.registry import built_in, find_paper, papers
 from sentviz.runs.store import Run, runs
-from tests.test_app import ROOT, opened
-from tests.test_fresh import DEFAULT, sane
+from tests.kit import DEFAULT, ROOT, opened, sane
 
 pytestmark = [
     pytest.mark.exhaustive,

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.errors import SentvizError
 from sentviz.training import train
-from tests.makers import no_room, toy_recipe, use_toy_data
+from tests.kit import no_room, toy_recipe, use_toy_data
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import find_paper
 from sentviz.runs.sections import TextBlock
 from sentviz.runs.store import Run
+from tests.kit import SHIPPED
 from tests.studies import made_seeds, with_heads
-from tests.test_app import SHIPPED
 
 PAPER = find_paper("fused")
 ON_CLS = {"52b9f3": "the gain", "b4e6d5": "from [CLS]", "0c4d75": "to [CLS]"}  # ids of the claims on NSMC

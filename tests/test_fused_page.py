@@ -20,9 +20,8 @@ from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests.makers import toy_recipe, use_toy_data
+from tests.kit import opened, page_text, toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
-from tests.test_app import opened, page_text
 
 PAPER = find_paper("fused")
 pytestmark = pytest.mark.slow

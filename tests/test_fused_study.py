@@ -34,7 +34,7 @@ from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
 from tests.charts import data_traces
-from tests.makers import toy_splits
+from tests.kit import toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf

@@ -19,7 +19,7 @@ from sentviz.errors import InputError
 from sentviz.models.batches import by_length, collate
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture
-from tests.makers import BAD, GOOD, LABELS, small_encoder, small_model, toy_splits
+from tests.kit import BAD, GOOD, LABELS, small_encoder, small_model, toy_splits
 from tests.slow import gate_mean
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()

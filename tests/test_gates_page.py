@@ -28,8 +28,8 @@ from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
 from tests.charts import data_traces, figure_of, stub
 from tests.injected import use_injected_data
+from tests.kit import opened, page_text, words
 from tests.studies import made_seeds
-from tests.test_app import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from tests.test_app import opened, page_text, words
+from tests.kit import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from sentviz.analysis.explain.foreign_scores import fit, read_scores
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
-from tests.makers import small_model
+from tests.kit import small_model
 
 TEXT = "Dull, but a warm garden."
 WORDS = ["dull", ",", "but", "a", "warm", "garden", "."]

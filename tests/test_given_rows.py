@@ -13,7 +13,7 @@ from sentviz.cli import main
 from sentviz.data.labels import LeftOutError, Reading
 from sentviz.data.rows_argument import in_library, labelled_rows, rows_of
 from sentviz.errors import InputError
-from tests.makers import BAD, GOOD
+from tests.kit import BAD, GOOD
 
 CLASSES = ("negative", "positive")
 MODEL = """

@@ -18,7 +18,7 @@ from sentviz.io.numbers import signed
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from tests import slow
-from tests.makers import LABELS, small_encoder, small_model
+from tests.kit import LABELS, small_encoder, small_model
 
 TEXT = "what a warm, clever song"
 FORMS: dict[str, dict[str, Any]] = {

@@ -19,35 +19,24 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.clustering import TOLERANCE, simulate, weights
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel, distinct, gathered, shares
 from sentviz.runs.catalog import catalog
-from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.run_files import FILES
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
-from tests import makers
+from tests import kit
+from tests.kit import random_model
 
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 
 TEXT = "what a bright, warm garden we saw! The soup was dull and the song was clever; a warm lighthouse"
 
 
-def random_model(width: int = 2, seed: int = 0, *, cleaning: bool = True) -> HardmaxModel:
-    """Return a model with random vectors, decoder and alpha over the words of the made-up set."""
-    tokenizer = WordsTokenizer.fit(makers.toy_splits()["train"].frame["text"], min_count=1, cleaning=cleaning)
-    torch.manual_seed(seed)
-    encoder = HardmaxEncoder(HardmaxConfig(tokenizer.vocab_size, width=width, layers=4, cleaning=cleaning))
-    with torch.no_grad():
-        encoder.raw_alpha.fill_(0.3)
-        encoder.classifier.bias.fill_(0.2)
-    return HardmaxModel("toy/random", encoder, tokenizer, makers.LABELS)
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Train a run on the made-up set."""
     with pytest.MonkeyPatch.context() as patch:
-        makers.use_toy_data(patch)
-        return train(makers.hardmax_recipe(epochs=12), tmp_path_factory.mktemp("runs"), progress=False)
+        kit.use_toy_data(patch)
+        return train(kit.hardmax_recipe(epochs=12), tmp_path_factory.mktemp("runs"), progress=False)
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -165,14 +154,14 @@ def test_without_and_pinned() -> None:
 def test_padding_is_a_shorter_batch() -> None:
     network = random_model().network
     rows = [np.array([4, 5, 6, 7, 5]), np.array([8, 4]), np.array([9])]
-    together = network(makers.batch(rows))
+    together = network(kit.batch(rows))
     for i, row in enumerate(rows):
-        alone = network(makers.batch([row]))
+        alone = network(kit.batch([row]))
         torch.testing.assert_close(together.logits[i], alone.logits[0])
         torch.testing.assert_close(together.pooled[i], alone.pooled[0])
     with torch.no_grad():
         network.embedding.weight[0] = 7.0  # the vector of the padding must not matter
-    torch.testing.assert_close(network(makers.batch(rows)).logits, together.logits)
+    torch.testing.assert_close(network(kit.batch(rows)).logits, together.logits)
 
 
 def one_by_one(network: HardmaxEncoder, rows: list[np.ndarray], temperature: float) -> torch.Tensor:
@@ -306,7 +295,7 @@ def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
     has = trained.capabilities
     assert has.heads == has.components == 1 and not has.lambdas and not has.softmax and has.moving
     row = catalog([trained.folder.parents[1]]).set_index("run").loc["toy/hardmax-d2"]
-    assert row["accuracy"] > 0.9 and row["n"] == makers.SIZES["test"] and not row["problem"]
+    assert row["accuracy"] > 0.9 and row["n"] == kit.SIZES["test"] and not row["problem"]
     history = trained.history()
     assert {"train_loss", "alpha", "validation_accuracy", "validation_loss"} - {"train_loss"} <= set(history["name"])
     assert (history.loc[history["name"] == "alpha", "value"] > 0).all()
@@ -314,7 +303,7 @@ def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
     last = history.loc[(history["name"] == "alpha") & (history["step"] <= trained.config["best"]["step"]), "value"].iloc[-1]
     assert model.alpha == pytest.approx(last, abs=0.1)
     test = trained.frame("test.parquet")
-    texts = makers.toy_splits()["test"].frame["text"].tolist()
+    texts = kit.toy_splits()["test"].frame["text"].tolist()
     np.testing.assert_allclose(model.calibrated(1.0).predict(texts)["positive"], test["positive"], atol=2e-5)
     assert set(trained.metrics()["softmax"]) == {"temperature", "validation_accuracy", "test_accuracy"}
     assert trained.example().tokens == model.trace(trained.config["recipe"]["example"]).tokens
@@ -322,21 +311,21 @@ def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
 
 @pytest.mark.exhaustive
 def test_training_again_gives_the_same_weights(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     again = train(Recipe.of(trained.config["recipe"]), tmp_path, progress=False)
     assert again.config["files"]["model.safetensors"] == trained.config["files"]["model.safetensors"]
 
 
 @pytest.mark.exhaustive
 def test_straight_training_and_raw_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    makers.use_toy_data(monkeypatch)
-    run = train(makers.hardmax_recipe("hardmax-d4-straight-raw", epochs=6, example=TEXT), tmp_path, progress=False)
+    kit.use_toy_data(monkeypatch)
+    run = train(kit.hardmax_recipe("hardmax-d4-straight-raw", epochs=6, example=TEXT), tmp_path, progress=False)
     assert run.name == "toy/hardmax-d4-straight-raw" and "softmax" not in run.metrics()
     model = HardmaxModel.of(run)
     assert "the" in model.tokenizer and model.config.width == 4
     assert run.metrics()["test"]["accuracy"]["value"] > 0.8
     with pytest.raises(InputError, match="no model 'hardmax-3'"):
-        makers.hardmax_recipe("hardmax-3")
+        kit.hardmax_recipe("hardmax-3")
 
 
 @pytest.mark.exhaustive

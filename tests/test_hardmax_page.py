@@ -20,8 +20,8 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
 from sentviz.training import train
-from tests import makers, test_app
-from tests.test_app import page_text
+from tests import kit, test_app
+from tests.kit import page_text
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +33,9 @@ def hardmax_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the runs toy/hardmax-d2 and toy/hardmax-d4, their leaders counted."""
     root = tmp_path_factory.mktemp("hardmax")
     with pytest.MonkeyPatch.context() as patch:
-        splits = makers.use_toy_data(patch)
+        splits = kit.use_toy_data(patch)
         for width in (2, 4):
-            recipe = makers.hardmax_recipe(f"hardmax-d{width}", epochs=3, learning_rate=0.01, example="what a warm, clever song we saw!")
+            recipe = kit.hardmax_recipe(f"hardmax-d{width}", epochs=3, learning_rate=0.01, example="what a warm, clever song we saw!")
             run = train(recipe, root, progress=False)
             attach(run, FILE, survey(HardmaxModel.of(run), splits["test"]))
     return root

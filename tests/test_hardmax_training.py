@@ -15,20 +15,20 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
-from tests import makers
+from tests import kit
 
 STRANGE = {"train": (3, 50, 159), "validation": (0,), "test": (7, 8)}  # rows without a known word
 
 
 def recipe(**changes: object) -> Recipe:
-    return makers.hardmax_recipe(**{"min_count": 2, "epochs": 6, "example": "a warm garden"} | changes)
+    return kit.hardmax_recipe(**{"min_count": 2, "epochs": 6, "example": "a warm garden"} | changes)
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, datasets.Split]]:
     """Train a run on the made-up set with a few texts of otherwise unknown words."""
     with pytest.MonkeyPatch.context() as patch:
-        splits = makers.use_toy_data(patch)
+        splits = kit.use_toy_data(patch)
         for split, rows in STRANGE.items():
             frame = splits[split].frame.copy()
             for row in rows:
@@ -62,11 +62,11 @@ def test_every_row_of_the_test_split_is_answered(short: tuple[Run, dict[str, dat
 
 
 def test_an_example_that_it_cannot_read_gives_way_to_one_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    splits = makers.use_toy_data(monkeypatch)
+    splits = kit.use_toy_data(monkeypatch)
     run = train(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path, progress=False)
     assert run.example().text in {example.text for example in EXAMPLES}
     assert run.config["recipe"]["example"] == run.example().text
-    frame = splits["train"].frame.replace(to_replace={"text": {word: f"{word}x" for word in (*makers.BAD, "song")}}, regex=True)
+    frame = splits["train"].frame.replace(to_replace={"text": {word: f"{word}x" for word in (*kit.BAD, "song")}}, regex=True)
     splits["train"] = replace(splits["train"], frame=frame)
     with pytest.raises(InputError, match="would know no word of the example"):
         train(recipe(example="정말 따뜻하고 밝은 영화", epochs=2), tmp_path / "other", progress=False)

@@ -19,7 +19,7 @@ from sentviz.runs.headline_evidence import Edit, Evidence, Flip
 from sentviz.runs.store import find
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
-from tests.makers import gated_model, planted_model, small_encoder, small_model
+from tests.kit import gated_model, planted_model, small_encoder, small_model
 
 ROOT = Path(__file__).parents[1]
 OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]

@@ -9,7 +9,7 @@ import pytest
 from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, of_trace, over_rows, over_split
 from sentviz.analysis.maps.layers import head_patterns
 from sentviz.errors import InputError
-from tests.makers import small_model, toy_splits
+from tests.kit import small_model, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()[:9]
 FORMS = {

@@ -17,7 +17,7 @@ from sentviz.models.pretrained.base import add_base, hub_base
 from sentviz.runs.bases import Base
 from sentviz.runs.store import Run
 from tests.bases import bert_folder
-from tests.makers import use_toy_data
+from tests.kit import use_toy_data
 
 REVISION = "0123456789abcdef" * 2 + "01234567"
 

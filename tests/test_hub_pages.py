@@ -25,9 +25,8 @@ from sentviz.models import hub
 from sentviz.runs.store import Run
 from sentviz.training.adoption import opening
 from tests.foreign.models import saved
-from tests.makers import toy_splits
+from tests.kit import PAGES, opened, page_text, toy_splits, words
 from tests.shipped import often
-from tests.test_app import PAGES, opened, page_text, words
 
 pytestmark = pytest.mark.exhaustive
 

@@ -17,7 +17,7 @@ from sentviz.charts.look import Look
 from sentviz.errors import InputError
 from sentviz.runs.target import Target
 from tests.charts import figure_of, stub
-from tests.makers import planted_model, small_model
+from tests.kit import planted_model, small_model
 
 PAIRS = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
 

@@ -21,7 +21,7 @@ from sentviz.runs.configs import GATE, MASK, Capabilities
 from sentviz.runs.intervention import AXES, MOST_EDITS, UNCHANGED, Edit, Intervention, read_change
 from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
-from tests.makers import gated_model, small_model
+from tests.kit import gated_model, small_model
 
 HAS = Capabilities(2, 4, 3, gate=True, dials=(GATE,), switches=(MASK,))
 TEXT = "What a warm garden we saw"

@@ -17,7 +17,7 @@ from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.target import Target
-from tests.makers import small_model
+from tests.kit import small_model
 from tests.test_blackbox import LABELS, WEIGHTS, counting
 
 TEXT = "a dull garden that is not warm but cold and clever"

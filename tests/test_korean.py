@@ -29,8 +29,7 @@ from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from sentviz.training import train
 from tests.charts import figure_of, stub
-from tests.makers import toy_recipe
-from tests.test_app import opened, page_text, words
+from tests.kit import opened, page_text, toy_recipe, words
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.io.numbers import percent
 from sentviz.runs.store import find
-from tests.test_app import SHIPPED
+from tests.kit import SHIPPED
 
 NAMES = ("bad", "fair", "good")
 

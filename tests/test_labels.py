@@ -24,7 +24,7 @@ from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
-from tests.makers import BAD, GOOD
+from tests.kit import BAD, GOOD
 from tests.shipped import often
 
 N = 200

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.data.predictions import recognise
 from sentviz.data.upload import TextTable
-from tests.test_app import RUN, SHIPPED, opened, page_text, started, switched
+from tests.kit import RUN, SHIPPED, opened, page_text, started, switched
 from tests.test_label_errors import judged
 from tests.test_repeats import random_texts
 

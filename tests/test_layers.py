@@ -12,7 +12,7 @@ from sentviz.analysis.maps.layers import PATTERNS, head_patterns, verdict_by_lay
 from sentviz.charts.layers import head_table, verdict_lines
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 
 
 def test_the_last_layer_says_what_the_model_says(model: Model) -> None:

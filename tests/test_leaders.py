@@ -16,15 +16,15 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
 from sentviz.training import train
-from tests import makers
+from tests import kit
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Train a run on the made-up set."""
     with pytest.MonkeyPatch.context() as patch:
-        makers.use_toy_data(patch)
-        return train(makers.hardmax_recipe(epochs=2), tmp_path_factory.mktemp("runs"), progress=False)
+        kit.use_toy_data(patch)
+        return train(kit.hardmax_recipe(epochs=2), tmp_path_factory.mktemp("runs"), progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def model(run: Run) -> HardmaxModel:
 
 @pytest.fixture(scope="module")
 def frame(model: HardmaxModel) -> pd.DataFrame:
-    return survey(model, makers.toy_splits()["test"])
+    return survey(model, kit.toy_splits()["test"])
 
 
 @pytest.mark.exhaustive
@@ -61,12 +61,12 @@ def test_measures_and_leaders_are_those_of_each_review(model: HardmaxModel) -> N
 
 @pytest.mark.exhaustive
 def test_the_survey_counts_reviews(model: HardmaxModel, frame: pd.DataFrame) -> None:
-    split = makers.toy_splits()["test"].frame
+    split = kit.toy_splits()["test"].frame
     counts: Counter[tuple[str, str, bool]] = Counter()
     answers = model.predict(split["text"].tolist())
     for text, label, answer in zip(split["text"], split["label"], answers["label"], strict=True):
         review = model.follow(text)
-        counts.update((review.words[i], makers.LABELS[label], makers.LABELS[label] == answer) for i in review.leaders)
+        counts.update((review.words[i], kit.LABELS[label], kit.LABELS[label] == answer) for i in review.leaders)
     words = frame[frame["table"] == "words"].groupby(["name", "label", "correct"])["value"].sum()
     assert {key: int(value) for key, value in words.items()} == counts
     reviews = frame[frame["table"] == "reviews"]
@@ -96,7 +96,7 @@ def test_the_most_frequent_leaders(model: HardmaxModel, frame: pd.DataFrame) -> 
 
 
 def test_texts_without_a_known_word_are_left_out(model: HardmaxModel, frame: pd.DataFrame) -> None:
-    split = makers.toy_splits()["test"]
+    split = kit.toy_splits()["test"]
     strange = split.frame.head(2).assign(text="the unheard-of")
     pd.testing.assert_frame_equal(survey(model, replace(split, frame=pd.concat([strange, split.frame], ignore_index=True))), frame)
     with pytest.raises(InputError, match="knows no word of these texts"):
@@ -111,7 +111,7 @@ def test_how_often_each_word_leads(model: HardmaxModel, frame: pd.DataFrame) -> 
 
 
 def test_clustering_per_layer(model: HardmaxModel, frame: pd.DataFrame) -> None:
-    rows = model.tokenizer.ids_batch(makers.toy_splits()["test"].frame["text"].tolist())
+    rows = model.tokenizer.ids_batch(kit.toy_splits()["test"].frame["text"].tolist())
     measures, _, _ = followed(model, list(rows))
     table = per_layer(frame).set_index(["measure", "layer"])
     for column, name in enumerate(MEASURES):

@@ -17,10 +17,8 @@ from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from sentviz.runs.writing import attach
-from tests.fakes import fake_trace
 from tests.injected import TEXT, train_runs
-from tests.makers import toy_splits
-from tests.test_app import opened, page_text, words
+from tests.kit import fake_trace, opened, page_text, toy_splits, words
 
 pytestmark = pytest.mark.slow
 

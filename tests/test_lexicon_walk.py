@@ -19,8 +19,8 @@ from sentviz.errors import InputError
 from sentviz.runs.configs import EncoderConfig, HardmaxConfig
 from sentviz.runs.presets import injections
 from tests.charts import figure_of, stub
-from tests.fakes import fake_trace
 from tests.injected import TERMS, TEXT, random_model
+from tests.kit import fake_trace
 
 MIXED = {"components": 2, "mixing": "unit"}
 

@@ -18,7 +18,7 @@ from sentviz.analysis.maps import coarse_map
 from sentviz.errors import RunError
 from sentviz.runs.store import Run, find
 from sentviz.training import train
-from tests.makers import small_model, toy_recipe, use_toy_data
+from tests.kit import small_model, toy_recipe, use_toy_data
 
 SHAPE = {"width": 16, "heads": 2, "ffn_width": 24, "layers": 2, "window": 6}
 LONG = "what a warm, clever song we saw! a dull soup. " * 12

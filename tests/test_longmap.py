@@ -15,8 +15,7 @@ from sentviz.analysis.maps.coarse_map import HOWS, KINDS, TokenMap, Units, units
 from sentviz.charts import heatmap
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
-from tests.fakes import fake_trace
-from tests.makers import small_model
+from tests.kit import fake_trace, small_model
 
 REVIEW = "the garden was bright. was it? what a song!\n\na warm, clever soup we saw ... I say"
 

@@ -12,9 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from app.components.attention_map import Picked, content, picked
 from sentviz.analysis.maps.coarse_map import map_of_trace, pack, tile, units
-from tests.fakes import fake_trace
+from tests.kit import fake_trace, page_text
 from tests.shipped import often
-from tests.test_app import page_text
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from sentviz.models.protocol import Capture
 from sentviz.training import task_of, train
 from sentviz.training.encoder_task import MASK, hidden_tokens, masked_loss, states
 from sentviz.training.plan import rate
-from tests.makers import batch, toy_recipe, toy_trainer
+from tests.kit import batch, toy_recipe, toy_trainer
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 

@@ -17,7 +17,7 @@ from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Flip
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from tests.makers import small_model, toy_splits
+from tests.kit import small_model, toy_splits
 from tests.shipped import ROOT
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()

@@ -18,7 +18,7 @@ from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
 from sentviz.runs.writing import take_in, write, write_config
-from tests import makers
+from tests import kit
 from tests.injected import use_injected_data, write_lexicon
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copy toy/ndt-unit-2 into a writable folder of runs, for a visitor at this machine."""
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
     monkeypatch.setattr("app.blocks.get_data.own_machine", lambda address, headers: True)
@@ -100,7 +100,7 @@ def test_what_a_model_lacks_is_said_before_anything_is_read(tiny_runs: Path, mon
         with pytest.raises(InputError, match=r"^toy/vanilla-matched has (one attention map|no gates|no leaders)"):
             measure_run(name, run)
     with pytest.raises(InputError, match=r"has no (attention|gates|leaders)"):
-        measure_rows(name, box, makers.toy_splits()["test"])
+        measure_rows(name, box, kit.toy_splits()["test"])
 
 
 def test_a_run_is_measured_on_the_rows_that_its_recipe_draws(own: Path) -> None:

@@ -16,7 +16,7 @@ from sentviz.data import datasets, user_datasets
 from sentviz.data.understanding import Choices, understand
 from sentviz.data.user_datasets import add_data, remove_data
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from tests.makers import BAD, GOOD, no_room, workbook
+from tests.kit import BAD, GOOD, no_room, workbook
 
 Write = Callable[[pd.DataFrame, Path], object]
 FORMATS: dict[str, Write] = {

@@ -25,7 +25,7 @@ from sentviz.training import Trainer, task_of
 from sentviz.training.based import BasedTask
 from sentviz.training.own_data import compared
 from tests.bases import toy_base
-from tests.makers import toy_splits
+from tests.kit import toy_splits
 
 VADER = ["VADER"] if find_spec("vaderSentiment") else []  # an optional package
 

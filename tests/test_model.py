@@ -15,8 +15,8 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length
 from sentviz.models.model import Model
 from sentviz.runs.calibration import softmax
-from tests import makers, slow
-from tests.makers import small_model, toy_splits
+from tests import kit, slow
+from tests.kit import small_model, toy_splits
 
 TEXT = "what a warm, clever song we saw! the soup was cold"
 NAN = float("nan")
@@ -300,8 +300,8 @@ def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
 def test_collate_masks_only_where_something_is_padded() -> None:
     """Texts of equal length have no mask."""
     short, long = np.array([5, 6]), np.array([7, 8, 9])
-    assert makers.batch([short, short]).mask is None
-    batch = makers.batch([short, long])
+    assert kit.batch([short, short]).mask is None
+    batch = kit.batch([short, long])
     assert batch.ids.tolist() == [[5, 6, 0], [7, 8, 9]]
     assert batch.mask is not None and batch.mask.tolist() == [[True, True, False], [True, True, True]]
 

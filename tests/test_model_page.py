@@ -18,7 +18,7 @@ from sentviz.io.files import APP_CLASSES, APP_MODEL
 from sentviz.runs.store import find
 from tests.docs import DOCS
 from tests.foreign.models import saved, theirs
-from tests.makers import toy_splits, use_toy_data
+from tests.kit import toy_splits, use_toy_data
 from tests.test_site_examples import examples
 
 PAGE = DOCS / "pages" / "model.md"

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sentviz.data.upload import TextTable
-from tests.test_app import RUN, SHIPPED, opened, page_text
+from tests.kit import RUN, SHIPPED, opened, page_text
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 N, RIGHT = 100, 84

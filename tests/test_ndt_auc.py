@@ -12,10 +12,10 @@ from sentviz.papers.ndt.auc import contributions
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import Run
+from tests.kit import SHIPPED
 from tests.shipped import often
 from tests.studies import made_seeds
 from tests.studies import ndt_claim as claim
-from tests.test_app import SHIPPED
 
 AREAS = {  # statement -> data set, and the model that has the higher area
     "DT has a higher AUC than the best NDT on IMDb": ("imdb", "diff"),

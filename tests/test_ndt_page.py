@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.papers.studies.compare_configurations import SEEDS_IN_WORDS
 from sentviz.runs.registry import find_paper
-from tests.test_app import SHIPPED, opened, words
+from tests.kit import SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 

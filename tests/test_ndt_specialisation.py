@@ -26,8 +26,8 @@ from sentviz.papers.ndt.study import DATASETS
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import find_paper
 from tests.charts import data_traces
+from tests.kit import SHIPPED
 from tests.studies import ndt_claim
-from tests.test_app import SHIPPED
 
 ADDED = "The components of NDTs that add their maps specialise on distinct words"
 SUBTRACTED = "The components of models that subtract maps specialise on distinct words, on each data set with enough runs"

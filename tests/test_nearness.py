@@ -14,7 +14,7 @@ from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
 from sentviz.models.hardmax import HardmaxModel
 from sentviz.papers.hardmax import figures, study
-from tests.test_hardmax_model import random_model
+from tests.kit import random_model
 
 
 def test_shares_are_those_of_each_review() -> None:

@@ -14,11 +14,8 @@ from sentviz.browser.neuron import why_no_vectors
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.store import SHIPPED
-from tests.fakes import fake_trace
-from tests.makers import small_model
-from tests.test_app import opened, words
+from tests.kit import fake_trace, opened, random_model, small_model, words
 from tests.test_bertviz import HOSTILE, bertviz_data, note
-from tests.test_hardmax_model import random_model
 
 TEXT = "what a warm clever song we saw but dull"
 FAMILIES: dict[str, dict[str, Any]] = {

@@ -27,7 +27,7 @@ from sentviz.serving.onnx import graph as graphs
 from sentviz.serving.onnx.graph import Graph, write
 from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
 from tests import docs
-from tests.makers import randomise, toy_splits, use_toy_data
+from tests.kit import randomise, toy_splits, use_toy_data
 
 pytestmark = pytest.mark.skipif(
     find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"

@@ -13,7 +13,7 @@ from sentviz.charts.gallery import draw
 from sentviz.errors import InputError
 from sentviz.export.record import Record
 from sentviz.io.files import APP_CLASSES, APP_MODEL
-from tests.test_app import opened, page_text
+from tests.kit import opened, page_text
 from tests.test_blackbox import LABELS, WEIGHTS, counting
 
 

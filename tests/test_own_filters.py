@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.analysis.testset.slices import Slice
 from sentviz.data.columns import own_columns
 from sentviz.data.upload import TextTable
-from tests.test_app import RUN, SHIPPED, opened, page_text, switched
+from tests.kit import RUN, SHIPPED, opened, page_text, switched
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 N = 40

@@ -7,8 +7,8 @@ from itertools import combinations, product
 import pytest
 
 from tests.fresh import FAULTS
+from tests.kit import RUN, SHIPPED, opened, words
 from tests.shipped import often
-from tests.test_app import RUN, SHIPPED, opened, words
 
 FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
     "explore": {"text": ("", "Not a bad film, for once."), "large": ("strongest", "chosen"), "token": ("", "1"), "off": ("", "1.1")},

@@ -24,8 +24,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests.makers import toy_pairs, toy_recipe
-from tests.test_app import opened, words
+from tests.kit import opened, toy_pairs, toy_recipe, words
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,8 @@ from sentviz.runs.catalog import study_runs
 from sentviz.runs.items import DRAWN
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
+from tests.kit import SHIPPED
 from tests.studies import made_run, made_seeds
-from tests.test_app import SHIPPED
 
 PAPER = find_paper("ndt")
 pytestmark = pytest.mark.slow

@@ -45,7 +45,7 @@ from sentviz.runs.sections import OwnBlock, Section, TextBlock
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe, finished, recipes
-from tests.makers import use_toy_data
+from tests.kit import use_toy_data
 
 ROOT = Path(__file__).parents[1]
 PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "claims", "generic", "items_part")] + ["app/blocks/sections.py"]

@@ -23,9 +23,8 @@ from sentviz.models.model import Model
 from sentviz.runs.configs import ConvolutionalConfig
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
-from tests.makers import gated_model, small_model
+from tests.kit import gated_model, random_model, small_model
 from tests.shipped import often
-from tests.test_hardmax_model import random_model
 
 A, B = "a warm garden and a dull song , but a clever town", "a cold garden and a clever song , and a dull soup"
 LONGER = "a warm garden and never a dull song , but a clever town"

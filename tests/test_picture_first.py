@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_app import opened
+from tests.kit import opened
 
 
 @pytest.mark.exhaustive

@@ -15,7 +15,7 @@ from app.places import ANSWERS, HEADED, MIXED, MODEL, SCALED, SENTENCE, place_of
 from app.views.model.pages import PAGES as PAGES_AS_DATA
 from sentviz.runs.items import PAGES
 from sentviz.runs.store import find
-from tests.test_app import RUN, SHIPPED, opened, switched
+from tests.kit import RUN, SHIPPED, opened, switched
 
 VIEWS = Path(__file__).parents[1] / "app" / "views"
 OLD = (  # addresses of earlier versions

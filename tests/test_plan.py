@@ -20,7 +20,7 @@ from sentviz.errors import InputError
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.recipe import Recipe, Selection
 from sentviz.training.trainer import targets
-from tests.makers import toy_trainer
+from tests.kit import toy_trainer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]  # trains, or reads the whole shelf
 

@@ -18,7 +18,7 @@ from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
 from sentviz.serving.corpus.output import OutputOptions, Scored
 from sentviz.serving.corpus.plane import POINT, plane, sample, server
-from tests.makers import BAD, GOOD, NOUNS
+from tests.kit import BAD, GOOD, NOUNS
 
 TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD for bad in BAD]
 

@@ -21,7 +21,7 @@ from sentviz.data.labels import Reading, assigned, in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError
-from tests.test_app import RUN, SHIPPED, opened, page_text
+from tests.kit import RUN, SHIPPED, opened, page_text
 
 TEXTS = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
 NAMES, NUMBERS = ["positive", "negative", "positive", "negative"], [1, 0, 1, 0]

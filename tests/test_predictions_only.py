@@ -17,8 +17,8 @@ from sentviz.charts.subjects import Answers, sourced
 from sentviz.errors import InputError
 from sentviz.export.record import Record
 from sentviz.runs.store import Run
+from tests.kit import RUN, opened, page_text
 from tests.shipped import often
-from tests.test_app import RUN, opened, page_text
 
 OURS = ("a dull garden", "a bright song and a warm soup", "the soup is not bright", "nobody sang, it was dull")
 FILE = RowsSource("reviews.csv", "0123456789ab")

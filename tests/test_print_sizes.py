@@ -29,7 +29,7 @@ from sentviz.export.files import render
 from sentviz.papers.sentiformer.figures import separated
 from sentviz.papers.sentiformer.solvers import Setting
 from tests.charts import stub
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 from tests.shipped import often
 from tests.tools.layout import of_svg
 from tests.tools.picture import reader

@@ -22,7 +22,7 @@ from sentviz.errors import InputError, RunError, SentvizError, Stopped
 from sentviz.export.files import render
 from sentviz.runs.store import Run
 from sentviz.serving.jobs import Job, Jobs
-from tests.makers import small_model
+from tests.kit import small_model
 
 Floats = npt.NDArray[np.float64]
 RUN = Path(__file__).parents[1] / "checkpoints" / "sst2" / "ndt-unit-2"

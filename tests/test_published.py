@@ -13,7 +13,7 @@ from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.exact_comparison import word_scores
 from sentviz.analysis.explain.value_function import ABSENT
 from sentviz.analysis.explain.word_groups import spaced_words
-from tests.makers import planted_model, small_model
+from tests.kit import planted_model, small_model
 
 
 def test_falls_equal_a_loop_over_texts() -> None:

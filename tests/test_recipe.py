@@ -16,7 +16,7 @@ from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names, recipe_of_paper
-from tests.makers import toy_pairs, toy_recipe, toy_splits
+from tests.kit import toy_pairs, toy_recipe, toy_splits
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 

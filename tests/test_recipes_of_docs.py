@@ -37,9 +37,8 @@ from sentviz.runs.store import Run
 from sentviz.training import Trainer, task_of, train
 from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
-from tests.makers import toy_splits, use_toy_data
+from tests.kit import PAGES, opened, toy_splits, use_toy_data, words
 from tests.shipped import often
-from tests.test_app import PAGES, opened, words
 
 pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"

@@ -25,7 +25,7 @@ from sentviz.runs import store
 from sentviz.runs.writing import attach
 from sentviz.training import Trainer, resuming, task, task_of, train, trainer
 from sentviz.training.recipe import Recipe
-from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer
+from tests.kit import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer
 from tests.shipped import often
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]

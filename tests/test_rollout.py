@@ -26,8 +26,7 @@ from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from tests import slow
-from tests.fakes import fake_trace
-from tests.makers import small_model
+from tests.kit import fake_trace, small_model
 
 TEXT = "what a warm, clever song"
 FORMS: dict[str, dict[str, Any]] = {

@@ -18,7 +18,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs import store
 from sentviz.runs.store import Run
-from tests.makers import small_model
+from tests.kit import small_model
 
 TEXTS = ("A dull, dull film.", "DULL?", "Not dullness itself", "it isn't", "the isn of it", "멋진 영화", "“dull”", "dull's end")
 

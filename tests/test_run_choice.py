@@ -17,7 +17,7 @@ from sentviz.charts.heads import layer_lines
 from sentviz.errors import InputError
 from sentviz.runs.catalog import best_run
 from sentviz.runs.store import Run, find, runs
-from tests.test_app import opened, page_text, switched
+from tests.kit import opened, page_text, switched
 from tests.test_figures import history
 
 CLS, INJECTED, WITHOUT_CLS = "sst2/cls", "sst2/cls-last-scaled", "english/ndt-unit-2"

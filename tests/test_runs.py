@@ -28,7 +28,7 @@ from sentviz.runs.catalog import catalog
 from sentviz.runs.run_files import most
 from sentviz.runs.store import Run, find, runs
 from sentviz.runs.writing import attach
-from tests.makers import LABELS
+from tests.kit import LABELS
 from tests.shipped import often
 
 
@@ -56,7 +56,7 @@ def resealed(folder: Path, file: str) -> None:
 
 def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -> None:
     """Stored metrics, test probabilities and the example trace are those of the loaded model."""
-    from tests.makers import toy_splits
+    from tests.kit import toy_splits
 
     run, test = Run.open(tiny_run), toy_splits()["test"]
     frame = run.frame("test.parquet")

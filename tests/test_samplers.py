@@ -19,7 +19,7 @@ from sentviz.analysis.explain.value_function import part_removal
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
-from tests.makers import planted_model, small_model
+from tests.kit import planted_model, small_model
 from tests.shipped import often
 
 TEXT = "what a warm clever song we saw but dull"

@@ -36,7 +36,7 @@ from sentviz.serving.corpus.inputs import survey
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, part_name, prepare
 from sentviz.serving.corpus.summary import heads, totals, words
 from tests.corpora import TEXTS, bytes_of, command, table
-from tests.makers import no_room
+from tests.kit import no_room
 
 ALL = OutputOptions(vectors=True, attention=True, words=True)
 

@@ -13,7 +13,7 @@ from sentviz.data.table import parsed
 from sentviz.data.upload import LIMITS
 from sentviz.errors import InputError
 from sentviz.serving.corpus.inputs import find_files, rows_of, survey
-from tests.makers import workbook
+from tests.kit import workbook
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])

@@ -9,8 +9,7 @@ from sentviz.analysis.explain import quickly_supported, reason, score
 from sentviz.analysis.explain.headline import MIN_FALL
 from sentviz.analysis.explain.screening import TRIED, alone, screened
 from sentviz.runs.target import Target, log_odds
-from tests.makers import planted_model, small_model
-from tests.test_app import SHIPPED, opened, page_text
+from tests.kit import SHIPPED, opened, page_text, planted_model, small_model
 
 TEXT = "it is a warm song; the garden is not dull; it is a cold day; what a tender film; the day is long; a clever garden"
 CLAUSES = (*(f"{part};" for part in TEXT.split("; ")[:-1]), "a clever garden")

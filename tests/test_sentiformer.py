@@ -22,7 +22,7 @@ from sentviz.models.model import Model
 from sentviz.models.protocol import SHUT, Capture, Inputs, InterventionTensors
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.trace import Trace
-from tests.makers import LABELS, randomise
+from tests.kit import LABELS, randomise
 
 TEXT = "What a warm garden, and not a dull song!"
 FORM: dict[str, Any] = {

@@ -15,8 +15,8 @@ from sentviz.data.examples import EXAMPLES
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import find_paper
+from tests.kit import opened, words
 from tests.studies import made_seeds, with_gates
-from tests.test_app import opened, words
 
 PAPER = find_paper("sentiformer")
 pytestmark = pytest.mark.slow

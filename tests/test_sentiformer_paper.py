@@ -21,7 +21,7 @@ from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
-from tests.makers import toy_recipe, use_toy_data
+from tests.kit import toy_recipe, use_toy_data
 from tests.shipped import ASKABLE
 
 PAPER = find_paper("sentiformer")

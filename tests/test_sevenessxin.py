@@ -26,7 +26,7 @@ from sentviz.training import train
 from sentviz.training.finishing import test_splits as splits_for_tests
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import task_of
-from tests import makers, slow
+from tests import kit, slow
 from tests.shipped import often
 
 TEXTS = ["i am so happy today", "this is sad", "not what i want at all", "fine"]
@@ -180,7 +180,7 @@ def test_the_mask_is_there_or_not() -> None:
 
 
 def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     whole = datasets.load_split("toy", "train")
     some, more = datasets.first_rows(whole, 8), datasets.first_rows(whole, 20)
     assert some.frame["label"].value_counts().tolist() == [4, 4] and set(some.frame["id"]) < set(more.frame["id"])
@@ -191,7 +191,7 @@ def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_test_rows_are_drawn_in_the_order_of_their_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     whole = splits_for_tests("toy")[0]
     (drawn,) = splits_for_tests("toy", rows=10)
     positions = [list(whole.frame["id"]).index(row) for row in drawn.frame["id"]]
@@ -201,18 +201,18 @@ def test_test_rows_are_drawn_in_the_order_of_their_split(monkeypatch: pytest.Mon
 
 
 def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    splits = makers.use_toy_data(monkeypatch)
+    splits = kit.use_toy_data(monkeypatch)
     for split, rows in splits.items():
         splits[split] = replace(rows, labels=("a", "b", "c"))
     with pytest.raises(InputError, match=r"f1_positive needs two classes, but toy has 3\. Select f1_macro"):
-        task_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
+        task_of(kit.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
 
 
 def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten updates take as many steps and evenly spaced evaluations on few rows and on many."""
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     for rows in (16, 40):
-        run = train(makers.toy_recipe("7ess-v1", rows=rows, updates=10, evaluations=2, shape=SMALL), tmp_path / str(rows), progress=False)
+        run = train(kit.toy_recipe("7ess-v1", rows=rows, updates=10, evaluations=2, shape=SMALL), tmp_path / str(rows), progress=False)
         history = run.history()
         assert run.config["steps"] == 10
         assert history.loc[history["name"] == "validation_accuracy", "step"].tolist() == [5, 10]
@@ -221,8 +221,8 @@ def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """In training a row has the logits of the finished model, with its padding."""
-    makers.use_toy_data(monkeypatch)
-    subject = task_of(makers.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
+    kit.use_toy_data(monkeypatch)
+    subject = task_of(kit.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
     subject.network.eval()
     with torch.no_grad():
         in_training = subject.logits(np.arange(6)).numpy()

@@ -32,10 +32,10 @@ from sentviz.runs.printed import printed
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, find, runs
 from sentviz.training import train
-from tests import makers as made_up
+from tests import kit as made_up
 from tests.charts import data_traces
+from tests.kit import opened
 from tests.studies import plant
-from tests.test_app import opened
 
 PAPER = find_paper("sevenessxin")
 APP = Path(__file__).parents[1] / "app" / "navigation.py"

@@ -15,8 +15,8 @@ from sentviz.runs import store
 from sentviz.runs.catalog import _same_rows, faults, study_runs
 from sentviz.runs.convergence import verified
 from sentviz.runs.store import SHIPPED, Run
+from tests.kit import page_text
 from tests.studies import made_run
-from tests.test_app import page_text
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir(
 @pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
 def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table uses the shipped runs, and a note names the private run with the same name and other rows."""
-    from tests.test_app import opened
+    from tests.kit import opened
 
     made_run(tmp_path, "sst2", "vanilla", wrong=50)
     made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=50)

@@ -13,8 +13,7 @@ from sentviz.analysis.maps.layers import MOST, SHARE, HeadEffects, silenced
 from sentviz.models.model import Model
 from sentviz.runs.intervention import UNCHANGED
 from sentviz.runs.target import Target
-from tests.makers import gated_model, small_model
-from tests.test_hardmax_model import random_model
+from tests.kit import gated_model, random_model, small_model
 
 TEXT = "a warm garden and a dull song , but a clever town"
 NDT = {"components": 2, "mixing": "unit", "layers": 3}

@@ -15,7 +15,7 @@ from sentviz.analysis.testset import label_errors
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.subset import Subset
 from sentviz.errors import InputError
-from tests.test_app import SHIPPED, opened, page_text, switched
+from tests.kit import SHIPPED, opened, page_text, switched
 from tests.test_weak import rows_of, table
 
 pytestmark = [pytest.mark.slow, SHIPPED]

@@ -25,8 +25,7 @@ from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
 from tests.charts import data_traces, figure_of, stub
-from tests.makers import small_model, toy_splits
-from tests.test_app import switched
+from tests.kit import small_model, switched, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 HAND = WordClasses(

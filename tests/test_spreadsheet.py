@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.errors import SentvizError
 from sentviz.io.spreadsheet import as_csv, plain_csv, store_csv, write_csv
-from tests.makers import no_room
+from tests.kit import no_room
 
 PACKAGE = Path(__file__).parents[1]
 FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "  =1", "\t=1", "\r=1", "\n=1", "＝1+1", "＠x"]

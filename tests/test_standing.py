@@ -25,7 +25,7 @@ from sentviz.papers.studies.cross_domain import (
     why_not_evaluated,
 )
 from sentviz.runs.store import Run, runs
-from tests.test_app import opened
+from tests.kit import opened
 
 PLANTED = Texts("planted", "Planted", "toy", "test", {0: 0, 2: 1, 1: -1})
 

@@ -13,7 +13,7 @@ from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.errors import Stopped
 from sentviz.models import model as models
 from sentviz.models.model import Model
-from tests.makers import small_model
+from tests.kit import small_model
 
 TEXT = "what a warm, clever song we saw"
 ASKING = [

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.focus import Focus
 from sentviz.charts.gallery import draw
-from tests.test_app import opened
+from tests.kit import opened
 
 pytestmark = pytest.mark.slow
 

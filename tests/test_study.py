@@ -19,7 +19,7 @@ from sentviz.papers.studies.runner import collect, light, plan, run_study
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe, finished
-from tests.makers import toy_recipe, use_toy_data
+from tests.kit import toy_recipe, use_toy_data
 
 STUB = """
 import json, shutil, sys

@@ -27,7 +27,7 @@ from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import extract_record
 from sentviz.export.files import render
 from sentviz.export.verify import verify
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 
 RUN = "sst2/ndt-unit-2"
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")

@@ -13,7 +13,7 @@ from sentviz.charts.layers import verdict_lines
 from sentviz.charts.scatter import scatter
 from sentviz.export.files import render
 from tests.charts import picture
-from tests.fakes import fake_trace
+from tests.kit import fake_trace
 
 
 def test_files_count_places_from_one() -> None:

@@ -20,8 +20,7 @@ from app.places import SENTENCE
 from sentviz.cli import main
 from sentviz.runs.store import find
 from tests.docs import DOCS
-from tests.makers import BAD, GOOD, NOUNS
-from tests.test_app import opened, page_text
+from tests.kit import BAD, GOOD, NOUNS, opened, page_text
 from tests.test_site_examples import examples
 
 PAGE = DOCS / "pages" / "tasks.md"

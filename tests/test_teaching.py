@@ -19,7 +19,7 @@ from sentviz.runs.store import Run
 from sentviz.training import recipe as recipes
 from sentviz.training import train, trainer
 from sentviz.training.recipe import Recipe
-from tests.makers import toy_recipe, use_toy_data
+from tests.kit import toy_recipe, use_toy_data
 
 
 @pytest.fixture

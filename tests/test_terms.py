@@ -26,7 +26,7 @@ from sentviz.models.model import Model
 from sentviz.models.terms import AttentionTerms, HeadNorm
 from sentviz.runs.trace import Trace
 from tests import injected
-from tests.makers import small_model
+from tests.kit import small_model
 
 TEXT = "the song was warm and dull, what a clever garden we saw! a cold soup, I say; the puppet show was tender"
 FORMS: dict[str, dict[str, Any]] = {

@@ -22,8 +22,8 @@ from sentviz.analysis.maps.arithmetic import cell
 from sentviz.charts.colours import palette
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
-from tests import makers
-from tests.test_app import opened, words
+from tests import kit
+from tests.kit import opened, words
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +36,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with toy/sentiformer, gated and with a window, and toy/bilstm, which has no attention."""
     root = tmp_path_factory.mktemp("theory")
     with pytest.MonkeyPatch.context() as patch:
-        makers.use_toy_data(patch)
+        kit.use_toy_data(patch)
         shape: dict[str, Any] = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 4, "global_drawn": 1}
-        train(makers.toy_recipe("sentiformer", shape=shape, cls=True, epochs=1, example=TEXT), root, progress=False)
-        train(makers.toy_recipe("bilstm", shape={"hidden": 8, "layers": 1}, epochs=1, example=TEXT), root, progress=False)
+        train(kit.toy_recipe("sentiformer", shape=shape, cls=True, epochs=1, example=TEXT), root, progress=False)
+        train(kit.toy_recipe("bilstm", shape={"hidden": 8, "layers": 1}, epochs=1, example=TEXT), root, progress=False)
     return root
 
 

@@ -24,7 +24,7 @@ from sentviz.export.animation import film_gif
 from sentviz.export.chromium import find_browser
 from sentviz.runs.store import Run
 from tests.charts import figure_of, stub
-from tests.makers import toy_splits
+from tests.kit import toy_splits
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from app.blocks import get_data  # noqa: F401 - imported before the data sets ar
 from app.components.browser import RENDER, wanted_row
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
-from tests import makers
-from tests.test_app import opened, page_text, words
+from tests import kit
+from tests.kit import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ NAME, SHIPPED = "toy/ndt-unit-2-epochs", "sst2/ndt-unit-2-epochs"
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make the toy set available."""
-    makers.use_toy_data(monkeypatch)
+    kit.use_toy_data(monkeypatch)
     st.cache_resource.clear()
     yield
     st.cache_resource.clear()
@@ -60,7 +60,7 @@ def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkey
     sent = seen[-1]
     assert sent["epochs"] == sent["sentence"]["epochs"] == [2, 3, 4] and sent["asks"]
     assert sent["sentence"]["title"] == "Effective attention, layer 2, mean of heads"
-    texts = makers.toy_splits()["validation"].frame.set_index("id")["text"]
+    texts = kit.toy_splits()["validation"].frame.set_index("id")["text"]
     assert all(row["text"] == texts[row["id"]] for row in sent["rows"])
     assert "60 rows of validation" in page_text(app)
     assert not app.warning
@@ -74,7 +74,7 @@ def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkey
     app.text_input(key="through-sentence").input("a dull soup").run()
     assert seen[-1]["sentence"]["tokens"] == ["a", "dull", "soup"] and seen[-1]["sentence"]["epochs"] == [2, 3, 4]
     app = page(row="validation-7")
-    assert " ".join(seen[-1]["sentence"]["tokens"])[:8] in makers.toy_splits()["validation"].frame["text"].iloc[7].replace(",", " ,")
+    assert " ".join(seen[-1]["sentence"]["tokens"])[:8] in kit.toy_splits()["validation"].frame["text"].iloc[7].replace(",", " ,")
     assert not app.exception
 
 

@@ -31,7 +31,7 @@ from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from tests.charts import figure_of, stub
-from tests.makers import gated_model, small_model
+from tests.kit import gated_model, small_model
 
 TEXT = "What a warm garden, and not a dull song!"
 

@@ -24,7 +24,7 @@ from sentviz.models.loading import load
 from sentviz.runs.calibration import softmax
 from sentviz.training import Trainer, batches, task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
-from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
+from tests.kit import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]
 

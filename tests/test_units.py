@@ -11,7 +11,7 @@ from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
 from sentviz.charts.strip import strip
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.model import Model
-from tests.makers import planted_model, small_model, toy_splits
+from tests.kit import planted_model, small_model, toy_splits
 from tests.slow import best_cut
 
 TEXT = "what a warm, clever song we saw"

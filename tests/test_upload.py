@@ -21,7 +21,7 @@ from sentviz.data.columns import guess
 from sentviz.data.table import Limits, parsed
 from sentviz.data.upload import LIMITS, labelled, read_table
 from sentviz.errors import InputError
-from tests.makers import workbook
+from tests.kit import workbook
 
 CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})

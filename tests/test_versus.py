@@ -13,7 +13,7 @@ from sentviz.charts.attention import difference_map
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from tests.makers import small_model
+from tests.kit import small_model
 from tests.test_phenomena import some
 
 TEXT = "what a warm, clever song"

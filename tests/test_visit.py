@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from app.fields import TEXT_IN_URL, two_places, whole_number
 from app.focus import FIELDS
 from app.visit import Settings
+from tests.kit import opened, switched, words
 from tests.shipped import often
-from tests.test_app import opened, switched, words
 
 
 def view(value: str) -> str | None:

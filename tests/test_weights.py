@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.models.weights import load_weights, pack, quantized, unpack
-from tests.makers import small_encoder
+from tests.kit import small_encoder
 
 
 @pytest.fixture(autouse=True)

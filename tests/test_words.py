@@ -30,7 +30,7 @@ from sentviz.charts.look import Look
 from sentviz.charts.word_clouds import PANEL, cloud, word_bars
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
-from tests import makers
+from tests import kit
 from tests.shipped import often
 
 VOCABULARY = ["dull", "bright", "garden", "the", "not", "soup", "warm", "isn't", "cold", "영화", "아주", "ключ", "straße", "song"]
@@ -422,7 +422,7 @@ def test_bars_carry_values_intervals_and_what_is_sure() -> None:
 
 def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is stored with the run and gives the same keyness; it holds counts of common words only."""
-    texts = makers.use_toy_data(monkeypatch)["test"].frame
+    texts = kit.use_toy_data(monkeypatch)["test"].frame
     folder = tmp_path / "toy" / "run"
     shutil.copytree(tiny_run, folder)
     before = Run.open(folder)

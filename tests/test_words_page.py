@@ -17,7 +17,7 @@ from sentviz.analysis.testset.word_counts import count_words, keyness, largest, 
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError
 from sentviz.runs.store import Run
-from tests.test_app import ROOT, RUN, opened, words
+from tests.kit import ROOT, RUN, opened, words
 
 FOLDER = ROOT / "checkpoints" / RUN
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER.is_dir(), reason=f"{RUN} is not in checkpoints/")]

@@ -11,8 +11,8 @@ from app import cache
 from app.focus import choices
 from sentviz.analysis.explain import SCORES
 from sentviz.errors import DataMissingError
+from tests.kit import RUN, SHIPPED, opened, words
 from tests.shipped import often
-from tests.test_app import RUN, SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.runs.store import find
 from tests.docs import DOCS
-from tests.makers import BAD, GOOD, NOUNS
+from tests.kit import BAD, GOOD, NOUNS
 from tests.test_site_examples import examples, trimmed
 
 PAGE = DOCS / "pages" / "yours.md"

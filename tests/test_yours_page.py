@@ -18,9 +18,8 @@ from sentviz.data.upload import TextTable
 from sentviz.data.user_datasets import add_data
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
-from tests.makers import BAD, GOOD, workbook
+from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text, workbook
 from tests.shipped import often
-from tests.test_app import RUN, SHIPPED, opened, page_text
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 

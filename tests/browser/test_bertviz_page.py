@@ -12,8 +12,7 @@ import pytest
 from sentviz.browser.bertviz import bertviz_html
 from sentviz.runs.trace import Trace
 from tests.browser.conftest import offline
-from tests.fakes import fake_trace
-from tests.makers import small_model
+from tests.kit import fake_trace, small_model
 from tests.shipped import often
 
 HOSTILE = (

@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser.conftest import ROOT, go, serving
 from tests.browser.test_first_light import settled
-from tests.makers import BAD, GOOD, NOUNS
+from tests.kit import BAD, GOOD, NOUNS
 
 pytestmark = pytest.mark.exhaustive
 
@@ -120,7 +120,7 @@ PIPELINE = """
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from tests.makers import BAD, GOOD
+from tests.kit import BAD, GOOD
 
 labels = ["negative"] * len(BAD) + ["positive"] * len(GOOD)
 pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(C=100)).fit([*BAD, *GOOD], labels)

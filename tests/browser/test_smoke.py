@@ -10,7 +10,7 @@ import pytest
 from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
 from tests.fresh import FAULTS
-from tests.test_app import PAGES
+from tests.kit import PAGES
 
 ADDRESSES = {"cls": "heads", "scalars": "lambdas"}  # addresses that are not the script's name
 FAULT = '[data-testid="stException"], [data-testid="stAlertContentError"]'

@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
-from tests.makers import BAD, GOOD
+from tests.kit import BAD, GOOD
 
 
 @pytest.mark.exhaustive

@@ -24,7 +24,7 @@ from sentviz.runs.bases import Base, bases
 from sentviz.runs.releases import ADDRESS, Packed, chosen, get, index, is_installed, pack, read_index, release
 from sentviz.runs.store import SHIPPED, Run, find, runs
 from tests.fakehub import Hub
-from tests.makers import no_room
+from tests.kit import no_room
 from tests.shipped import often
 from tests.studies import made_run
 

@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from sentviz.models import hub
-from tests.makers import toy_splits
+from tests.kit import toy_splits
 
 DECODERS = ("gpt2", "llama", "qwen2", "qwen3")
 KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert", "mpnet", "deberta", "deberta-v2", *DECODERS)

@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 from sentviz.analysis.explain.foreign_scores import fit, read_scores  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from tests.foreign.models import OWN, byte_pairs, saved, sentence_pieces, word_pieces  # noqa: E402
-from tests.makers import small_model, toy_splits  # noqa: E402
+from tests.kit import small_model, toy_splits  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -28,8 +28,7 @@ from sentviz.serving.jobs import Jobs
 from tests.fresh import FAULTS
 from tests.golden.controls import Control, Send, chosen, controls, key_of, operate, put, state_of
 from tests.golden.test_pages import digest, outline
-from tests.makers import workbook
-from tests.test_app import opened, page_text
+from tests.kit import opened, page_text, workbook
 
 ROWS = (("text", "label"), ("a tender song", "positive"), ("what a dull garden", "negative"), ("a clever soup", "negative"))
 ANSWERS = (("ours_predicted", "theirs_predicted"), ("positive", "positive"), ("negative", "positive"), ("positive", "negative"))

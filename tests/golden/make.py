@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.training import train
 from tests.injected import LEXICON, use_injected_data, write_lexicon
-from tests.makers import hardmax_recipe, toy_recipe
+from tests.kit import hardmax_recipe, toy_recipe
 
 FOLDER = Path(__file__).parent
 RUNS = FOLDER / "runs"

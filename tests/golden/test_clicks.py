@@ -20,8 +20,8 @@ from sentviz.papers.sentiformer.solvers import Separation, Setting, Tick, separa
 from tests.golden.clicking import Step, follow, forget_work, walk
 from tests.golden.test_golden import STORED
 from tests.golden.test_pages import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, compare_outline, named
+from tests.kit import SHIPPED
 from tests.shipped import often
-from tests.test_app import SHIPPED
 from tests.test_yours_page import model_folder
 
 pytestmark = [SHIPPED, pytest.mark.slow]

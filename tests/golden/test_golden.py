@@ -25,8 +25,8 @@ from sentviz.charts.gallery import FIGURES, draw
 from sentviz.charts.subjects import Answers, Runs, Sentence, Study
 from sentviz.errors import SentvizError
 from tests.golden.make import MEASUREMENTS
+from tests.kit import SHIPPED
 from tests.shipped import often
-from tests.test_app import SHIPPED
 
 STORED = Path(__file__).parent / "figures"
 TOLERANCE = 1e-6  # relative, and absolute for numbers below 1

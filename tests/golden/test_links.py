@@ -6,8 +6,7 @@ import pytest
 
 from tests.golden.clicking import Page
 from tests.golden.test_pages import BARS, NDT, ON_PAGE, OUTLINES, VIEWS, check_link, compare_outline, outline
-from tests.test_app import SHIPPED, opened
-from tests.test_fresh import sane
+from tests.kit import SHIPPED, opened, sane
 
 pytestmark = [SHIPPED, pytest.mark.slow]
 SEVERAL = [page for page, names in ON_PAGE.items() if len(names) > 1]

@@ -27,9 +27,8 @@ from sentviz.runs.registry import built_in
 from tests.golden.controls import key_of
 from tests.golden.make import MEASUREMENTS
 from tests.golden.test_golden import STORED
+from tests.kit import PAGES, SHIPPED, opened, sane
 from tests.shipped import often
-from tests.test_app import PAGES, SHIPPED, opened
-from tests.test_fresh import sane
 
 pytestmark = SHIPPED
 NDT, FUSED, HARDMAX = MEASUREMENTS

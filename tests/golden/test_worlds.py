@@ -23,9 +23,8 @@ from tests.golden.conftest import enter
 from tests.golden.make import MEASUREMENTS, RUNS
 from tests.golden.test_golden import STORED
 from tests.golden.test_pages import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, compare_outline, named, outline
+from tests.kit import PAGES, SHIPPED, opened, sane
 from tests.shipped import often
-from tests.test_app import PAGES, SHIPPED, opened
-from tests.test_fresh import sane
 
 pytestmark = SHIPPED
 OUTLINES = STORED.with_name("worlds")

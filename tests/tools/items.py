@@ -82,7 +82,7 @@ def drawn_faults(paper: Paper, runs: Sequence[Run], folder: Path) -> Iterator[st
 
 def opened_faults(paper: Paper) -> Iterator[str]:
     """Yield each place that fails to open in the app, shows an error, or does not know a part of its link."""
-    from tests.test_app import navigation, started
+    from tests.kit import navigation, started
 
     for link, items in _by_link(paper).items():
         address, _, _ = link.partition("?")
@@ -107,7 +107,7 @@ def _by_link(paper: Paper) -> dict[str, list[Item]]:
 
 def addresses() -> dict[str, str]:
     """Return the app's own pages: titles by address, without the pages of papers."""
-    from tests.test_app import navigation
+    from tests.kit import navigation
 
     of_papers = {paper.page.url for paper in built_in().values()}
     pages = {info["url_pathname"]: info["page_name"] for info in navigation().values()}

@@ -113,7 +113,7 @@ TRAIN = """
 from pathlib import Path
 import pytest
 from sentviz.training import train
-from tests.makers import toy_recipe, use_toy_data
+from tests.kit import toy_recipe, use_toy_data
 with pytest.MonkeyPatch.context() as patch:
     use_toy_data(patch)
     print(train(toy_recipe(), Path({disk!r}), progress=False).name, "is written")

@@ -1,4 +1,4 @@
-"""A made-up two-class data set, and small models with random weights."""
+"""What tests begin with: a made-up two-class data set, small runs and models with random weights, traces, and pages of the app."""
 
 from __future__ import annotations
 
@@ -20,19 +20,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 from torch import Tensor, nn
 
+from app.places import SENTENCE, places
 from sentviz.data import datasets
+from sentviz.data.reviews import WordsTokenizer
 from sentviz.data.tags import Tagger
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.batches import collate
 from sentviz.models.encoder import Encoder
+from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, Network
-from sentviz.runs.configs import EncoderConfig, RecurrentConfig
+from sentviz.runs.configs import EncoderConfig, HardmaxConfig, RecurrentConfig
+from sentviz.runs.registry import built_in
+from sentviz.runs.trace import Trace
 from sentviz.training import Trainer, task_of, train
 from sentviz.training.recipe import Recipe
+from tests.fresh import FAULTS
 
 LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
@@ -267,3 +274,151 @@ def workbook(*sheets: Sequence[Sequence[object]], shared: bool = True, edit: Map
         for path, content in parts.items():
             book.writestr(path, content.replace(*(edit or {}).get(path, ("", ""))))
     return data.getvalue()
+
+
+def random_model(width: int = 2, seed: int = 0, *, cleaning: bool = True) -> HardmaxModel:
+    """Return a model with random vectors, decoder and alpha over the words of the made-up set."""
+    tokenizer = WordsTokenizer.fit(toy_splits()["train"].frame["text"], min_count=1, cleaning=cleaning)
+    torch.manual_seed(seed)
+    encoder = HardmaxEncoder(HardmaxConfig(tokenizer.vocab_size, width=width, layers=4, cleaning=cleaning))
+    with torch.no_grad():
+        encoder.raw_alpha.fill_(0.3)
+        encoder.classifier.bias.fill_(0.2)
+    return HardmaxModel("toy/random", encoder, tokenizer, LABELS)
+
+
+def fake_trace(
+    n: int = 12,
+    layers: int = 2,
+    heads: int = 4,
+    components: int = 2,
+    signed: bool = False,
+    tokens: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Trace:
+    """A random trace whose component rows are softmax rows and whose effective map is mixed by lambda.
+
+    ``signed`` subtracts the later components, as the Differential Transformer does, so that entries become negative.
+    ``tokens`` without special tokens replaces the default words and sets n = len(tokens) + 1 ([CLS] comes first).
+    """
+    rng = np.random.default_rng(seed)
+    words = [f"word{i}" for i in range(n - 1)] if tokens is None else list(tokens)
+    names = ("[CLS]", *words)
+    n = len(names)
+    scores = rng.normal(size=(layers, components, heads, n, n)) * 1.6
+    maps = np.exp(scores - scores.max(-1, keepdims=True))
+    maps = (maps / maps.sum(-1, keepdims=True)).astype(np.float32)
+    rest = rng.uniform(0.5, 0.9, (layers, components - 1)) if signed else rng.uniform(0.1, 0.3, (layers, components - 1))
+    lambdas = np.concatenate([np.ones((layers, 1)), -rest if signed else rest], axis=1).astype(np.float32)
+    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+    offsets = np.array([(0, 0), *((s, s + len(w)) for s, w in zip(starts, words, strict=False))], dtype=np.int64)
+    logits = rng.normal(size=2).astype(np.float32)
+    return Trace(
+        run="fake-run",
+        text=" ".join(words),
+        text_pair=None,
+        tokens=names,
+        offsets=offsets,
+        segments=np.zeros(n, dtype=np.int64),
+        specials=np.arange(n) == 0,
+        unknown=np.zeros(n, dtype=np.bool_),
+        labels=("negative", "positive"),
+        logits=logits,
+        probabilities=(np.exp(logits) / np.exp(logits).sum()).astype(np.float32),
+        lambdas=lambdas,
+        layer_ids=tuple(range(layers)),
+        head_ids=tuple(range(heads)),
+        component_ids=tuple(range(components)),
+        query_ids=tuple(range(n)),
+        attention=np.einsum("lc,lchnm->lhnm", lambdas, maps),
+        components=maps,
+        hidden=rng.normal(size=(layers + 1, n, 8)).astype(np.float32),
+        pooled=rng.normal(size=8).astype(np.float32),
+        scores=scores.astype(np.float32),
+    )
+
+
+# ---- pages of the app
+
+ROOT = Path(__file__).parents[1]
+RUN = "sst2/ndt-unit-2"
+SHIPPED = pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+DEFAULT = "english/ndt-unit-2"
+PAGES = (
+    "explore",
+    "attention",
+    "causes",
+    "compare",
+    "hardmax",
+    "confusion",
+    "comparison",
+    "labels",
+    "behaviour",
+    "words",
+    "embeddings",
+    "cls",
+    "explanations",
+    "directions",
+    "components",
+    "scalars",
+    "curves",
+    "yours",
+    *(paper.page.url for paper in built_in().values()),
+    "claims",
+    "runs",
+    "data",
+    "glossary",
+)
+
+
+def started() -> AppTest:
+    """Return the app before its first run."""
+    return AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=240)
+
+
+@cache
+def navigation() -> dict[str, Any]:
+    """Return the pages that the app registers; Streamlit's harness learns them by a run."""
+    app = started()
+    app.query_params["run"] = RUN
+    return app.run()._registered_pages
+
+
+def switched(app: AppTest, page: str) -> AppTest:
+    """Switch an app to another page by the script's name, or by its address; return the app after its run."""
+    addresses = {info["url_pathname"]: key for key, info in app._registered_pages.items()}
+    every = [view for place in places() for view in place.views]
+    address = next((view.url for view in every if page == view.script.rpartition("/")[2]), page)
+    app._page_hash = addresses["" if address == SENTENCE.views[0].url else address]
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def opened(page: str = "explore", **query: str) -> AppTest:
+    """Open a page by a link, with no other page before it. The run is `RUN` unless the link names another; "" is for none."""
+    app = started()
+    app._registered_pages = navigation()
+    for name, value in ({"run": RUN} | query).items():
+        app.query_params[name] = value
+    return switched(app, page)
+
+
+def words(app: AppTest) -> str:
+    """Return all text of a page."""
+    elements = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]
+    return "\n".join(str(element.value) for element in elements)
+
+
+def page_text(app: AppTest) -> str:
+    """Return all text of a page without the backslashes of markdown."""
+    return words(app).replace("\\", "")
+
+
+def sane(app: AppTest) -> str:
+    """Return the text of a page, which must have neither an exception nor a sentence that reports a fault."""
+    text = page_text(app)
+    assert not app.exception, app.exception
+    assert not app.error, [error.value for error in app.error]
+    assert not [fault for fault in FAULTS if fault in text], text
+    return text
