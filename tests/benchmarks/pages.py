@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode
 from tests.benchmarks.app import served
 from tests.benchmarks.timing import say
 from tests.browser.conftest import ROOT
-from tests.browser.test_first_light import SETTLED
+from tests.browser.visitor import SETTLED
 
 FIRST = "glossary"
 WARM = 3

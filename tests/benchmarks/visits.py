@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.browser.conftest import QUIET, SCREEN, find_browser
-from tests.browser.test_first_light import SETTLED
+from tests.browser.visitor import SETTLED
 
 MODELS = ("sst2/ndt-unit-2", "english/minilm", "english/mpnet")
 JOURNEYS = ("", "attention", "confusion", "embeddings", "heads", "lambdas", "hardmax", "findings", "compare")  # both checkouts know them

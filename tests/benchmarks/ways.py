@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from tests.browser.conftest import QUIET, find_browser, serving
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 WANTED = {  # the words of a person -> what is on the page then
     "attention heatmap": ".st-key-canvas, .st-key-plot-detail",

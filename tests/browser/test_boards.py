@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 
 def point(page: Any, mark: Any) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.conftest import ROOT, go, serving
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 from tests.kit import BAD, GOOD, NOUNS
 
 pytestmark = pytest.mark.exhaustive

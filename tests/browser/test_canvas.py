@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import offline
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 PLACE = ".st-key-canvas"
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sentviz.charts.fonts import font_file
-from tests.browser.test_first_light import download, settled
+from tests.browser.visitor import download, settled
 from tests.shipped import often
 
 CLOUD = ".st-key-figure-cloud"

@@ -10,7 +10,7 @@ import pytest
 
 from app.views.hardmax.playground import FIRST_CLICKS
 from tests.browser.conftest import offline
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 ROOT = Path(__file__).parents[2]
 RUN = "imdb/hardmax-d2"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sentviz.data import demo
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 
 @pytest.mark.exhaustive

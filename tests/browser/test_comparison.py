@@ -9,7 +9,7 @@ import pytest
 
 from sentviz.export.verify import verify
 from tests.browser.conftest import go
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 
 @pytest.mark.exhaustive

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 
 def cell(page: Any, row: int, column: int, figure: str = "matrix") -> None:

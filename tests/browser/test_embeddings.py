@@ -12,7 +12,7 @@ import pytest
 
 from sentviz.data.demo import load
 from tests.browser.conftest import offline
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 pytestmark = pytest.mark.usefixtures("moving")
 

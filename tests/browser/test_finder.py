@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.conftest import go
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 LEADS = {
     "lambda": "lambdas",

@@ -3,67 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from tests.browser.conftest import go, listening
-
-
-def answer(page: Any) -> str:
-    """Return the line with the verdict."""
-    return str(page.locator("h3").first.inner_text())
-
-
-def ask(page: Any, sentence: str) -> str:
-    """Type a sentence, press Enter, and wait for another answer: the first one loads the model."""
-    before = answer(page)
-    box = page.get_by_placeholder("Type a sentence and press Enter")
-    box.fill(sentence)
-    box.press("Enter")
-    page.wait_for_function("before => !['', before].includes(document.querySelector('h3')?.innerText ?? '')", arg=before, timeout=120_000)
-    settled(page)
-    return answer(page)
-
-
-SETTLED = """() => new Promise((done, late) => {
-  const begin = performance.now()
-  let busy = begin
-  const look = () => {
-    const now = performance.now()
-    if (!document.querySelector('[data-test-script-state=notRunning]')) busy = now
-    if (now - busy > 300) done()
-    else if (now - begin > 60_000) late(Error('the script runs on and on'))
-    else setTimeout(look, 20)
-  }
-  look()
-})"""
-
-
-def settled(page: Any) -> None:
-    """Wait until the server has finished drawing: no script has run for 0.3 s."""
-    page.evaluate(SETTLED)
-
-
-FILES = {"verdict": "Answer", "strip": "Words", "map": "Map"}  # figures of one menu
-
-
-def download(page: Any, figure: str, format: str) -> bytes:
-    """Return the bytes of a file from the export menu of a figure."""
-    settled(page)
-    if figure in FILES:
-        page.locator(".st-key-exports button").click()
-        page.locator(".st-key-export-what").get_by_text(FILES[figure], exact=True).click()
-        settled(page)
-    else:
-        page.locator(f".st-key-figure-{figure}").get_by_role("button").click()
-    with page.expect_download(timeout=60_000) as download:
-        page.locator(f".st-key-export-{figure}-{format} button").click()
-    page.keyboard.press("Escape")
-    return Path(download.value.path()).read_bytes()
-
+from tests.browser.visitor import answer, ask, download, settled
 
 MARKUP = "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> </script> <a href='//x.y'>good</a> $x$ **b**"
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 TEXT = "a warm garden, and not a dull song"
 RUN, LAYERS = "sst5_trees/sentiformer", 6

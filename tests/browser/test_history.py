@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import go
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 pytestmark = pytest.mark.exhaustive
 STEPS = (  # place and view; a place opens the view of it that was open last

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.browser.test_embeddings import chosen, surround
-from tests.browser.test_first_light import ask, download, settled
-from tests.browser.visitor import KOREAN, SENTENCE, Visitor
+from tests.browser.visitor import KOREAN, SENTENCE, Visitor, ask, download, settled
 
 pytestmark = pytest.mark.exhaustive
 

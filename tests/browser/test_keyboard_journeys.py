@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.test_embeddings import chosen
-from tests.browser.test_first_light import settled
-from tests.browser.visitor import KOREAN, SENTENCE, Visitor
+from tests.browser.visitor import KOREAN, SENTENCE, Visitor, settled
 
 pytestmark = pytest.mark.exhaustive
 

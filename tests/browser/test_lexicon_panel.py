@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.conftest import serving
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 from tests.injected import TEXT, train_runs
 
 TOKENS = ["[CLS]", *re.findall(r"\w+|,", TEXT), "[SEP]"]

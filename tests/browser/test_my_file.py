@@ -12,7 +12,7 @@ import pytest
 from tests.browser.conftest import go
 from tests.browser.test_brought import page_yours
 from tests.browser.test_confusion import cell
-from tests.browser.test_first_light import download, settled
+from tests.browser.visitor import download, settled
 
 
 @pytest.mark.exhaustive

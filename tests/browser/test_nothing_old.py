@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 EDITS = int(os.environ.get("SENTVIZ_TEST_EDITS", "20"))
 WORDS = (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import serving
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 from tests.fresh import FAULTS
 from tests.kit import PAGES
 

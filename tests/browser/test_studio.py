@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 from sentviz.export.verify import verify
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 
 def menu(page: Any, button: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 
 RUN = "sst2/ndt-unit-2"
 NO_PAUSE = "() => { const soon = window.setTimeout; window.setTimeout = (f, ms, ...more) => ms === 1500 ? 0 : soon(f, ms, ...more) }"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.conftest import go
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 from tests.test_weak import table
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.conftest import serving
-from tests.browser.test_first_light import settled
+from tests.browser.visitor import settled
 from tests.kit import BAD, GOOD
 
 
