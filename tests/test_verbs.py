@@ -141,6 +141,11 @@ def test_earlier_forms_of_export_still_work(earlier: tuple[str, ...], now: tuple
     assert old.output == new.output and old.exit_code == new.exit_code and len(old.output) > 20
 
 
+def test_a_value_is_not_read_as_a_flag_of_an_earlier_version() -> None:
+    done = CliRunner().invoke(main, ["export", RUN, "strip", "--text", "--list", "--json"])
+    assert done.exit_code == 0 and "--list" in done.output, done.output
+
+
 def test_a_figure_is_numbers_caption_and_picture(tmp_path: Path) -> None:
     drawn = api.export(RUN, "confusion")
     answer = drawn.json()

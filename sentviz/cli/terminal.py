@@ -109,12 +109,20 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of the first argument, also as earlier versions wrote it (`EARLIER`)."""
+        parameters = self.commands[args[0]].params if args and args[0] in self.commands else ()
+        takes = {name for each in parameters if _takes_value(each) for name in each.opts}
         for (command, flag), now in EARLIER.items():
-            if args[:1] == [command] and (place := next((i for i, arg in enumerate(args) if arg.partition("=")[0] == flag), 0)):
+            flags = (i for i, arg in enumerate(args) if arg.partition("=")[0] == flag and args[i - 1] not in takes)
+            if args[:1] == [command] and (place := next(flags, 0)):
                 value = [args[place].partition("=")[2]] if "=" in args[place] else []
                 rest = [*args[1:place], *([args[place]] if flag == "--data" else value), *args[place + 1 :]]
                 return super().resolve_command(ctx, [now, *rest])
         return super().resolve_command(ctx, args)
+
+
+def _takes_value(parameter: click.Parameter) -> bool:
+    """Return whether a parameter is an option with a value, so that the next argument is never a flag."""
+    return isinstance(parameter, click.Option) and not parameter.is_flag and not parameter.count
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -79,7 +79,7 @@ class Argument:
 @cache
 def arguments(function: Callable[..., Any]) -> tuple[Argument, ...]:
     """Return the arguments of a function in the order of its signature, those of groups in their place."""
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints(function)
     result: list[Argument] = []
     for name, parameter in signature(function).parameters.items():
         default = MISSING if parameter.default is Parameter.empty else parameter.default
@@ -89,7 +89,7 @@ def arguments(function: Callable[..., Any]) -> tuple[Argument, ...]:
 
 def progress_of(function: Callable[..., Any]) -> str:
     """Return what a function counts in its progress; "" if it reports none."""
-    hint = get_type_hints(function, include_extras=True).get("progress")
+    hint = _hints(function).get("progress")
     return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
 
 
@@ -100,14 +100,20 @@ def speaks(function: Callable[..., Any]) -> bool:
 
 def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments of a call, groups built, from the values of `arguments` by name; missing ones have their default."""
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints(function)
     return {name: built for name in signature(function).parameters if (built := _built(hints[name], name, values)) is not MISSING}
+
+
+@cache
+def _hints(of: Any) -> dict[str, Any]:
+    """Return the types of the parameters of a function, or of the fields of a class."""
+    return get_type_hints(of, include_extras=True)
 
 
 def _read(name: str, hint: Any, default: Any, positional: bool, within: tuple[str, ...]) -> list[Argument]:
     base, about = _stripped(hint)
     if is_dataclass(base):
-        hints = get_type_hints(base, include_extras=True)
+        hints = _hints(base)
         result: list[Argument] = []
         for field in fields(base):
             if get_origin(hints[field.name]) is Annotated:
@@ -123,7 +129,7 @@ def _built(hint: Any, name: str, values: Mapping[str, Any]) -> Any:
     base, about = _stripped(hint)
     if not is_dataclass(base):
         return values.get((about and about.name) or name, MISSING)
-    hints = get_type_hints(base, include_extras=True)
+    hints = _hints(base)
     inner = {field.name: _built(hints[field.name], field.name, values) for field in fields(base)}
     return base(**{key: value for key, value in inner.items() if value is not MISSING})  # type: ignore[operator]
 
