@@ -17,6 +17,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 Progress = Callable[[int, int], None]
 """A function of (done, total). An argument of this type is not one of the user's."""
 
+_hints: Callable[[Any], dict[str, Any]] = cache(lambda of: get_type_hints(of, include_extras=True))
+
 Say = Callable[[str], None]
 """Takes a remark that people should read before long work is done. An argument `say` of this type is not one of the user's."""
 
@@ -102,12 +104,6 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, A
     """Return the keyword arguments of a call, groups built, from the values of `arguments` by name; missing ones have their default."""
     hints = _hints(function)
     return {name: built for name in signature(function).parameters if (built := _built(hints[name], name, values)) is not MISSING}
-
-
-@cache
-def _hints(of: Any) -> dict[str, Any]:
-    """Return the types of the parameters of a function, or of the fields of a class."""
-    return get_type_hints(of, include_extras=True)
 
 
 def _read(name: str, hint: Any, default: Any, positional: bool, within: tuple[str, ...]) -> list[Argument]:
