@@ -48,7 +48,7 @@ INSIDE = {
     **dict.fromkeys(
         [
             *("sentviz/data/tokenizers.py", "sentviz/models/pretrained/tokens.py", "sentviz/runs/trace.py"),
-            *("sentviz/training/resuming.py", "sentviz/analysis/epochs.py", "sentviz/serving/onnx/session.py"),
+            *("sentviz/training/resuming.py", "sentviz/analysis/epochs.py"),
             "sentviz/serving/corpus/output.py",
         ],
         "files that sentviz writes, checked field by field",

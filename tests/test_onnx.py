@@ -195,7 +195,7 @@ def test_a_damaged_graph_is_one_sentence(exported: Path, tiny_run: Path, tiny_mo
     (second_folder / WHOLE).write_bytes(b"no graph")
     with pytest.raises(RunError, match="damaged"):
         load(second_folder)
-    for text, why in (("{}", "not written by sentviz"), ("{", "cannot be read"), ("", "cannot be read")):
+    for text, why in (("{}", "format is missing"), ("{", "is not JSON"), ("", "is not JSON")):
         (second_folder / CARD).write_text(text)
         with pytest.raises(RunError, match=why):
             load(second_folder)

@@ -16,20 +16,22 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
-from sentviz.io.files import disk_errors, read_regular, replacing, version
+from sentviz.io.documents import read_json
+from sentviz.io.files import disk_errors, replacing, version
 from sentviz.io.lazy import pa, pd, pq
 from sentviz.io.spreadsheet import as_csv
+from sentviz.io.typed import Misfit, Whole, above, fitted
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.inputs import Source, all_fields
 
@@ -38,6 +40,25 @@ MAX_INDEX = 1 << 28  # size of the index in bytes
 
 Task = tuple[int, int]  # number of a file, and of one of its ranges
 LEFT_OUT = ("file", "label", "vector", "attention")  # columns of the parts; the input files have the label, as it was written
+
+
+class Form(TypedDict):
+    """What the index of any version says."""
+
+    format: Whole
+
+
+class Index(Form):
+    """Content of the file `INDEX`."""
+
+    run: str
+    digest: str
+    version: str
+    labels: list[str]
+    temperature: Annotated[float, above(0)]
+    shape: dict[str, int]
+    wishes: dict[str, Any]
+    files: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -142,7 +163,7 @@ def _is_complete(job: ScoringJob, task: Task) -> bool:
     )
 
 
-def _check_same(old_index: dict[str, Any], new_index: dict[str, Any], out: Path) -> None:
+def _check_same(old_index: Mapping[str, Any], new_index: Mapping[str, Any], out: Path) -> None:
     """Raise InputError with the first difference of two indexes."""
     for key, words in (
         ("digest", "run"),
@@ -166,17 +187,15 @@ def _check_same(old_index: dict[str, Any], new_index: dict[str, Any], out: Path)
             raise InputError(f"{out} holds predictions of other files: {name} {change}. Choose another name, or remove the folder.")
 
 
-def _read_index(out: Path) -> dict[str, Any]:
+def _read_index(out: Path) -> Index:
     try:
-        index = json.loads(read_regular(out / INDEX, MAX_INDEX, INDEX))
-        if index["format"] != FORMAT:
-            raise InputError(f"{out} has format {index['format']}, and this version reads {FORMAT}. Score the files again.")
-        _ = index["digest"], index["files"], index["wishes"], index["labels"], index["temperature"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{out / INDEX} is damaged: score the files again under another name.") from error
-    return dict(index)
+        index = read_json(out / INDEX, MAX_INDEX, INDEX)
+        stored = fitted(Form, index)["format"]
+        if stored != FORMAT:
+            raise InputError(f"{out} has format {stored}, and this version reads {FORMAT}. Score the files again.")
+        return fitted(Index, index)
+    except Misfit as fault:
+        raise InputError(f"{out / INDEX} is damaged ({fault}): score the files again under another name.") from fault
 
 
 def _identity(source: Source) -> dict[str, Any]:

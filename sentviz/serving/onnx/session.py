@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -13,7 +12,9 @@ from torch import Tensor
 from sentviz.data.tags import TAGGER, Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import inside, open_regular, read_regular
+from sentviz.io.documents import read_json
+from sentviz.io.files import inside, open_regular
+from sentviz.io.typed import Misfit, Whole, above, fitted
 from sentviz.models.loading import model_class
 from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
@@ -25,6 +26,24 @@ from sentviz.serving.onnx.graph import require_package
 CARD, WHOLE, SMALL = "model.json", "model.onnx", "model.int8.onnx"
 FORMAT = 1
 PLAIN = InterventionTensors()
+
+
+class Form(TypedDict):
+    """What the file of any version says."""
+
+    format: Whole
+
+
+class Card(Form):
+    """Content of `model.json` that opening needs."""
+
+    run: str
+    labels: list[str]
+    calibration: Annotated[float, above(0)]
+    cls: bool
+    tokens: dict[str, Any]
+    model: dict[str, Any]
+    files: dict[str, str]
 
 
 class Session(Network):
@@ -108,35 +127,24 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
     return Model(card["run"], network, tokenizer, card["labels"], calibration=card["calibration"], cls=card["cls"], tagger=tagger)
 
 
-def read_card(folder: Path) -> dict[str, Any]:
+def read_card(folder: Path) -> Card:
     """Return the content of `model.json` after a check of its types.
 
     Raises:
         RunError: the file is missing, or `export` did not write it.
     """
     try:
-        card = json.loads(read_regular(folder / CARD, most(CARD), CARD))
+        card = read_json(folder / CARD, most(CARD), CARD)
+        stored = fitted(Form, card)["format"]
+        if stored != FORMAT:
+            raise RunError(f"{folder.name}: {CARD} has format {stored}, this version reads {FORMAT}.")
+        return fitted(Card, card)
+    except Misfit as fault:
+        raise RunError(f"{folder.name}: {CARD} was not written by sentviz: {fault}.") from fault
     except InputError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise RunError(f"{folder} holds no exported model: {CARD} is missing.") from None
         raise RunError(f"{folder.name}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{folder.name}: {CARD} cannot be read ({error}).") from error
-    types: dict[str, Any] = {
-        "format": int,
-        "run": str,
-        "labels": list,
-        "calibration": (int, float),
-        "cls": bool,
-        "tokens": dict,
-        "model": dict,
-        "files": dict,
-    }
-    if not isinstance(card, dict) or any(not isinstance(card.get(name), kind) for name, kind in types.items()):
-        raise RunError(f"{folder.name}: {CARD} was not written by sentviz.")
-    if card["format"] != FORMAT:
-        raise RunError(f"{folder.name}: {CARD} has format {card['format']}, this version reads {FORMAT}.")
-    return card
 
 
 def _check_digest(folder: Path, name: str, digest: object) -> None:
