@@ -14,7 +14,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from tests.tools.syntax import nodes
+from tools.syntax import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (

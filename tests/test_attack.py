@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-from tests.tools.attack import served
-from tests.tools.attack.__main__ import CASES, ROOT, chosen, full
-from tests.tools.attack.case import Case, Outcome, never, says, sentence, table, unmet
-from tests.tools.attack.runner import attacked
-from tests.tools.attack.watch import bounded, pace
+from tools.attack import served
+from tools.attack.__main__ import CASES, ROOT, chosen, full
+from tools.attack.case import Case, Outcome, never, says, sentence, table, unmet
+from tools.attack.runner import attacked
+from tools.attack.watch import bounded, pace
 
 QUICK = ("library/verify a folder", "library/archive: no zip", "server/deep JSON")
 
@@ -61,7 +61,7 @@ def test_what_is_said_is_judged_and_cut_to_a_sentence() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
 def test_a_command_is_ended_when_it_takes_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that takes too much memory or time is ended, with all processes that it started."""
-    monkeypatch.setattr("tests.tools.attack.watch.MOST", 100)
+    monkeypatch.setattr("tools.attack.watch.MOST", 100)
     grows = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'x = []\\nwhile True: x.append(bytes(10**6))'])"
     assert "killed at" in bounded([sys.executable, "-c", grows], tmp_path, os.environ, 60).why
     assert bounded([sys.executable, "-c", "input()\nwhile True: pass"], tmp_path, os.environ, 60).code == 1

@@ -16,7 +16,7 @@ from sentviz.papers.studies.verdicts import stored_findings
 from sentviz.runs.presets import presets
 from tests.docs import DOCS, ROOT, blocks
 from tests.imports import EARLIER, ENTRIES, circle, graph, parts, upward
-from tests.tools.syntax import nodes
+from tools.syntax import nodes
 
 RECIPES = ("Add a figure", "Add a page", "Add a model", "Add a paper")
 DOCUMENTS = sorted(path.relative_to(DOCS).as_posix() for path in [*DOCS.glob("*.md"), *(DOCS / "pages").rglob("*.md")])

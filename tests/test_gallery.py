@@ -24,8 +24,9 @@ from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError, MissingMapError, SentvizError
 from sentviz.runs.store import find
+from tests.fakes import fake_trace
 from tests.kit import fake_trace
-from tests.tools.syntax import nodes
+from tools.syntax import nodes
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from sentviz.io.table import Table
 from sentviz.papers.studies.items import listed
 from sentviz.runs.items import PAGES, Item
 from sentviz.runs.registry import Paper, built_in, find_paper
-from tests.tools import items as tool
-from tests.tools import printed
+from tools import items as tool
+from tools import printed
 
 GOOD = """[[item]]
 id = "a"

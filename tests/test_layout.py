@@ -1,4 +1,4 @@
-"""Figures fit to print: a sample of `python -m tests.tools.layout`, and planted faults that it has to find."""
+"""Figures fit to print: a sample of `python -m tools.layout`, and planted faults that it has to find."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
 from tests.charts import picture
-from tests.tools import layout
-from tests.tools.layout import drawn, names, of_pdf, of_png, of_svg
-from tests.tools.picture import Reader, reader
+from tools import layout
+from tools.layout import drawn, names, of_pdf, of_png, of_svg
+from tools.picture import Reader, reader
 
 pytestmark = [
     pytest.mark.exhaustive,

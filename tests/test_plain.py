@@ -1,4 +1,4 @@
-"""Sentences and names stay as plain as they are: see `tests/tools/plain.py`."""
+"""Sentences and names stay as plain as they are: see `tools/plain.py`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from tests.tools.plain import findings, in_file
+from tools.plain import findings, in_file
 
 MOST: dict[str, int] = {}  # accepted findings of each kind; every other kind has none
 
 
 @pytest.mark.slow
 def test_no_kind_of_finding_grows() -> None:
-    """No kind has more findings than `MOST` allows; `python -m tests.tools.plain --change BASE` lists those of a change."""
+    """No kind has more findings than `MOST` allows; `python -m tools.plain --change BASE` lists those of a change."""
     totals = Counter(finding.kind for finding in findings())
     grown = {kind: (MOST.get(kind, 0), total) for kind, total in totals.items() if total > MOST.get(kind, 0)}
     assert not grown

@@ -31,8 +31,8 @@ from sentviz.papers.sentiformer.solvers import Setting
 from tests.charts import stub
 from tests.kit import fake_trace
 from tests.shipped import often
-from tests.tools.layout import of_svg
-from tests.tools.picture import reader
+from tools.layout import of_svg
+from tools.picture import reader
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import pytest
 from sentviz.errors import RunError
 from sentviz.runs.schema import TABLES, fits_config, fits_metrics, fits_table
 from sentviz.runs.store import Run, runs
-from tests.tools.damage import BROKEN, Damage, damages, visited
+from tools.damage import BROKEN, Damage, damages, visited
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_what_does_not_fit_is_named(tiny_run: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_no_page_meets_a_traceback_and_no_innocent_run_is_hurt() -> None:
-    """A sample of `python -m tests.tools.damage`, drawn anew for each version, has no fault."""
+    """A sample of `python -m tools.damage`, drawn anew for each version, has no fault."""
     seen = visited(4, seed=len(BROKEN) + len(TABLES))
     assert list(seen["error"]) == [""] * len(seen)
     assert not seen[seen["down"] & (seen["focus"] != seen["run"])].shape[0]

@@ -28,7 +28,7 @@ from sentviz.io.files import home
 from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from tests.docs import ROOT
 from tests.fresh import leave
-from tests.tools.syntax import nodes
+from tools.syntax import nodes
 
 pytestmark = pytest.mark.exhaustive
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,4 +1,4 @@
-"""A sample of `python -m tests.tools.accessible`: axe-core checks pages by WCAG 2.2 AA, also at 200 %, and a visitor uses the keyboard
+"""A sample of `python -m tools.accessible`: axe-core checks pages by WCAG 2.2 AA, also at 200 %, and a visitor uses the keyboard
 alone.
 """
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.accessible import findings, overflowing, settled_at
+from tools.accessible import findings, overflowing, settled_at
 
 pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
 

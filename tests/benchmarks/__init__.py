@@ -1,1 +1,0 @@
-"""Ratios measured in one run; printed, never asserted. `python -m tests.benchmarks [name ...]`"""

@@ -1,1 +1,0 @@
-"""Commands for whoever works on sentviz: run with `python -m tests.tools.NAME`."""

@@ -1,0 +1,1 @@
+"""Commands for whoever works on sentviz: run with `python -m tools.NAME`."""

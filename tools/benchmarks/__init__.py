@@ -1,0 +1,1 @@
+"""Ratios measured in one run; printed, never asserted. `python -m tools.benchmarks [name ...]`"""
