@@ -19,6 +19,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from tests.browser.conftest import ROOT
 from tests.browser.visitor import SETTLED
+from tools.benchmarks.app import served
+from tools.benchmarks.timing import say
 
 FIRST = "glossary"
 WARM = 3
