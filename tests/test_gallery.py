@@ -24,7 +24,6 @@ from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError, MissingMapError, SentvizError
 from sentviz.runs.store import find
-from tests.fakes import fake_trace
 from tests.kit import fake_trace
 from tools.syntax import nodes
 
