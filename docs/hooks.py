@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit
-from docsite import behaviour, costs, directions, encoders, explanations, findings, gallery, live, papers, words
+from docsite import behaviour, costs, directions, encoders, explanations, findings, gallery, live, numbers, papers, words
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 DOCUMENTS = sorted(HERE.glob("*.md"))  # shown as they stand, the last section of the navigation
 MADE = {
     "adapter-costs": encoders.adapter_costs,
+    "bases": encoders.stored_bases,
     "behaviour": behaviour.behaviour,
     "capabilities": behaviour.capabilities,
     "costs": costs.costs,
@@ -62,13 +63,13 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replace the comments that name generated content with the content."""
+    """Replace the comments and the names in braces that stand for stored results with the results."""
     if (place := "<!-- typed -->") in markdown:
         markdown = markdown.replace(place, live.typed("../" * page.file.url.count("/") + "assets"))
     for name, make in MADE.items():
         if (place := f"<!-- {name} -->") in markdown:
             markdown = markdown.replace(place, make())
-    return markdown
+    return numbers.filled(markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -11,7 +11,10 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+from docsite.numbers import MEASURED, filled, value
 
+from sentviz.charts.verdicts import effect_in_words
+from sentviz.errors import InputError
 from sentviz.papers.studies.verdicts import stored_findings
 from sentviz.runs.presets import presets
 from tests.docs import DOCS, ROOT, blocks
@@ -80,6 +83,21 @@ def test_what_a_document_names_exists(document: str) -> None:
             )
     assert not wrong
     assert checked >= 1 or "/" in document
+
+
+def test_names_in_double_braces_are_stored_numbers() -> None:
+    """Each name on a page of the site has its number; documents that are read as they are have no names."""
+    texts = {name: (DOCS / name).read_text(encoding="utf-8") for name in DOCUMENTS}
+    named = {name for name, text in texts.items() if "{{" in text}
+    assert "pages/papers/objections.md" in named and all(name.startswith("pages/") for name in named)
+    assert not [name for name in named if "{{" in filled(texts[name])]
+    findings = stored_findings()
+    key, effect = next((key, finding.effect) for key, finding in findings.items() if finding.effect and finding.verdict == "holds")
+    assert filled(f"{{{{ n }}}} claims, | {{{{ cells {key} }}}} |") == f"{len(findings)} claims, | holds | {effect_in_words(effect)} |"
+    assert all(re.fullmatch(r"[\d.]+( to [\d.]+)? %", value(name)) for name in MEASURED)
+    for name in ("nonsense", "cells nonsense"):
+        with pytest.raises(InputError, match="there is no such claim"):
+            value(name)
 
 
 @pytest.mark.parametrize("word", ["CONFIGS", "RETIRED", "FORMAT", "KIND", "NETWORKS", "MODELS", "TASKS", "PAGES"])

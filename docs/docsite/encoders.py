@@ -1,4 +1,4 @@
-"""Runs on pretrained encoders with their accuracy, and what adapters cost."""
+"""Pretrained encoders, the runs on them with their accuracy, and what adapters cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from docsite.text import plain, table
 from sentviz.data.datasets import info
 from sentviz.io.numbers import number
 from sentviz.papers.studies.compare_configurations import mixed
-from sentviz.runs.store import Run
+from sentviz.runs.bases import bases
+from sentviz.runs.store import SHIPPED, Run
+
+
+def stored_bases() -> str:
+    """Return a row for each base in the repository, as Markdown."""
+    rows = []
+    for name, base in bases(SHIPPED).items():
+        settings = base.settings
+        shape = f"{settings['layers']} layers of {settings['heads']} heads"
+        rows.append([f"`{name}`", plain(base.card["source"]), shape, f"{base.card['bits']} bits a weight", plain(base.card["remark"])])
+    return table(["base", "source", "shape", "stored as", "remark"], rows)
 
 
 def encoders() -> str:
