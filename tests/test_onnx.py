@@ -156,9 +156,9 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
 
 @pytest.mark.exhaustive
 def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Model) -> None:
-    """The code of docs/ONNX.md reads long and short texts in a process without torch and sentviz."""
+    """The code of docs/SERVING.md reads long and short texts in a process without torch and sentviz."""
     texts = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]
-    code = docs.code("ONNX.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(texts))
+    code = docs.code("SERVING.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(texts))
     done = docs.alone(code + "\nimport sys\nassert not {'torch', 'sentviz'} & set(sys.modules)\nprint(logits.tolist())")
     predicted = np.array(json.loads(done.splitlines()[-1]))
     np.testing.assert_allclose(predicted, tiny_model.forward(tiny_model.read(pd.DataFrame({"text": texts})))[0], atol=1e-4)

@@ -1,6 +1,6 @@
 """Export models as ONNX files, open them again as models, and measure the accuracy of 8-bit graphs.
 
-A folder holds `model.onnx`, `tokenizer.json` and `model.json`, which describes how to prepare texts. `docs/ONNX.md` shows how to use
+A folder holds `model.onnx`, `tokenizer.json` and `model.json`, which describes how to prepare texts. `docs/SERVING.md` shows how to use
 a folder without sentviz. The extra `onnx` installs the packages.
 """
 
