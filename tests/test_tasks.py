@@ -25,7 +25,7 @@ from tests.test_site_examples import examples
 
 PAGE = DOCS / "pages" / "tasks.md"
 TASKS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
-del TASKS["Steps and seconds"]
+del TASKS["Time and limits"]
 PIPELINE = """
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
