@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -143,11 +144,12 @@ def files(tmp_path: Path) -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that stores what the code draws now."""
+    """Add the options that store what the code draws now, and that change the order of the tests."""
     parser.addoption("--bless", action="store_true", help="store the figures of tests/golden as they are drawn now")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the files, and the tests of each file, in a random order")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of `tests/browser`, mark tests fast that have no other mark, skip tests without their data sets; sort the files.
 
     The browser tests are first, then the files with most slow tests.
@@ -167,6 +169,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             slow[item.path] += 1
         elif not item.get_closest_marker("browser"):
             item.add_marker("fast")
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        places = {item.nodeid: random.Random(f"{seed} {item.nodeid}").random() for item in items}
+        files = {item.path: random.Random(f"{seed} {item.path.name}").random() for item in items}
+        items.sort(key=lambda item: (files[item.path], places[item.nodeid]))
+        return
     items.sort(key=lambda item: (item.path.parent.name != "browser", -slow[item.path]))
 
 

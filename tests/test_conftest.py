@@ -37,7 +37,7 @@ def test_files_with_most_slow_tests_come_first() -> None:
         )
         for key, mark in marks.items()
     ]
-    conftest.pytest_collection_modifyitems(items)
+    conftest.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda name: None), items)  # type: ignore[arg-type]
     assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
     assert {key for key, mark in added.items() if mark == "fast"} == {"a::x", "b::x"} and "browser/d::x" in added
 
