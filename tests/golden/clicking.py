@@ -27,7 +27,7 @@ from app.visit import Settings
 from sentviz.serving.jobs import Jobs
 from tests.fresh import FAULTS
 from tests.golden.controls import Control, Send, chosen, controls, key_of, operate, put, state_of
-from tests.golden.test_pages import digest, outline
+from tests.golden.outlines import digest, outline
 from tests.kit import opened, page_text, workbook
 
 ROWS = (("text", "label"), ("a tender song", "positive"), ("what a dull garden", "negative"), ("a clever soup", "negative"))

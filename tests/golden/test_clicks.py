@@ -18,8 +18,8 @@ from app.views.yours import library_part, model_part
 from sentviz.cli.terminal import Report
 from sentviz.papers.sentiformer.solvers import Separation, Setting, Tick, separate
 from tests.golden.clicking import Step, follow, forget_work, walk
-from tests.golden.test_golden import STORED
-from tests.golden.test_pages import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, compare_outline, named
+from tests.golden.outlines import STORED, compare_outline
+from tests.golden.views import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, named
 from tests.kit import SHIPPED
 from tests.shipped import often
 from tests.test_yours_page import model_folder

@@ -10,9 +10,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,10 @@ from sentviz.charts.gallery import FIGURES, draw
 from sentviz.charts.subjects import Answers, Runs, Sentence, Study
 from sentviz.errors import SentvizError
 from tests.golden.make import MEASUREMENTS
+from tests.golden.outlines import STORED, differences
 from tests.kit import SHIPPED
 from tests.shipped import often
 
-STORED = Path(__file__).parent / "figures"
-TOLERANCE = 1e-6  # relative, and absolute for numbers below 1
 ROWS = 2  # first rows of a table that are stored as they are; of all rows, each column stores three sums or a digest
 PAIRS = {  # figures of the minimal pairs that ship, whose words the small runs do not know -> a run that knows them
     "patch-average": "sst2/ndt-unit-2",
@@ -77,21 +75,6 @@ def summary(draw_it: Callable[[], Figure]) -> dict[str, Any]:
     first = [[stored_value(value) for value in row] for row in frame.head(ROWS).itertuples(index=False)]
     columns = {str(name): column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
     return {"name": figure.name, "caption": figure.caption, "source": figure.source, "rows": len(frame), "columns": columns, "first": first}
-
-
-def differences(stored: Any, now: Any, where: str = "", *, tolerance: float = TOLERANCE) -> Iterator[str]:
-    """Yield each place in which two summaries differ, numbers by more than the tolerance."""
-    if isinstance(stored, dict) and isinstance(now, dict):
-        for key in dict.fromkeys((*stored, *now)):
-            yield from differences(stored.get(key), now.get(key), f"{where}/{key}", tolerance=tolerance)
-    elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):
-        for i, (a, b) in enumerate(zip(stored, now, strict=True)):
-            yield from differences(a, b, f"{where}/{i}", tolerance=tolerance)
-    elif isinstance(stored, float) and isinstance(now, int | float):
-        if abs(stored - now) > tolerance * max(1.0, abs(stored)):
-            yield f"{where}: {stored!r} is now {now!r}"
-    elif stored != now:
-        yield f"{where}: {stored!r} is now {now!r}"
 
 
 def compare(name: str, now: dict[str, Any], bless: bool) -> None:

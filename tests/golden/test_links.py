@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.golden.clicking import Page
-from tests.golden.test_pages import BARS, NDT, ON_PAGE, OUTLINES, VIEWS, check_link, compare_outline, outline
+from tests.golden.outlines import OUTLINES, compare_outline, outline
+from tests.golden.views import BARS, NDT, ON_PAGE, VIEWS, check_link
 from tests.kit import SHIPPED, opened, sane
 
 pytestmark = [SHIPPED, pytest.mark.slow]

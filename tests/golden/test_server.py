@@ -25,8 +25,8 @@ from app.live import Live, Question, student, ticket
 from app.server.headers import Private, Rooted, SecurityHeaders, own_machine
 from app.server.queue import time_left
 from sentviz.errors import RunError
-from tests.golden.test_golden import STORED, differences
-from tests.golden.test_pages import FUSED, HARDMAX, NDT
+from tests.golden.outlines import STORED, differences
+from tests.golden.views import FUSED, HARDMAX, NDT
 
 pytestmark = pytest.mark.slow
 ANSWERS = STORED.with_name("server.json")

@@ -21,8 +21,8 @@ from sentviz.runs import store
 from tests.golden.clicking import follow, forget_work
 from tests.golden.conftest import enter
 from tests.golden.make import MEASUREMENTS, RUNS
-from tests.golden.test_golden import STORED
-from tests.golden.test_pages import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, compare_outline, named, outline
+from tests.golden.outlines import STORED, compare_outline, outline
+from tests.golden.views import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, named
 from tests.kit import PAGES, SHIPPED, opened, sane
 from tests.shipped import often
 
