@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,17 @@ from click.testing import CliRunner
 from app.blocks import figure as figure_block
 from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
 from sentviz.charts import Figure
-from sentviz.charts.gallery import FIGURES, draw
+from sentviz.charts.gallery import FIGURES
 from sentviz.charts.registry import find_figure
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
 from sentviz.papers.sentiformer.study import gates_over_seeds
-from sentviz.runs.store import Run, find
+from sentviz.runs.store import find
 from sentviz.runs.writing import attach
 from tests.charts import data_traces, figure_of, stub
 from tests.injected import use_injected_data
-from tests.kit import opened, page_text, words
+from tests.kit import opened
 from tests.studies import made_seeds
 
 pytestmark = pytest.mark.slow
@@ -118,16 +117,6 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
 
 
 @pytest.mark.exhaustive
-def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
-    for name in ("gate-lines", "gate-grid", "scalars"):
-        figure = draw(str(folder), name)
-        assert len(figure.frame) and "toy/sentiformer" in figure.source
-    assert set(draw(str(folder), "scalars").frame["name"]) == {"alpha", "beta", "gamma"}
-    with pytest.raises(InputError, match="has no gates"):
-        draw(str(tiny_run), "gate-grid")
-
-
-@pytest.mark.exhaustive
 def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second visitor gets the first visitor's figure; other options and other runs are drawn."""
     drawn: list[str] = []
@@ -145,30 +134,6 @@ def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypat
     next(item for item in second.button_group if item.key == "gates-kind").set_value("word").run()
     assert drawn == ["tag", "word"]
     figure_block._drawn.clear()
-
-
-@pytest.mark.exhaustive
-def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page says if the gates of a run are not measured."""
-    bare = tmp_path / "toy" / "bare"
-    copytree(folder, bare)
-    config = (bare / "config.json").read_text()
-    (bare / FILE).unlink()
-    lines = [line for line in config.splitlines() if FILE not in line]
-    (bare / "config.json").write_text("\n".join(lines).replace(",\n }", "\n }"))
-    assert FILE not in Run.open(bare, "toy/bare").config["files"]
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    st.cache_resource.clear()
-    assert "`sentviz gates toy/bare` measures them" in words(opened("cls", run="toy/bare"))
-    st.cache_resource.clear()
-
-
-@pytest.mark.exhaustive
-def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
-    app = opened("scalars", run="toy/sentiformer")
-    assert not app.warning and "Learned α, β, γ of run toy/sentiformer" in page_text(app)
-    both = opened("scalars", run="toy/sentiformer", versus="toy/ndt-unit-2")
-    assert not both.warning and "Learned α, β, γ, λ of runs" in page_text(both)
 
 
 def test_seeds_taken_together(tmp_path: Path) -> None:

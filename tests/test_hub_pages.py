@@ -14,8 +14,6 @@ from click.testing import CliRunner
 
 pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from app import cache
-from app.focus import choices
 from sentviz import training
 from sentviz.cli import main
 from sentviz.data import datasets
@@ -25,7 +23,7 @@ from sentviz.models import hub
 from sentviz.runs.store import Run
 from sentviz.training.adoption import opening
 from tests.foreign.models import saved
-from tests.kit import PAGES, opened, page_text, toy_splits, words
+from tests.kit import PAGES, opened, toy_splits, words
 from tests.shipped import often
 
 pytestmark = pytest.mark.exhaustive
@@ -70,44 +68,6 @@ def test_every_page_stands(run: str, page: str) -> None:
     assert app.session_state["focus"].run == run
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "confusion", "runs"))
-def test_a_run_without_data_opens_on_every_page(page: str) -> None:
-    """Pages of a sentence show all they have; pages of test rows say in one line which command adds them."""
-    app = opened(page, run="adopted/plain", text=SENTENCE)
-    assert not app.error and not app.exception, [error.value for error in (*app.error, *app.exception)]
-    assert app.session_state["focus"].run == "adopted/plain"
-    if page in ("confusion", "words", "embeddings"):
-        assert "`sentviz evaluate adopted/plain --data DATASET` adds them. Choose other rows above." in page_text(app)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("look", choices("look"))
-@pytest.mark.parametrize("run", RUNS)
-def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
-    """Every look opens, also with words as units, and for one head of the last layer."""
-    app = opened("attention", run=run, look=look, text=SENTENCE, layer="3", head="4")
-    assert not app.error and not app.warning, [element.value for element in (*app.error, *app.warning)]
-    assert app.query_params.get("look", "maps") == look
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("page", "wanted"),
-    [
-        ("scalars", "is shown instead of sst2/bert, which has no learned scalar such as lambda."),
-        ("components", "is shown instead of sst2/bert, which has no measured components."),
-        ("explanations", "sentviz referee sst2/bert"),
-        ("cls", "sentviz heads sst2/bert"),
-        ("runs", "Adopted, not trained here"),
-    ],
-)
-def test_what_does_not_apply_is_said(page: str, wanted: str) -> None:
-    app = opened(page, run="sst2/bert")
-    tooltips = "\n".join(caption.help or "" for caption in app.caption)
-    assert wanted in (words(app) + tooltips).replace("\\", "")
-
-
 def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
     """The page predicts a sentence and offers heads to silence, but no lambda, and no strength without a lexicon."""
     app = opened(whatif="open", run="sst2/bert")
@@ -118,21 +78,6 @@ def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
     assert len({float(trace.probabilities[1]) for trace in traces}) == 2  # The model answers as trained, and without the head.
     assert "head 4 of layer 3 is silenced" in words(app)
     assert not app.slider
-
-
-def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
-    """The page shows polarities of the model's word pieces, entries, and a strength that changes the prediction."""
-    name = "sst2/distilbert-last-scaled"
-    app = opened("attention", run=name, look="lexicon", text=SENTENCE)
-    text = page_text(app)
-    assert "adds σ / √4 to the scores of the last head of every layer" in text
-    assert "entry of VADER" in text or "entries of VADER" in text
-    app.slider(key="strength-lexicon").set_value(0.0).run()
-    assert not app.exception, app.exception
-    model = hub.HubModel.of(cache.runs()[name])
-    now = next(trace for trace in app.session_state["traces"].values() if trace.change.strength == {"lexicon": 0})
-    np.testing.assert_allclose(now.logits, model.trace(SENTENCE, strength=0).logits, atol=1e-5)
-    assert np.abs(now.logits - model.trace(SENTENCE).logits).max() > 1e-5
 
 
 def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import streamlit as st
 from app import cache
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import neighbours
-from sentviz.analysis.maps.coarse_map import units
 from sentviz.charts import heatmap
 from sentviz.charts.strip import strip
 from sentviz.data import datasets
@@ -29,7 +28,7 @@ from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from sentviz.training import train
 from tests.charts import figure_of, stub
-from tests.kit import opened, page_text, toy_recipe, words
+from tests.kit import toy_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -76,19 +75,6 @@ def trace(model: Model) -> Trace:
     return explained(model, model.trace(SENTENCE))
 
 
-@pytest.mark.exhaustive
-def test_tokens_are_what_is_written(trace: Trace) -> None:
-    """Each token is a part of the text, the three bytes of a syllable are shown as that syllable, and tokens join to the words."""
-    inside = ~trace.specials
-    assert all(
-        token == SENTENCE[start:end] for token, (start, end) in zip(np.array(trace.tokens)[inside], trace.offsets[inside], strict=True)
-    )
-    assert trace.tokens[1:4] == (SYLLABLE,) * 3 and "\ufffd" not in "".join(trace.tokens)
-    written = [word.text for word in word_spans(SENTENCE, trace)]
-    assert written == ["[CLS]", "뷁같은", "음악은", "따뜻하고", ",", "결말은", "지루하고", "길었다", "[SEP]"]
-    assert list(units(trace, "words").labels) == written
-
-
 def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
     """The pieces of a word share its score: the change of the prediction without the word."""
     from sentviz.analysis.explain import log_odds
@@ -114,26 +100,6 @@ def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:
     nearest_words = neighbours(model, int(model.encode(SENTENCE).ids[token]), 8)
     texts = [f" {text}" for text in splits()["train"].frame["text"]]
     assert nearest_words and all(any(f" {word}" in text for text in texts) for word, _ in nearest_words)
-
-
-@pytest.mark.exhaustive
-def test_explore_speaks_korean() -> None:
-    """Korean examples and the lexicon's strip are shown without a broken character."""
-    app = opened(run=RUN, text=SENTENCE)
-    kinds = examples_for(("negative", "positive"), "ko")
-    assert [button.label for button in app.button if button.key.startswith("example-")] == list(kinds)
-    text = page_text(app)
-    assert "�" not in text and "tokens occur in an entry of the lexicon" in text
-    app.button(key="example-Warmth").click().run()
-    assert not app.exception and app.session_state["focus"].text == kinds["Warmth"].text
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("look", ["maps", "long", "bertviz", "layers", "scores", "lexicon"])
-def test_every_look_stands(look: str) -> None:
-    app = opened("attention", run=RUN, text=SENTENCE, look=look)
-    assert not app.error and all("only parts of words" in element.value for element in app.warning)
-    assert "�" not in words(app)
 
 
 def test_labels_hold_the_letters(trace: Trace) -> None:

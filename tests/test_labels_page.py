@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import streamlit as st
 from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.data.predictions import recognise
 from sentviz.data.upload import TextTable
-from tests.kit import RUN, SHIPPED, opened, page_text, started, switched
+from tests.kit import RUN, SHIPPED, page_text, started, switched
 from tests.test_label_errors import judged
 from tests.test_repeats import random_texts
 
@@ -27,23 +26,6 @@ def table(n: int = 300) -> pd.DataFrame:
     frame = rows.frame
     names = ["bad", "fair"]
     return pd.DataFrame({"text": texts, "label": [names[k] for k in rows.labels], "p_bad": frame["p0"], "p_fair": frame["p1"]})
-
-
-@SHIPPED
-@pytest.mark.exhaustive
-def test_stored_rows_open_with_the_answer_and_their_most_suspicious_label(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without texts, labels are judged all the same; the demo set does not take the place of the list; repeats need the texts."""
-    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    st.cache_resource.clear()
-    app = opened("labels", run=RUN)
-    assert not app.exception, app.exception
-    assert any(item.value.startswith("##### 404 of 10,234 labels look wrong") for item in app.markdown)
-    listed = app.dataframe[-1].value
-    assert listed["why it is listed"].str.match(r"Labelled (negative|positive), which gets \d").all()
-    assert {"text", "loss"}.isdisjoint(listed) and "404 of 10,234 rows" in page_text(app)
-    app = opened("labels", run=RUN, view="repeats")
-    assert not app.exception and "not on this machine" in page_text(app)
 
 
 @pytest.mark.exhaustive

@@ -10,20 +10,17 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from sentviz.analysis.maps.heads import FILE, over_split
 from sentviz.analysis.maps.injection import by_accident
 from sentviz.charts.gallery import draw
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from sentviz.runs.writing import attach
 from tests.injected import TEXT, train_runs
-from tests.kit import fake_trace, opened, page_text, toy_splits, words
+from tests.kit import fake_trace, opened, page_text
 
 pytestmark = pytest.mark.slow
 
 ALL, LAST, XIA, PLAIN = "toy/cls-all", "toy/cls-last-scaled", "toy/cls-xia", "toy/vanilla-matched"
-SENTENCE = "a tender garden, a dull and cold song"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,10 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path) -> Iterato
     st.cache_resource.clear()
 
 
-def verdict(app: AppTest) -> str:
-    return next(m.value for m in app.markdown if m.value.startswith("### "))
-
-
 def traces(app: AppTest) -> list[Trace]:
     return list(app.session_state["traces"].values())
 
@@ -54,14 +47,6 @@ def traces(app: AppTest) -> list[Trace]:
 def strengths(app: AppTest) -> list[float]:
     """Return the strengths of the lexicon for which the model was run, sorted."""
     return sorted({trace.change.strength.get("lexicon", 1) for trace in traces(app)})
-
-
-@pytest.mark.exhaustive
-def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
-    assert "strength-lexicon" in [slider.key for slider in opened(whatif="open", run=ALL).slider]
-    app = opened(whatif="open", run=PLAIN)
-    assert "strength-lexicon" not in [slider.key for slider in app.slider]
-    assert "Polarity of the words" not in page_text(app)
 
 
 @pytest.mark.exhaustive
@@ -92,56 +77,6 @@ def _folder(name: str) -> Path:
 
 
 @pytest.mark.exhaustive
-def test_word_removal_is_asked_of_the_changed_model() -> None:
-    """The scores next to the answer are computed at the page's strength."""
-    app = opened(run=ALL, strength="3")
-    trace = next(trace for trace in traces(app) if trace.change.strength == {"lexicon": 3})
-    model = load(Run.open(_folder(ALL), ALL))
-    from sentviz.analysis.explain.leave_out import removal
-
-    np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace), atol=1e-5)
-    assert np.abs(removal(model, trace) - removal(model, model.trace(trace.text))).max() > 1e-5
-
-
-@pytest.mark.exhaustive
-def test_the_pinned_sentence_takes_the_strength_along() -> None:
-    """A pinned sentence keeps its trained answer; with the toggle it uses the page's strength, and both answers are equal."""
-    app = opened(whatif="open", run=ALL)
-    app.button(key="pin").click().run()
-    app.button(key="strength-lexicon-off").click().run()
-    assert "**Pinned**" in page_text(app) and "**Current**" in page_text(app)
-    app.toggle(key="change-both").set_value(True).run()
-    assert not app.exception, app.exception
-    assert "**Current**" not in page_text(app)
-    app.selectbox(key="focus-run").set_value(PLAIN).run()
-    assert "change" not in app.query_params
-
-
-@pytest.mark.exhaustive
-def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
-    app = opened(whatif="open", run=PLAIN, text=TEXT)
-    app.button(key="pin").click().run()
-    app.selectbox(key="focus-run").set_value(ALL).run()
-    app.button(key="strength-lexicon-off").click().run()
-    app.toggle(key="change-both").set_value(True).run()
-    assert "not have all the layers, heads, components, lexicon or gates" in page_text(app)
-
-
-@pytest.mark.exhaustive
-def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
-    app = opened(run=PLAIN, strength="0.5")
-    assert len(app.info) == 1 and "has no term 'lexicon' to change" in app.info[0].value
-    assert "change" not in app.query_params
-
-
-@pytest.mark.exhaustive
-def test_compare_asks_both_as_trained() -> None:
-    app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
-    assert "as they were trained, without the changes made in Sentence" in page_text(app)
-    assert {trace.run for trace in traces(app) if not trace.change.strength} == {ALL, LAST}
-
-
-@pytest.mark.exhaustive
 def test_a_notebook_makes_the_same_figure() -> None:
     """The notebook lines contain the strength, and `draw` uses it."""
     app = opened(run=ALL, strength="0.5", text=TEXT)
@@ -153,31 +88,7 @@ def test_a_notebook_makes_the_same_figure() -> None:
     np.testing.assert_allclose(figure.frame["attention"], trace.map(1, 1).ravel(), atol=1e-6)
 
 
-@pytest.mark.exhaustive
-def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
-    """The page of heads uses the strength of Explore and says so."""
-    run = Run.open(_folder(LAST), LAST)
-    attach(run, FILE, over_split(load(run), toy_splits()["test"].frame))
-    st.cache_resource.clear()
-    app = opened("cls", run=LAST, text=TEXT)
-    assert "changed it on Explore" not in page_text(app)
-    app = opened("cls", run=LAST, text=TEXT, strength="2")
-    assert not app.exception, app.exception
-    assert {"lexicon": 2} in [trace.change.strength for trace in traces(app)]
-    assert "Rings show the model as you changed it in Sentence" in page_text(app)
-
-
 # ---- polarity and the walk
-
-
-@pytest.mark.exhaustive
-def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
-    app = opened(run=ALL)
-    assert "Polarity of the words in the lexicon" in page_text(app)
-    assert "tokens occur in an entry of the lexicon" in page_text(app)
-    app.button(key="to-lexicon").click().run()
-    assert not app.exception, app.exception
-    assert app.session_state["focus"].look == "lexicon"
 
 
 @pytest.mark.exhaustive
@@ -201,39 +112,6 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
 
 
 @pytest.mark.exhaustive
-def test_all_entries_of_a_token_can_be_paged_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("app.blocks.pages", "app.views.sentence.lexicon_part"):
-        monkeypatch.setattr(f"{module}.SIZE", 1)
-    app = opened("attention", run=ALL, look="lexicon", text=TEXT)
-    (first,) = app.dataframe[0].value["term"]
-    next(button for button in app.button if str(button.key).startswith("after-entries")).click().run()
-    (second,) = app.dataframe[0].value["term"]
-    assert {first, second} == {"warm", "warm song"} and not app.exception
-
-
-@pytest.mark.parametrize(
-    ("run", "token", "wanted"),
-    [
-        (ALL, "1", "In layer 1 its row cannot change"),
-        (ALL, "2", "No entry of VADER"),
-        (LAST, "1", "Its polarity is neutral"),
-        (XIA, "1", "Softmax does not cancel a factor"),
-    ],
-)
-@pytest.mark.exhaustive
-def test_what_a_neutral_row_can_do_is_said(run: str, token: str, wanted: str) -> None:
-    assert wanted in page_text(opened("attention", run=run, look="lexicon", text=TEXT, token=token))
-
-
-@pytest.mark.exhaustive
-def test_a_head_that_gets_nothing_says_which_one_does() -> None:
-    app = opened("attention", run=LAST, look="lexicon", text=TEXT, head="1", layer="2")
-    assert "Only head 2 uses the lexicon" in page_text(app)
-    assert "Above layer 1 its Q and K differ, too" in page_text(app)
-    assert "head 2" in page_text(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
-
-
-@pytest.mark.exhaustive
 def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     """The model is run at strength 0 and at the page's strength, which a slider moves."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
@@ -249,13 +127,6 @@ def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     assert "**With · strength 2**" in page_text(app)
 
 
-def test_a_model_without_lexicon_says_so_and_names_some() -> None:
-    app = opened("attention", run=PLAIN, look="lexicon")
-    assert "has no lexicon" in app.info[0].value and "cls" in app.info[0].value
-    looks = next(item for item in opened("attention", run=PLAIN).button_group if item.key == "focus-look")
-    assert "Lexicon" not in looks.options
-
-
 def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the lexicon's file its entries cannot be listed, and all numbers after them are shown."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
@@ -265,15 +136,6 @@ def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.Monk
     assert "is not installed, so its entries cannot be listed. λ itself is stored in the model" in page_text(app)
     assert "**4 · Attention" in page_text(app) and not app.dataframe
     st.cache_resource.clear()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("text", ["?", "warm " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا", "따뜻한 노래"])
-def test_odd_texts_are_no_trouble(text: str) -> None:
-    """One token, too many tokens, markup and other scripts open the page, also on Explore."""
-    for page, look in (("attention", "lexicon"), ("explore", "maps")):
-        app = opened(page, run=LAST, look=look, text=text, token="9")
-        assert "<script>" not in words(app) and "**b**" not in words(app)
 
 
 def test_a_part_of_a_word_with_a_polarity_is_warned_of() -> None:

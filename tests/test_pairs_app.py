@@ -17,7 +17,6 @@ from sentviz.analysis.embeddings.cache import layer_vectors
 from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
-from sentviz.data.examples import examples_for
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
 from sentviz.models.loading import load
@@ -53,15 +52,6 @@ def boxes(app: AppTest) -> list[str]:
 
 
 @pytest.mark.exhaustive
-def test_the_example_is_a_pair(model: Model) -> None:
-    """The shipped trace is of two texts, and the page shows both."""
-    trace = cache.runs()[RUN].example()
-    assert (trace.text, trace.text_pair) == (FIRST, SECOND)
-    np.testing.assert_allclose(trace.probabilities, model.trace(FIRST, SECOND).probabilities, atol=2e-3)
-    assert boxes(opened(run=RUN)) == [FIRST, SECOND]
-
-
-@pytest.mark.exhaustive
 def test_both_sentences_can_be_typed_over(model: Model) -> None:
     """The answer is that of the pair, a new first sentence keeps the second, and a link without a second is one text."""
     app = opened(run=RUN, text=FIRST, pair="a warm garden")
@@ -76,37 +66,6 @@ def test_both_sentences_can_be_typed_over(model: Model) -> None:
     assert [tried.get("second text") for tried in app.session_state["tries"]] == ["a warm garden", "a warm garden", None]
     seen = app.session_state["traces"]
     assert {trace.text_pair for trace in seen.values()} == {"a warm garden", None}
-
-
-@pytest.mark.exhaustive
-def test_pages_of_single_texts_have_one_box() -> None:
-    app = opened(run="sst2/ndt-unit-2", text=FIRST, pair=SECOND)
-    assert boxes(app) == [FIRST]
-    assert not any(button.key == "chip-pair" for button in app.button)
-    assert all(trace.text_pair is None for trace in app.session_state["traces"].values())
-
-
-@pytest.mark.exhaustive
-def test_examples_of_pairs_are_pairs() -> None:
-    """A run of pairs offers pairs only, and a click sets both texts."""
-    app = opened(run=RUN)
-    kinds = examples_for(("same", "different"), "ko", pairs=True)
-    assert [button.label for button in app.button if button.key.startswith("example-")] == list(kinds)
-    assert all(example.pair for example in kinds.values())
-    assert not any(example.pair for example in examples_for(("negative", "positive"), "ko").values())
-
-
-@pytest.mark.exhaustive
-def test_a_pair_is_private_until_linked() -> None:
-    """A pair is in the link that a visitor asks for, not in the address; a row in focus replaces it."""
-    focus = Focus(run=RUN).with_(text=FIRST, pair=SECOND)
-    assert "pair" not in focus.query()
-    query = focus.query(with_text=True)
-    assert (query["text"], query["pair"]) == (FIRST, SECOND)
-    again, notes = Focus.parse(query, [RUN], [])
-    assert (again.text, again.pair, notes) == (FIRST, SECOND, [])
-    assert Focus.parse({"run": RUN, "pair": SECOND}, [RUN], [])[0].pair == ""
-    assert focus.with_(row="test-1").pair == ""
 
 
 def test_a_row_is_both_sentences(model: Model) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -17,9 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 import sentviz
 from app.server.queue import jobs
-from app.views.papers import paper_parts
 from sentviz.analysis.maps.arithmetic import cell
-from sentviz.charts.colours import palette
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
 from tests import kit
@@ -27,7 +24,6 @@ from tests.kit import opened, words
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
 TEXT = "what a warm, clever song we saw!"
 
 
@@ -80,43 +76,6 @@ def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> Non
     assert np.allclose(kernel @ theory_cell.values / kernel.sum(), theory_cell.output, atol=1e-6)
 
 
-@pytest.mark.exhaustive
-def test_a_run_without_attention_is_offered_another(page: Any) -> None:
-    app = page("toy/bilstm")
-    assert "has no softmax, so it is not a kernel smoother" in words(app)
-    app.selectbox(key="smooth-model").set_value("toy/sentiformer").run()
-    assert "The average is the head" in words(app)
-
-
-@pytest.mark.exhaustive
-def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
-    """A run with several kernels per head offers a SentiFormer with one click; the SentiFormer's page offers no other run."""
-    app = page("english/ndt-unit-2")
-    assert "This run has 2 kernels per head" in words(app)
-    app.button(key="smooth-plain").click().run()
-    assert app.query_params["run"].endswith("/sentiformer") and "kernels per head" not in words(app)
-    assert all(each.key != "smooth-plain" for each in app.button)
-
-
-@pytest.mark.exhaustive
-def test_the_theory_opens_on_a_sentiformer(page: Any) -> None:
-    """The page shows a SentiFormer if neither a visitor nor a link chose a run; a chosen run stays."""
-    app = page("")
-    assert "the gate of the other token" in words(app).replace("\\", "") and app.selectbox(key="focus-run").value.endswith("/sentiformer")
-    assert not app.query_params.get("run")
-    app.selectbox(key="focus-run").set_value("english/ndt-unit-2").run()
-    assert not app.exception and "This run has 2 kernels per head" in words(app)
-
-
-@pytest.mark.exhaustive
-def test_a_blank_text_leaves_the_box_to_type_another(page: Any) -> None:
-    app = page()
-    app.text_input(key="smooth-sentence").set_value("   ").run()
-    assert "The text is empty" in words(app)
-    app.text_input(key="smooth-sentence").set_value(TEXT).run()
-    assert "The text is empty" not in words(app) and "The average is the head" in words(app)
-
-
 def learned(app: AppTest) -> AppTest:
     """The page once the job is done."""
     app.button(key="prop2-train").click().run()
@@ -150,39 +109,8 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     assert app.query_params["sequence"] == "not long good"
 
 
-@pytest.mark.exhaustive
-def test_other_settings_say_what_is_shown(page: Any) -> None:
-    app = learned(page())
-    app.button_group(key="focus-longest").set_value("8").run()
-    assert "The results below are for SentiFormer's positions, up to 24 words, seed 0" in words(app).replace("\\", "")
-
-
 def test_visitors_share_what_was_learned() -> None:
     """One job for a setting, none for who did not ask."""
     jobs.clear()
     assert jobs("proposition") is jobs("proposition")
     assert jobs("proposition").get(str(solvers.Setting())) is None
-
-
-@pytest.mark.exhaustive
-def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
-    """The three groups and the plain one, with every sentence of the chosen one."""
-    app = page(part="failures")
-    page_text = words(app).replace("\\", "")
-    assert "by phenomenon" in page_text
-    drawn = next(chart.proto.spec for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
-    assert set(re.findall(r"([\w-]+) \(\d+\)", drawn)) == set(paper_parts.SHOWN_FAILURES)
-    table = next(each.value for each in app.dataframe if "label" in each.value and "text" in each.value)
-    assert len(table) == 30 and set(table["label"]) == {"negative", "positive"}
-    for label, predicted in zip(table["label"], table["toy/sentiformer"], strict=True):
-        mark, word = predicted.split(" ", 1)
-        assert mark == ("✓" if word == label else "✗")
-
-
-@pytest.mark.exhaustive
-def test_a_run_of_the_failure_modes_has_its_colour_of_other_pages(page: Any) -> None:
-    """The second run in focus has the second colour, also if it is drawn first."""
-    app = page("toy/bilstm", part="failures", versus="toy/sentiformer")
-    drawn = next(json.loads(chart.proto.spec) for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
-    colours = {trace["name"]: trace["marker"]["color"] for trace in drawn["data"]}
-    assert colours["toy/sentiformer"] == palette("light").line(1)

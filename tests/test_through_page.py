@@ -16,7 +16,7 @@ from app.components.browser import RENDER, wanted_row
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
 from tests import kit
-from tests.kit import opened, page_text, words
+from tests.kit import opened, page_text
 
 pytestmark = pytest.mark.slow
 
@@ -67,31 +67,6 @@ def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkey
 
 
 @pytest.mark.exhaustive
-def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tokens of a typed sentence are sent, and so are those of a followed row."""
-    seen = drawn(monkeypatch)
-    app = page()
-    app.text_input(key="through-sentence").input("a dull soup").run()
-    assert seen[-1]["sentence"]["tokens"] == ["a", "dull", "soup"] and seen[-1]["sentence"]["epochs"] == [2, 3, 4]
-    app = page(row="validation-7")
-    assert " ".join(seen[-1]["sentence"]["tokens"])[:8] in kit.toy_splits()["validation"].frame["text"].iloc[7].replace(",", " ,")
-    assert not app.exception
-
-
-@pytest.mark.exhaustive
-def test_a_run_without_kept_epochs_offers_one_that_has_them(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The button's help has the command, and its click shows the run with epochs that is most similar, of the same language."""
-    seen = drawn(monkeypatch)
-    app = page("sst2/vanilla-matched")
-    button = app.button(key="to-epochs")
-    assert not seen and SHIPPED in button.label.replace("\\", "")
-    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in button.help
-    button.click().run()
-    assert seen[-1]["title"] == f"{SHIPPED} through training" and app.query_params["run"] == SHIPPED and not app.exception
-    assert "nsmc/e5-epochs" in page("nsmc/cls").button(key="to-epochs").label.replace("\\", "")
-
-
-@pytest.mark.exhaustive
 def test_a_followed_row_is_the_sentence(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn(monkeypatch)
     monkeypatch.setattr("app.components.browser.wanted_row", lambda key, ids: ids[3])
@@ -118,36 +93,6 @@ def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeyp
     assert any("epochs/4.safetensors is missing" in box.value.replace("\\", "") for box in app.warning)
 
 
-@pytest.mark.exhaustive
-def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without weights the page shows the stored example, and the reason if a sentence is in focus."""
-    seen = drawn(monkeypatch)
-    app = page("toy/light")
-    assert seen[-1]["sentence"]["epochs"] == [2, 3, 4] and not seen[-1]["asks"] and not app.warning
-    app = page("toy/light", text="a dull soup")
-    assert seen[-1]["sentence"]["tokens"][0] == "what" and "without the weights of its epochs" in page_text(app)
-
-
-@pytest.mark.exhaustive
-def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:
-    app = page()
-    for name in ("epoch-maps", "epoch-answers", "epoch-confusion", "epoch-points", "epoch-heads", "epoch-rows"):
-        app.session_state["through-figure"] = name
-        app.run()
-        assert not app.exception and not app.warning
-        assert any(f"draw('{NAME}', '{name}'" in block.value for block in app.code)
-
-
-@pytest.mark.exhaustive
-def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are ids if the data set is unknown."""
-    st.cache_resource.clear()
-    seen = drawn(monkeypatch)
-    page()
-    assert not any(row["text"] for row in seen[-1]["rows"]) and not seen[-1]["asks"]
-    st.cache_resource.clear()
-
-
 @pytest.mark.parametrize("message", [None, 7, "x", {"row": "1"}, {"row": -1}, {"row": 3}, {"row": True}, {}])
 def test_what_a_browser_should_not_send_is_no_row(message: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"through": {"row": message}})
@@ -157,12 +102,3 @@ def test_what_a_browser_should_not_send_is_no_row(message: object, monkeypatch: 
 def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"through": {"row": {"row": 1, "id": "zzz"}}})
     assert wanted_row("through", ("a", "b", "c")) == "b"
-
-
-@pytest.mark.exhaustive
-def test_curves_take_every_seed_into_their_bands() -> None:
-    """The curves draw all three shipped seeds if one of them is chosen."""
-    app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")
-    code = "\n".join(block.value for block in app.code)
-    assert "bands=True" in code and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in code
-    assert "a band goes from the smallest to the largest" in words(app)

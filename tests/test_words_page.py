@@ -55,21 +55,6 @@ def captions(app: Any) -> str:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("by", ["keyness", "count"])
-@pytest.mark.parametrize("stops", ["drop", "keep"])
-def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
-    """The size and the stop words of a cloud are in the URL and in the caption."""
-    app = opened("words", words=by, stops=stops)
-    assert not app.error and not app.warning
-    lines = captions(app)
-    assert "Click a word" in lines
-    assert ("Typical (keyness):" in lines) == (by == "keyness")
-    assert ("Stop words are left out." in lines) == (stops == "drop")
-    assert len(app.get("plotly_chart")) == 2
-    assert app.query_params.get("words", ["keyness"]) in (by, [by])
-
-
-@pytest.mark.exhaustive
 def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts: Texts) -> None:
     """The page lists as many rows as the word's count of rows in its cell."""
     rows = stored(Run.open(FOLDER)).with_text(texts.frame)
@@ -78,46 +63,6 @@ def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts
     app = opened("words", slice=str(Slice("word", f"{row['word']}@0,1")), words="count")
     assert f"{row['rows']:,} of {len(rows):,} rows" in words(app)
     assert app.selectbox(key="words-cell").value == (0, 1)
-
-
-@pytest.mark.exhaustive
-def test_the_list_s_cell_is_the_part_of_the_rows(texts: Texts) -> None:
-    app = opened("words")
-    app.selectbox(key="words-cell").set_value((1, 1)).run()
-    assert not app.exception, app.exception
-    assert app.query_params["slice"] in ("cell=1,1", ["cell=1,1"])
-
-
-@pytest.mark.exhaustive
-def test_the_demo_set_has_its_words() -> None:
-    app = opened("words", over="demo")
-    assert not app.error
-    assert "in at least 2 of" in captions(app)
-    assert len(app.get("plotly_chart")) == 2
-
-
-@pytest.mark.exhaustive
-def test_a_pair_of_three_classes_is_chosen() -> None:
-    """Four clouds show two classes; another pair is chosen manually or by the cell in the link."""
-    run = "twitter_financial/ndt-unit-2"
-    if not (ROOT / "checkpoints" / run).is_dir():
-        pytest.skip(f"{run} is not in checkpoints/")
-    app = opened("words", run=run, over="demo")
-    box = app.selectbox(key="words-pair")
-    second = next(pair for pair in ((0, 1), (0, 2), (1, 2)) if pair != box.value)
-    box.set_value(second).run()
-    assert not app.exception, app.exception
-    assert app.selectbox(key="words-pair").value == second
-    assert set(app.selectbox(key="words-cell").options) and len(app.selectbox(key="words-cell").options) == 4
-    assert opened("words", run=run, over="demo", slice="cell=0,2").selectbox(key="words-pair").value == (0, 2)
-
-
-@pytest.mark.exhaustive
-def test_without_texts_the_page_says_what_is_missing(texts: Texts) -> None:
-    texts.here = False
-    app = opened("words", run="sst2/diff")
-    assert "words cannot be counted" in words(app) and "Until then, these are the words of the demo set" in words(app)
-    assert app.get("plotly_chart")
 
 
 @pytest.mark.exhaustive
@@ -133,28 +78,3 @@ def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, 
     assert "the words stored with the run" in captions(app)
     assert len(app.get("plotly_chart")) == 2
     assert "Words for another threshold need the texts" in words(opened("words", run="kept/words", threshold="0.3"))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("part", ["word=<script>alert(1)</script>", "word=nowhere@0,1", "cell=7,7", "nonsense", "tag=negation"])
-def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
-    app = opened("words", slice=part)
-    assert not app.exception, app.exception
-    assert "<script>" not in words(app)
-    assert app.get("plotly_chart")
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("label", ["", "label"])
-def test_the_words_of_a_visitor_s_file(label: str) -> None:
-    """Without labels there are two clouds by prediction and no list of cells, with labels the four cells; both last for the visit only."""
-    from sentviz.data.upload import TextTable
-
-    app = opened("words", over="mine")
-    frame = pd.DataFrame({"text": [OURS[i % 5] for i in range(40)]} | ({label: [str(i % 2) for i in range(40)]} if label else {}))
-    app.session_state["mine"] = TextTable("mine.csv", frame, "text", label, "0" * 16)
-    app.run()
-    assert not app.exception, app.exception
-    assert app.get("plotly_chart")
-    assert [box.key for box in app.selectbox].count("words-cell") == (1 if label else 0)
-    assert not opened("words", over="mine").get("plotly_chart")
