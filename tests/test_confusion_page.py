@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app import cache
 from app.blocks import figure
@@ -21,19 +20,13 @@ from app.focus import Focus
 from app.views.testset import matrix_part
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
-from sentviz.analysis.testset.rows import Rows, RowsSource, stored
-from sentviz.charts import Figure
-from sentviz.charts.gallery import draw
+from sentviz.analysis.testset.rows import Rows, RowsSource
+from sentviz.charts import Figure, gallery
 from sentviz.charts.look import Look, Style
-from sentviz.charts.subjects import computed
+from sentviz.charts.subjects import Answers, computed
 from sentviz.errors import InputError, RunError
-from sentviz.io.numbers import p_value, percent
-from sentviz.runs.store import find
 from tests.charts import answers, figure_of, stub
-from tests.kit import RUN, SHIPPED, opened, words
-from tests.shipped import often
-
-pytestmark = pytest.mark.slow
+from tests.kit import RUN, SHIPPED, opened
 
 THREE = "twitter_financial/vanilla"
 
@@ -71,49 +64,29 @@ def of_answers(labels: npt.ArrayLike, shares: dict[str, Any]) -> Any:
 
 
 def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
-    """A class without rows has counts without shares; the chosen cell at row 1, column 0 is outlined."""
+    """A class without rows has counts without shares; the chosen cell at row 1, column 0 is outlined; any place in a cell is clicked."""
     figure = matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
     assert texts(figure.plot)[:2] == ["8  80.0\u00a0% ", "2  20.0\u00a0% "]
-    assert texts(figure.plot)[4].startswith("1,000")
-    assert texts(figure.plot).count("0") == 3
-    outline = figure.plot.layout.shapes[-1]
-    assert len(figure.plot.layout.shapes) == 1
+    assert texts(figure.plot)[4].startswith("1,000") and texts(figure.plot).count("0") == 3
+    (outline,) = figure.plot.layout.shapes
     assert (round((outline.x0 + outline.x1) / 2), round((outline.y0 + outline.y1) / 2)) == (0, 1)
     assert figure.frame["count"].tolist() == [8, 2, 0, 5, 1_000, 5, 0, 0, 0]
-    assert figure.frame["share"].iloc[:2].tolist() == [0.8, 0.2]
-    assert figure.frame["share"].iloc[6:].isna().all()
-    assert "&lt;b&gt;" in figure.plot.layout.xaxis.ticktext[1]
-
-
-def test_a_click_anywhere_in_a_cell_finds_its_centre() -> None:
-    """Every cell has an invisible marker, and a click chooses the nearest one at any distance."""
-    plot = matrix(np.ones((5, 5), int), list("abcde")).plot
-    spots = next(trace for trace in plot.data if trace.type == "scatter")
-    assert sorted(zip(spots.y, spots.x, strict=True)) == [(i, j) for i in range(5) for j in range(5)]
-    assert spots.marker.opacity == spots.selected.marker.opacity == spots.unselected.marker.opacity == 0
-    assert plot.layout.hoverdistance == -1
-    assert sum(text[0] == "1" for text in texts(plot)) == 25
-
-
-def test_many_classes_keep_their_cells_and_lose_their_numbers() -> None:
-    figure = replace(matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)]), look=Look("light", 200))
-    assert sorted(texts(figure.plot)) == ["label", "predicted"]
-    assert len(figure.frame) == 196
+    assert figure.frame["share"].iloc[:2].tolist() == [0.8, 0.2] and figure.frame["share"].iloc[6:].isna().all()
+    assert "&lt;b&gt;" in figure.plot.layout.xaxis.ticktext[1] and figure.plot.layout.hoverdistance == -1
+    spots = next(trace for trace in figure.plot.data if trace.type == "scatter")
+    assert sorted(zip(spots.y, spots.x, strict=True)) == list(product(range(2), range(3))) and spots.marker.opacity == 0
+    many = replace(matrix(np.eye(14, dtype=int), [f"class {k}" for k in range(14)]), look=Look("light", 200))
+    assert sorted(texts(many.plot)) == ["label", "predicted"] and len(many.frame) == 196
 
 
 def test_in_greys_wrong_cells_have_a_minus_sign() -> None:
     """Grey cannot tell teal from magenta; agreement has one side only, so no cell of it has a sign."""
     grey = Look(style=Style(palette="grey"))
-    signs = [
-        [
-            (x, y)
-            for trace in replace(figure, look=grey).plot.data
-            if trace.text == "<b>−</b>"
-            for x, y in zip(trace.x, trace.y, strict=True)
-        ]
+    marks = [
+        [trace for trace in replace(figure, look=grey).plot.data if trace.text == "<b>−</b>"]
         for figure in (matrix([[8, 2], [5, 5]], ["a", "b"]), agreement(6, 2, 1, 1))
     ]
-    assert signs == [[(1, 0), (0, 1)], []]
+    assert [[place for trace in of for place in zip(trace.x, trace.y, strict=True)] for of in marks] == [[(1, 0), (0, 1)], []]
 
 
 def test_agreement_names_who_is_right() -> None:
@@ -130,21 +103,6 @@ def test_figures_refuse_what_they_cannot_draw() -> None:
         figure_of("agreement", stub(rows=[answers([[1, 0], [0, 1]], ["a", "b"])]))
 
 
-def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
-    labels = np.array([0, 0, 1, 1])
-    figure = figure_of("classes", of_answers(labels, {"one": np.array([[1.0, 0.0]] * 4)}))
-    notes = [text for trace in figure.plot.data for text in trace.text or ()]
-    assert notes.count("50.0\u00a0%") == 1  # precision of a
-    assert notes.count("none") == 1  # precision of b
-    assert {"precision, %", "recall, %", "F1, %"} <= set(texts(figure.plot)) and list(figure.plot.layout.xaxis.ticktext) == [
-        "0",
-        "50",
-        "100",
-    ]
-    assert "None means undefined:" in figure.caption
-    assert len(figure.frame) == 6
-
-
 def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
     rng = np.random.default_rng(0)
     labels, positive = rng.integers(0, 2, 3_000), rng.random(3_000)
@@ -155,121 +113,20 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
         value = areas.query("`class` == 'b' and metric == @metric")["value"].iloc[0]
         assert any(text.startswith(f"{metric} {value:.3f} [") for text in texts(figure.plot))
         sizes = figure.frame.groupby("run").size()
-        assert set(sizes.index) == {"first", "second"}
-        assert 150 < sizes.min() <= sizes.max() <= 804
+        assert set(sizes.index) == {"first", "second"} and 150 < sizes.min() <= sizes.max() <= 804
         assert figure.frame.groupby("run")["recall"].agg(["min", "max"]).to_numpy().tolist() == [[0, 1], [0, 1]]
-        dashes = {trace.line.dash for trace in figure.plot.data if trace.mode == "lines" and trace.name}
-        assert dashes == {"solid", "dash"}
 
 
-def test_a_class_without_a_curve_says_so() -> None:
-    labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.3]] * 3)
-    figure = figure_of("roc", of_answers(labels, {"x": shares}))
-    assert any("no curve" in text for text in texts(figure.plot))
-    assert figure.frame.empty
-
-
-def test_reliability_draws_both_states() -> None:
-    labels, shares = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.55, 0.45]])
-    figure = figure_of("reliability", of_answers(labels, {"x": shares}))
-    assert set(figure.frame["state"]) == {"as it is", "logits / 2.00"}
-    assert figure.frame.groupby("state")["n"].sum().tolist() == [4, 4]
+def test_a_class_without_a_curve_or_a_number_says_so() -> None:
+    one = of_answers(np.zeros(3, np.int64), {"x": np.array([[0.7, 0.3]] * 3)})
+    figure = figure_of("roc", one)
+    assert any("no curve" in text for text in texts(figure.plot)) and figure.frame.empty
+    figure = figure_of("classes", of_answers(np.array([0, 0, 1, 1]), {"one": np.array([[1.0, 0.0]] * 4)}))
+    notes = [text for trace in figure.plot.data for text in trace.text or ()]
+    assert (notes.count("50.0\u00a0%"), notes.count("none"), len(figure.frame)) == (1, 1, 6)  # precision of a, and of b
 
 
 # ---- the page
-
-
-def heading(app: AppTest) -> int:
-    """Return the number of rows in the heading of the row list."""
-    line = next(m.value for m in app.markdown if ":material/table_rows:" in m.value)
-    return int(re.search(r"([\d,]+) of", line)[1].replace(",", ""))  # type: ignore[index]
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-@pytest.mark.parametrize("view", ["matrix", "curves", "calibration"])
-@pytest.mark.parametrize(("run", "beside"), [(RUN, ""), (RUN, "sst2/diff"), (THREE, "twitter_financial/ndt-unit-2")])
-def test_every_view_stands(view: str, run: str, beside: str) -> None:
-    app = opened("confusion", view=view, run=run, **({"versus": beside} if beside else {}))
-    assert not app.error
-    assert not app.warning, [w.value for w in app.warning]
-    metrics = find(run).metrics()["test"]
-    assert f"{percent(metrics['accuracy']['value'])}" in words(app)
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-@pytest.mark.parametrize("cell", [(0, 0), (1, 0)])
-def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:
-    app = opened("confusion", slice=f"cell={cell[0]},{cell[1]}")
-    assert heading(app) == find(RUN).metrics()["test"]["confusion"][cell[0]][cell[1]]
-    app.button(key="chip-slice").click().run()
-    assert heading(app) == find(RUN).metrics()["test"]["n"]
-    assert "slice" not in app.query_params
-
-
-@SHIPPED
-def test_a_file_has_no_mark_of_what_was_clicked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is what its call draws: otherwise `sentviz verify` would find another caption."""
-    offered: dict[str, Figure] = {}
-    monkeypatch.setattr(figure, "export_menu", lambda make, name, key, **more: offered.update({key: make()}))
-    app = opened("confusion", slice="cell=0,1")
-    (plot,) = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart") if "predicted" in chart.proto.spec][:1]
-    (file,) = [drawn for key, drawn in offered.items() if "confusion" in drawn.name]
-    assert plot["layout"]["shapes"] and not file.plot.layout.shapes
-    assert file.call is not None and file.caption == draw(RUN, "confusion").caption
-
-
-@SHIPPED
-@pytest.mark.exhaustive
-def test_the_threshold_moves_the_matrix_and_its_rows() -> None:
-    """The accuracy and the count of the cell at threshold 0.9 equal those counted in the test."""
-    app = opened("confusion", slice="cell=1,0")
-    app.slider(key="focus-threshold").set_value(0.9).run()
-    assert not app.exception, app.exception
-    assert app.query_params["threshold"] == ["0.9"] or app.query_params["threshold"] == "0.9"
-    rows = stored(find(RUN))
-    predicted = (rows.frame["p1"] >= 0.9).astype(int)
-    assert heading(app) == int(((rows.frame["label"] == 1) & (predicted == 0)).sum())
-    assert f"{percent((predicted == rows.frame['label']).mean())}" in words(app)
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
-    """A band of probabilities is in the URL and has the counted rows; a band of the full range is removed."""
-    app = opened("confusion", view="curves")
-    app.slider(key="band").set_range(0.4, 0.6).run()
-    assert not app.exception, app.exception
-    assert str(app.session_state["focus"].slice) == "p=1:0.40-0.60"
-    positive = stored(find(RUN)).frame["p1"]
-    assert heading(app) == int(((positive >= 0.4) & (positive <= 0.6)).sum())
-    assert app.slider(key="band").value == (0.4, 0.6)
-    app.slider(key="band").set_range(0.0, 1.0).run()
-    assert app.session_state["focus"].slice == ""
-
-
-@SHIPPED
-@pytest.mark.exhaustive
-def test_two_runs_are_held_against_each_other() -> None:
-    """Counts and p are those of the paired comparison, and a part of the agreement lists its rows."""
-    from sentviz.papers.studies.stats import paired
-
-    pair = paired(find(RUN), find("sst2/diff"))
-    app = opened("confusion", versus="sst2/diff", slice="agree=second")
-    assert f"Only one of the two is right on {pair.only_a + pair.only_b:,} rows" in words(app)
-    assert p_value(pair.p) in words(app)
-    assert heading(app) == pair.only_b
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-def test_the_second_run_can_become_the_first() -> None:
-    app = opened("confusion", versus="sst2/diff", threshold="0.7")
-    app.button(key="swap").click().run()
-    assert not app.exception, app.exception
-    focus: Focus = app.session_state["focus"]
-    assert (focus.run, focus.versus, focus.threshold) == ("sst2/diff", (RUN,), 0.7)
 
 
 @pytest.mark.parametrize(("before", "points", "after"), [("", [(0, 1)], "cell=1,0"), ("cell=1,0", [(0, 1)], ""), ("cell=1,0", [], "")])
@@ -309,35 +166,32 @@ ODD = {
     "all equal": rows_of([0, 1, 1], [[0.5, 0.5]] * 3),
     "no mistake": rows_of([0, 1], [[0.9, 0.1], [0.1, 0.9]]),
     "one row": rows_of([0], [[0.9, 0.1]]),
-    "partly labelled": rows_of([0, -1, 1, -1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]]),
     "five classes": rows_of([0, 1, 2, 3, 4, 4], np.eye(5)[[0, 1, 1, 3, 4, 0]].tolist(), FIVE),
     "names that are markup": rows_of([0, 1], [[0.9, 0.1], [0.1, 0.9]], ("<b>a</b>", "$x$ **y**")),
 }
 
 
-VIEWS = ("matrix", "curves", "calibration")
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-@pytest.mark.parametrize("case", often(product(ODD, VIEWS), *zip(ODD, VIEWS * 3, strict=True)))
-def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, case: tuple[str, str]) -> None:
-    name, view = case
-    monkeypatch.setattr(cache, "table", lambda focus: ODD[name])
-    app = opened("confusion", view=view)
-    assert not app.error
-    assert not app.warning, [w.value for w in app.warning]
-    known = int((ODD[name].labels >= 0).sum())
-    assert f"of {known:,}**" in words(app)
-    assert ("without a label are left out" in words(app)) == (name == "partly labelled")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_rows_are_drawn_or_are_one_sentence(name: str) -> None:
+    of, refused = Answers.of(ODD[name]), set[str]()
+    for kind in ("confusion", "classes", "roc", "precision-recall", "threshold", "reliability"):
+        try:
+            drawn = gallery.make(kind, of)
+            assert drawn.plot.data and "<b>a" not in drawn.plot.to_json()
+        except InputError:
+            refused.add(kind)
+    assert refused == ({"threshold"} if name == "five classes" else set())
 
 
 @SHIPPED
-def test_rows_without_labels_say_that_none_is_right_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "table", lambda focus: rows_of([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
-    app = opened("confusion")
-    assert "None of these rows has a label" in words(app)
-    assert heading(app) == 2
+def test_a_file_has_no_mark_of_what_was_clicked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is what its call draws: otherwise `sentviz verify` would find another caption."""
+    offered: dict[str, Figure] = {}
+    monkeypatch.setattr(figure, "export_menu", lambda make, name, key, **more: offered.update({key: make()}))
+    charts = [json.loads(chart.proto.spec) for chart in opened("confusion", slice="cell=0,1").get("plotly_chart")]
+    (file,) = [drawn for drawn in offered.values() if "confusion" in drawn.name]
+    assert any(chart["layout"].get("shapes") for chart in charts) and not file.plot.layout.shapes
+    assert file.call is not None and file.caption == gallery.draw(RUN, "confusion").caption
 
 
 @SHIPPED
@@ -346,9 +200,8 @@ def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
         raise RunError("sst2/ndt-unit-2: test.parquet is damaged: some rows have no probability.")
 
     monkeypatch.setattr(cache, "table", damaged)
-    app = opened("confusion")
-    assert len(app.warning) == 1
-    assert "damaged" in app.warning[0].value
+    (warning,) = opened("confusion").warning
+    assert "damaged" in warning.value
 
 
 def test_the_most_frequent_mistake_is_named() -> None:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.fields import LISTED, LinkNames, choice, declared
+from app.fields import LISTED, LinkNames, choice, declared, two_places, whole_number
 from app.focus import CHIPS, EARLIER, FIELDS, NOTES, PRIVATE, Focus, choices
-from sentviz.analysis.explain import SCORES as METHODS
 from sentviz.runs.configs import LEXICON, Capabilities
 from sentviz.runs.intervention import UNCHANGED, Edit, Intervention
 
@@ -19,10 +18,6 @@ RUNS = ("english/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")
 DEFAULT = Focus(run=RUNS[0])  # focus of an empty link
 SHUT = Intervention.parse("gate:3=0")
-
-
-def test_defaults_leave_an_empty_query() -> None:
-    assert Focus().query() == {}
 
 
 def test_a_focus_survives_its_url() -> None:
@@ -62,29 +57,19 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"run": "sst2/none"}, "the run “sst2/none”"),
         ({"versus": "sst2/diff~x/y"}, "the run “x/y”"),
         ({"layer": "0"}, "the layer “0”"),
-        ({"layer": "²"}, "the layer"),
         ({"head": "first"}, "the head"),
         ({"component": "-1"}, "the component"),
         ({"score": "shap"}, "the score"),
         ({"mix": "1.2:nan"}, "the lambda"),
-        ({"mix": "1.2:999"}, "the lambda"),
-        ({"mix": "<script>"}, "the lambda"),
         ({"off": "a.b"}, "silenced heads"),
-        ({"strength": "nan"}, "the strength"),
-        ({"strength": "11"}, "the strength"),
         ({"strength": "lexicon:1:2"}, "the strength"),
-        ({"strength": "a b:1"}, "the strength"),
         ({"change": "gate:3=mean"}, "the change “gate:3=mean”"),
         ({"change": "head:0.4=0"}, "the change"),
-        ({"change": "lambda:1.2=999"}, "the change"),
-        ({"change": "<script>"}, "the change"),
         ({"gates": "0:open"}, "the gates"),
         ({"gates": "2:ajar"}, "the gates"),
-        ({"gates": "2"}, "the gates"),
         ({"token": "0"}, "the token"),
         ({"over": "train"}, "the over"),
         ({"threshold": "2"}, "the threshold"),
-        ({"threshold": "nan"}, "the threshold"),
         ({"depth": "-3"}, "the depth"),
     ],
 )
@@ -98,7 +83,7 @@ def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], note: 
 
 def test_earlier_links_name_the_same_intervention() -> None:
     """Parameters of earlier versions are read as edits; edits without meaning are left out with a note each; the last value counts."""
-    earlier = {"mix": "1.2:-0.25", "off": "1.4~2.1", "strength": "lexicon:0.5~gate:1", "gates": "2:open~4:shut"}
+    earlier = {"mix": "1.2:-0.25", "off": "1.4~2.1", "strength": "lexicon:0.5~gate:1", "gates": "4:shut~2:open"}
     focus, notes = Focus.parse(earlier, RUNS, SCORES)
     assert focus.query() == {"run": RUNS[0], "change": "lambda:1.2=-0.25~head:1.4=0~head:2.1=0~gate:2=1~gate:4=0~term:lexicon=0.5"}
     assert (notes, Focus.parse(focus.query(), RUNS, SCORES)) == ([], (focus, []))
@@ -114,34 +99,71 @@ def test_a_link_may_take_vectors_from_another_text() -> None:
     assert focus.with_(text="words").change.text() == "head:2.1=0"
 
 
-def test_foreign_parameters_are_ignored() -> None:
-    assert Focus.parse({"utm_source": "x", "embed": "true"}, RUNS, SCORES) == (DEFAULT, [])
-
-
-def test_another_run_drops_what_belonged_to_the_old_one() -> None:
-    focus = Focus(text="kept", layer=2, head="4", component="2", change=Intervention.parse("lambda:1.2=0~term:lexicon=0"), token=4).with_(
-        run="sst2/diff"
-    )
-    assert focus == Focus(run="sst2/diff", text="kept")
-
-
-def test_another_text_drops_the_token_and_keeps_the_changes() -> None:
+def test_a_change_of_one_field_takes_others_back() -> None:
+    """Each field goes back to its default after a change of the fields on which it depends, and after no other change."""
     change = Intervention.parse("head:1.1=0~term:lexicon=0.5")
-    focus = Focus(text="one", token=4, change=change)
-    assert focus.with_(text="two") == Focus(text="two", change=change)
-    assert focus.with_(row="test-1") == Focus(row="test-1", change=change)
-    assert focus.with_(text="two", token=2).token == 2
+    every = Focus(
+        run="a/b", text="one", pair="two", second="three", layer=2, head="4", component="2", large="chosen", target="up", against="down",
+        change=change, token=4, over="demo", among="has=negation", slice="cell=1,0", threshold=0.5, depth=1, scale="change", shared=True,
+    )  # fmt: skip
+    of_run = {"layer", "head", "component", "large", "target", "against", "change", "token", "slice", "threshold", "depth"}
+    gone = {
+        ("run", "c/d"): of_run,
+        ("run", "a/b"): set(),
+        ("text", "four"): {"second", "token", "shared"},
+        ("text", "one"): {"second", "token", "shared"},
+        ("row", "test-1"): {"text", "pair", "second", "token", "shared"},
+        ("row", ""): set(),
+        ("over", "mine"): {"among", "slice"},
+        ("among", ""): {"slice"},
+        ("target", "middle"): {"against"},
+        ("pair", "four"): set(),
+        ("look", "layers"): set(),
+    }
+    for (name, value), fields in gone.items():
+        moved = every.with_(**{name: value})
+        assert moved == dataclasses.replace(every, **{name: value}, **{field: FIELDS[field].default for field in fields}), name
+    assert Focus(row="test-1").with_(run="c/d") == Focus(run="c/d") == Focus(row="test-1").with_(run="c/d", over="test")
+    assert every.with_(text="two", token=2).token == 2 and every.as_trained() == dataclasses.replace(every, change=UNCHANGED)
+
+
+def test_a_reader_takes_its_range_and_nothing_else() -> None:
+    names = LinkNames(RUNS, SCORES, RUNS[0])
+
+    def values(name: str, *texts: str) -> list[Any]:
+        field = FIELDS.get(name) or EARLIER[name]
+        assert field.read is not None
+        return [value.text() if isinstance(value := field.read(text, names)[0], Intervention) else value for text in texts]
+
+    assert values("layer", "1", "999", "1000", "0", "1.5", "+2") == [1, 999, None, None, None, None]
+    assert values("token", "1", "0", "999") == [1, None, 999] and values("depth", "0", "999", "-1", "1000") == [0, 999, None, None]
+    assert values("threshold", "0", "1", "0.505", "1.01", "-0.1") == [0, 1, 0.505, None, None]
+    assert values("head", "mean", "max", "999", "1000", "0", "min") == ["mean", "max", "999", None, None, None]
+    assert values("component", "effective", "2", "mean") == ["effective", "2", None]
+    assert values("versus", "sst2/diff~sst2/diff~x/y~english/ndt-unit-2", "") == [("sst2/diff", "english/ndt-unit-2"), ()]
+    assert values("row", "a" * 2_001, "\ud800") == ["a" * 2_000, "?"] and values("target", "a" * 201) == ["a" * 200]
+    assert values("slice", "cell=1,0", "<b>", "") == ["cell=1,0", None, ""] and values("among", "has=negation~x") == [None]
+    assert values("style", "size=column", "palette=neon", "nothing", "width=1e9", "note=Buy this", "") == ["size=column", *[None] * 5]
+    assert values("change", "head:1.1=10~head:1.2=-10~head:1.3=10.1", "gate:1=1~gate:1=0", "gate:2=-1") == [
+        "head:1.1=10~head:1.2=-10", "gate:1=0", "gate:2=-1"
+    ]  # fmt: skip
+    assert values("mix", "999.999:1~1.2:0", "1.1:1~x~1.2:1", "1000.1:1") == ["lambda:1.2=0~lambda:999.999=1", "lambda:1.1=1", ""]
+    assert values("strength", "2", "lexicon:2~gate:0.5", "10", "10.5") == [
+        "term:lexicon=2",
+        "term:lexicon=2~term:gate=0.5",
+        "term:lexicon=10",
+        "",
+    ]
+    assert [two_places(text) for text in ("1.3", "999.999", "1", "1.2.3", "0.1", "1000.1", "a.b")] == [(1, 3), (999, 999), *[None] * 5]
+    assert [whole_number(text) for text in ("0", "999", "1000", "-1", "x")] == [0, 999, None, None, None]
 
 
 def test_gates_are_of_a_run_and_its_text() -> None:
-    """Another text, row or run takes them back; a model without gates does, with a note; another page of the same view does not."""
+    """Another text, row or run takes them back; another page of the same view does not."""
     focus = Focus(text="one", change=SHUT)
     assert focus.with_(layer=2).change == SHUT
     moved = ({"text": "two"}, {"row": "test-1"}, {"run": "sst2/diff"})
     assert [focus.with_(**change).change for change in moved] == [UNCHANGED] * 3
-    assert focus.fit(Capabilities(2, gate=True)) == (focus, [])
-    fitted, notes = focus.fit(Capabilities(2))
-    assert fitted == Focus(text="one") and len(notes) == 1 and "no gates to open or shut. This change is left out." in notes[0]
 
 
 def test_what_is_of_a_private_text_stays_out_of_the_url_with_it() -> None:
@@ -160,30 +182,22 @@ def test_going_back_keeps_the_typed_text_with_what_is_of_it() -> None:
     assert Focus(change=opened).beside(Focus(layer=2)) == Focus(change=opened)
 
 
-def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
-    focus = Focus(text="kept", layer=2, change=Intervention.parse("head:1.1=0~term:lexicon=2~gate:1=1"))
-    assert focus.as_trained() == Focus(text="kept", layer=2)
-
-
-def test_an_earlier_link_gives_the_lexicons_strength_alone() -> None:
-    for link in ("0.5", "lexicon:0.5", "lexicon:0.5~gate:1"):
-        assert Focus.parse({"strength": link}, ["r"], [])[0].change.text() == "term:lexicon=0.5"
-
-
-def test_a_strength_needs_its_term() -> None:
-    focus = Focus(change=Intervention.parse("term:lexicon=0.5"))
-    assert focus.fit(Capabilities(2, 4, dials=(LEXICON,))) == (focus, [])
-    fitted, notes = focus.fit(Capabilities(2, 4))
-    assert fitted == Focus() and len(notes) == 1 and "no term 'lexicon'" in notes[0]
-
-
-def test_a_silenced_head_needs_a_model_with_heads() -> None:
-    focus, notes = Focus(change=Intervention.parse("head:1.1=0")).fit(Capabilities(2, maps=False, silence=False))
-    assert focus == Focus() and len(notes) == 1 and "no heads to silence" in notes[0]
-
-
-def test_other_rows_drop_the_part_of_the_old_ones() -> None:
-    assert Focus(slice="cell=1,0", scale="change").with_(over="demo") == Focus(over="demo", scale="change")
+@pytest.mark.parametrize(
+    ("change", "has", "lacks", "note"),
+    [
+        ("term:lexicon=0.5", Capabilities(2, 4, dials=(LEXICON,)), Capabilities(2, 4), "no term 'lexicon'"),
+        ("head:1.1=0", Capabilities(2, 4), Capabilities(2, maps=False, silence=False), "no heads to silence"),
+        ("head:2.4=0", Capabilities(2, 4), Capabilities(2, 3), "no head 4 in layer 2"),
+        ("gate:3=0", Capabilities(2, gate=True), Capabilities(2), "no gates to open or shut. This change is left out."),
+    ],
+)
+def test_a_change_needs_a_model_that_has_it(change: str, has: Capabilities, lacks: Capabilities, note: str) -> None:
+    focus = Focus(run="a/b", change=Intervention.parse(change))
+    assert focus.fit(has) == (focus, [])
+    fitted, (only,) = focus.fit(lacks)
+    assert fitted == Focus(run="a/b") and note in only and "a/b" in only
+    of_gates = Focus(change=Intervention.parse("gate:1=2~gate:2=0.5~gate:3=1")).fit(Capabilities(2, gate=True))
+    assert of_gates[0].change.text() == "gate:3=1" and "can be 0 (shut) or 1 (open), not 2. 2 changes are left out." in of_gates[1][0]
 
 
 def test_fit_gives_way_to_the_model_and_says_so() -> None:
@@ -231,7 +245,7 @@ MARKS = [*"~.:-,=0123456789", "nan", "inf", "1e999", "²", "٣", "\ud800", *RUNS
 any_text = st.text() | st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
 
 
-busy = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines may be busy
+busy = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])  # machines may be busy
 
 
 @st.composite
@@ -247,7 +261,6 @@ def test_every_field_is_tried() -> None:
     assert {*VALUES, *PRIVATE, "shared"} == set(FIELDS)
 
 
-@pytest.mark.slow
 @busy
 @given(foci())
 def test_every_focus_survives_its_url(focus: Focus) -> None:
@@ -270,9 +283,9 @@ def test_no_link_stops_a_page(query: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*FIELDS, *EARLIER}))
-@pytest.mark.parametrize("length", [5_000, 200_000])
-def test_numbers_and_words_of_any_length(name: str, length: int) -> None:
+def test_numbers_and_words_of_any_length(name: str) -> None:
     """Python itself refuses whole numbers of more than 4,300 digits with an error of its own."""
+    length = 30_000
     for value in ("9" * length, "0" * length, "1." + "9" * length, "1." * length, "~" * length, "1.2:" + "9" * length):
         focus, notes = Focus.parse({name: value}, RUNS, SCORES)
         free = name in {*TEXTS, *PRIVATE, "shared"}
@@ -319,28 +332,18 @@ def test_choices_may_come_from_a_registry() -> None:
     assert field.read("made-up", known) == ("made-up", ())
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"text": "one two three four five six seven"}, "“one two three four five six…”"),
-        ({"head": "3"}, "head 3"),
+def test_a_chip_says_what_is_not_as_by_default() -> None:
+    """Golden addresses have the chips of all fields; these are their edges."""
+    for changes, words in (
+        ({"text": "one two three four five six"}, "“one two three four five six”"),
+        ({"text": "one two three four five six!!"}, "“one two three four five six…”"),
         ({"head": "max"}, "max of heads"),
-        ({"component": "2"}, "component A₂"),
-        ({"versus": ("a/b", "c/d")}, "compared with a/b, c/d"),
-        ({"score": "rollout"}, METHODS["rollout"].title),
-        ({"over": "demo"}, "demo set"),
-        ({"slice": "cell=1,0"}, "positive predicted as negative"),
         ({"slice": "<b>"}, "an unreadable selection of rows"),
-        ({"threshold": 0.25}, "threshold 0.25"),
         ({"depth": 0}, "embedding"),
         ({"depth": 2}, "states of layer 2"),
-        ({"look": "bertviz"}, "BertViz"),
-        ({"look": "lexicon"}, "lexicon"),
         ({"row": "{test}-1"}, "row {test}-1"),
-    ],
-)
-def test_a_chip_says_what_is_not_as_by_default(changes: dict[str, Any], words: str) -> None:
-    assert list(Focus(**changes).chips(("negative", "positive")).values()) == [words]
+    ):
+        assert list(Focus(**changes).chips(("negative", "positive")).values()) == [words]  # type: ignore[arg-type]
 
 
 def test_an_edit_has_its_chip_which_takes_it_back() -> None:
