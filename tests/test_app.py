@@ -1,62 +1,75 @@
-"""Every page with Streamlit's AppTest, on the runs that ship."""
+"""What a visitor does on a page, and what the page, its link and the visit then have."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from app import cache
 from app.cache import FIRST_SCREEN
+from sentviz.analysis.explain.exact import exact
+from sentviz.errors import DataMissingError
+from sentviz.models.model import Model
 from sentviz.runs.catalog import best_run
 from sentviz.runs.store import Run, runs
-from tests.kit import ROOT, SHIPPED, opened, page_text, words
-from tests.shipped import often
+from tests.kit import ROOT, SHIPPED, opened, page_text, sane, words
 
-pytestmark = [pytest.mark.slow, SHIPPED]
+pytestmark = SHIPPED
+TOY, TEXT = "toy/ndt-unit-2", "a warm song and a dull soup"
+
+
+@pytest.fixture
+def toys(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the app find the two small runs, too."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+
+
+def answer(app: AppTest) -> str:
+    return next(element.value for element in app.markdown if element.value.startswith("### ")).replace("\\", "")
 
 
 @pytest.mark.data
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["confusion", "comparison", "labels", "words", "embeddings", "explanations"])
 def test_pages_of_rows_show_the_texts_of_an_installed_data_set(page: str) -> None:
-    """No part of the page says that the rows are missing, and none fails."""
-    app = opened(page)
-    assert "on this machine" not in page_text(app) and "This part failed" not in page_text(app) and not app.error
+    assert "on this machine" not in sane(opened(page))
 
 
-def test_a_typed_sentence_gets_its_own_answer() -> None:
-    app = opened()
-    before = [m.value for m in app.markdown if m.value.startswith("###")]
-    app.text_input(key="sentence").set_value("A warm, funny and wonderful film.").run()
-    after = [m.value for m in app.markdown if m.value.startswith("###")]
-    assert not app.exception
-    assert before != after
-    assert "Positive" in after[0]
-    assert "text" not in app.query_params
-    app.text_input(key="sentence").set_value("not bad at all").run()
-    answer = page_text(app)
-    assert "**Without “not bad” it would " in answer and "Trust in these words: **" in answer
+def test_a_typed_sentence_gets_its_own_answer(toys: None, tiny_model: Model) -> None:
+    """The answer is the model's, the text stays out of the link, and what was tried is kept for this visit only."""
+    app = opened(run=TOY)
+    for text in (TEXT, "a cold, hollow garden"):
+        app.text_input(key="sentence").set_value(text).run()
+        trace = tiny_model.trace(text)
+        assert answer(app).startswith(f"### {trace.label.capitalize()}, ") and "Without “" in sane(app) and "text" not in app.query_params
+        assert list(app.session_state["traces"].values())[-1].probabilities == pytest.approx(trace.probabilities, abs=1e-5)
+    assert [row["text"] for row in app.session_state["tries"]][1:] == [TEXT, "a cold, hollow garden"]
+    assert len(opened(run=TOY).session_state["tries"]) == 1
 
 
-def korean() -> dict[str, Run]:
-    return {name: run for name, run in runs().items() if isinstance(run, Run)}
+def readable() -> list[Run]:
+    return [run for run in runs().values() if isinstance(run, Run)]
 
 
 @pytest.mark.exhaustive
 def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
-    """A Korean text is answered by a Korean run at once, and an English text after it by the default, if no run was chosen."""
-    reader, default = best_run(korean().values(), "ko"), FIRST_SCREEN
+    """Without a chosen run, a Korean text is answered by a Korean run and an English one by the default; a chosen run stays."""
+    reader = best_run(readable(), "ko")
     app = opened(text="나쁘지 않은 영화", run="")
     assert app.session_state["focus"].run == reader and "means nothing" not in words(app)
-    app = opened(run="")
-    assert app.session_state["focus"].run == default
-    app.text_input(key="sentence").set_value("나쁘지 않은 영화").run()
-    assert not app.exception and app.session_state["focus"].run == reader
-    app.text_input(key="sentence").set_value("A dull film.").run()
-    assert app.session_state["focus"].run == default
-    app = opened(run="sst2/ndt-unit-2")
-    app.text_input(key="sentence").set_value("나쁘지 않은 영화").run()
-    assert app.session_state["focus"].run == "sst2/ndt-unit-2" and "means nothing" in words(app)
+    for text, run in (("A dull film.", FIRST_SCREEN), ("나쁘지 않은 영화", reader)):
+        app.text_input(key="sentence").set_value(text).run()
+        assert not app.exception and app.session_state["focus"].run == run
+    app = opened(text="나쁘지 않은 영화", run="english/ndt-unit-2")
+    assert app.session_state["focus"].run == "english/ndt-unit-2" and "the prediction means nothing" in words(app)
+    app.button(key="reader").click().run()
+    assert app.session_state["focus"].run == reader and "means nothing" not in words(app)
 
 
 @pytest.mark.slow
@@ -65,42 +78,102 @@ def test_the_most_accurate_model_is_one_click_away() -> None:
     app = opened("hardmax", run="")
     assert app.session_state["focus"].run == FIRST_SCREEN
     app.button(key="best").click().run()
-    assert app.session_state["focus"].run == best_run(korean().values()) and not [b for b in app.button if b.key == "best"]
+    assert app.session_state["focus"].run == best_run(readable()) and not [b for b in app.button if b.key == "best"]
 
 
-def test_a_link_of_an_earlier_version_is_written_as_one_change() -> None:
+def test_a_link_of_an_earlier_version_is_written_as_one_change(toys: None) -> None:
     """Each edit has a chip, and a click on it takes back that edit."""
-    app = opened("explore", off="1.2", mix="2.2:0.5")
+    app = opened(run=TOY, off="1.2", mix="2.2:0.5")
     assert app.query_params["change"] in ("lambda:2.2=0.5~head:1.2=0", ["lambda:2.2=0.5~head:1.2=0"]) and "off" not in app.query_params
     assert app.button(key="chip-head:1.2=0").label.replace("\\", "") == "layer 1 head 2 off"
     app.button(key="chip-lambda:2.2=0.5").click().run()
     assert not app.exception and app.query_params["change"] in ("head:1.2=0", ["head:1.2=0"])
 
 
-ODD_TEXTS = {  # a part of the sentence that answers, if the text gets one
-    "\u200b\u200b": "visible",
-    "<script>alert(1)</script> </script> <b>bold</b>": "",
-    "   ": "",
-    "a" * 100_000: "",
-    "wonderful " * 10_000: "were not read",
-    "\ud800 broken": "",
-    "**bold** $x^2$ :red[red] [link](https://x.y) ![image](https://x.y/z.png) `code` # h": "",
-    "مرحبا بالعالم": "",
-    "😀😀😀 👩‍👩‍👧‍👦": "",
-    "?": "",
-}
+def test_the_head_with_the_most_effect_is_open_until_a_map_is_chosen(toys: None) -> None:
+    """The map that stands for none can be chosen as well; its link opens it, and without it the strongest head is open again."""
+
+    def map_of(app: AppTest) -> tuple[str, str]:
+        return app.selectbox(key="focus-layer").value, app.selectbox(key="focus-head").value
+
+    app = opened("attention", run=TOY)
+    layer, head = map_of(app)
+    assert head.isdecimal() and f"Open: layer {layer}, head {head}: without it alone" in page_text(app)
+    assert {"layer", "head", "large"}.isdisjoint(app.query_params)
+    app.selectbox(key="focus-head").select("mean").run()
+    app.selectbox(key="focus-layer").select("1").run()
+    assert map_of(app) == ("1", "mean") == map_of(opened("attention", run=TOY, large="chosen")) and "Open:" not in page_text(app)
+    assert app.button(key="strongest-head").label.startswith(f"Layer {layer}, head {head} moves")
+    app.button(key="chip-large").click().run()
+    assert map_of(app) == (layer, head)
 
 
-@pytest.mark.parametrize("text", often(ODD_TEXTS, "<script>alert(1)</script> </script> <b>bold</b>"))
-def test_any_text_gets_an_answer_or_one_sentence(text: str) -> None:
-    """Hostile, very long and unusual texts give an answer or one sentence, never an exception or markup."""
-    app = opened(run="twitter_financial/ndt-unit-2")
+def test_the_glossary_finds_a_word() -> None:
+    app = opened("glossary")
+    everything = len(app.latex)
+    app.text_input(key="focus-find").set_value("leader").run()
+    assert 0 < len(app.latex) < everything
+    app.text_input(key="focus-find").set_value("no such **word**").run()
+    assert "no such" in words(app) and "**word**" not in words(app)
+
+
+def test_a_live_page_is_written_once_after_a_click(toys: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of a run is kept for all visitors without their sentences; one sentence says why there is none."""
+    calls = []
+
+    def write(run: Any, out: Path, *, int8: bool) -> dict[str, Any]:
+        calls.append((run.name, int8))
+        if len(calls) == 1:
+            raise DataMissingError("the registry <b>is away</b>")
+        out.write_text("x" * 1_000_000)
+        return {"models": [{"cost": {"same": 0.99, "n": 500}}]}
+
+    monkeypatch.setattr("sentviz.serving.live.page.live_page", write)
+    cache.live_page.clear()
+    app = opened(run=TOY, text=TEXT)
+    app.button_group(key="export-what").set_value("live").run()
+    app.button(key="live-page").click().run()
+    assert any("the registry" in warning.value for warning in app.warning) and not app.exception
+    for _ in range(2):
+        app.button(key="live-page").click().run()
+        assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
+    assert calls == [(TOY, False)] * 2 and any("for 99.0\u00a0% of 500 test rows" in caption.value for caption in app.caption)
+    cache.live_page.clear()
+    monkeypatch.setattr(cache, "LARGE", 1_000)
+    app.button(key="live-page").click().run()
+    assert any("too large to write here" in warning.value for warning in app.warning) and len(calls) == 2
+
+
+def test_pasted_scores_are_judged(toys: None, tiny_model: Model) -> None:
+    """Exact values are believed and inverted ones are not; each bad input gets one sentence."""
+    truth = exact(tiny_model, tiny_model.trace(TEXT))
+    scores = [(player.text, round(value, 3)) for player, value in zip(truth.players, truth.values.tolist(), strict=True)]
+    app = opened("attention", run=TOY, text=TEXT, look="scores")
+    for pasted, says in (
+        (json.dumps(scores), "These scores explain this prediction well."),
+        (json.dumps([(word, -value) for word, value in scores]), "These scores do not explain this prediction."),
+        ("slow -1", "What was pasted is not JSON"),
+        ('[["zebra", 1], ["crossing", 2]]', "zebra"),
+    ):
+        app.text_area(key="judge-scores").set_value(pasted).run()
+        assert not app.exception and says in page_text(app)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("\u200b\u200b", "visible"),
+        ("<script>alert(1)</script> **bold** $x^2$ [link](https://x.y) ![image](https://x.y/z.png) `code`", ""),
+        ("wonderful " * 10_000, "were not read"),
+        ("\ud800 مرحبا 😀", ""),
+        ("?", ""),
+    ],
+)
+def test_any_text_gets_an_answer_or_one_sentence(text: str, says: str, toys: None) -> None:
+    app = opened(run=TOY)
     app.session_state["focus"] = app.session_state["focus"].with_(text=text)
     app.run()
-    assert not app.exception, app.exception
-    assert ODD_TEXTS[text] in words(app)
-    assert "<script>" not in words(app)
-    assert "**bold**" not in words(app)
+    assert says in sane(app) and "<script>" not in words(app) and "**bold**" not in words(app)
 
 
 @pytest.mark.exhaustive

@@ -19,7 +19,6 @@ from sentviz.io.numbers import percent
 from sentviz.papers.cards import card, filename
 from sentviz.papers.studies.cross_domain import stored_accuracies
 from sentviz.runs.store import Run, find
-from tests.kit import opened
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 from tests.studies import made_run
 
@@ -105,18 +104,6 @@ def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
 
 
 BINS = 15
-
-
-@pytest.mark.exhaustive
-@ships
-def test_the_page_shows_the_card() -> None:
-    """The page shows the card of the run in focus once it is opened."""
-    app = opened("runs")
-    assert not any("## Calibration" in block.value for block in app.code)
-    app = opened("runs", run="imdb/hardmax-d2")
-    app.session_state["card"] = True
-    app.run()
-    assert any("# imdb/hardmax-d2" in block.value and "## Calibration" in block.value for block in app.code) and not app.exception
 
 
 def test_a_damaged_run_has_none(tmp_path: Path) -> None:

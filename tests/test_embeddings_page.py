@@ -1,4 +1,4 @@
-"""The page Embeddings with Streamlit's AppTest, on the runs that ship."""
+"""The page Embeddings: work that is stopped and begun again, and vectors that cannot be drawn."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.blocks import pictures
+from sentviz.errors import RunError
 from tests.kit import SHIPPED, opened, words
 
-pytestmark = [pytest.mark.slow, SHIPPED]
+pytestmark = SHIPPED
 
 
 @pytest.fixture(autouse=True)
@@ -22,40 +24,29 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
 
 
-def charts(app: AppTest) -> list[str]:
-    """Return the figures of a page as JSON."""
-    return [chart.proto.spec for chart in app.get("plotly_chart")]
-
-
-def drawn(app: AppTest) -> dict[str, Any]:
-    """Return the data that the browser gets for the picture."""
-    (component,) = app.get("bidi_component")
-    data: dict[str, Any] = json.loads(component.proto.json)
-    return data
-
-
 def titled(app: AppTest) -> str:
     """Return method and layer of the picture; empty if the page shows no picture."""
-    data = drawn(app) if app.get("bidi_component") else None
-    return f"{data['title']}, {data['layers'][data['layer']]}" if data else ""
-
-
-def settled(app: AppTest, seconds: float = 120) -> AppTest:
-    """Run the page until no work is left in the background."""
-    end = time.monotonic() + seconds
-    while any((button.key or "").startswith("stop-") for button in app.button):
-        assert time.monotonic() < end, words(app)
-        time.sleep(0.2)
-        app.run()
     assert not app.exception, app.exception
-    return app
+    data = [json.loads(component.proto.json) for component in app.get("bidi_component")]
+    return f"{data[0]['title']}, {data[0]['layers'][data[0]['layer']]}" if data else ""
+
+
+def keyed(app: AppTest, start: str) -> list[Any]:
+    return [button for button in app.button if (button.key or "").startswith(start)]
+
+
+def run_until(app: AppTest, title: str, start: str = "") -> None:
+    """Run the page until it shows a picture, and a button whose key has a beginning."""
+    end = time.monotonic() + 120
+    while titled(app) != title or not keyed(app, start):
+        assert time.monotonic() < end, words(app)
+        time.sleep(0.05)
+        app.run()
 
 
 @pytest.mark.exhaustive
 def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """PCA is shown while another picture is computed; stopped work is not resumed before it is requested."""
-    from app.blocks import pictures
-
     go, really = threading.Event(), pictures.pictures
 
     def slow(*args: Any, compute: bool = True, tick: Any = None, **more: Any) -> Any:
@@ -66,40 +57,22 @@ def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(pictures, "pictures", slow)
     app = opened("embeddings", method="tsne", over="demo", run="sst2/ndt-unit-3")
-    end = time.monotonic() + 120
-    while titled(app) != "PCA, layer 2, the last":  # the vectors come first
-        assert time.monotonic() < end, words(app)
-        time.sleep(0.1)
-        app.run()
-    next(button for button in app.button if (button.key or "").startswith("stop-")).click().run()
-    assert not app.exception
-    assert titled(app) == "PCA, layer 2, the last"
-    while not (again := [button for button in app.button if (button.key or "").startswith("again-")]):  # the work ends after its step
-        assert time.monotonic() < end
-        app.run()
+    run_until(app, "PCA, layer 2, the last", "stop-")
+    keyed(app, "stop-")[0].click().run()
+    run_until(app, "PCA, layer 2, the last", "again-")
     go.set()
-    again[0].click().run()
-    assert titled(settled(app)) == "t-SNE, layer 2, the last"
+    keyed(app, "again-")[0].click().run()
+    run_until(app, "t-SNE, layer 2, the last")
 
 
-def test_a_damaged_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.blocks import pictures
-    from sentviz.errors import RunError
+@pytest.mark.parametrize("damaged", [True, False])
+def test_vectors_that_cannot_be_drawn_are_one_sentence(damaged: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sample(*_: object) -> Any:
+        if damaged:
+            raise RunError("The sample is damaged.")
+        return np.arange(40), np.full((40, 8), np.nan, dtype=np.float16)
 
-    def damaged(*_: object) -> None:
-        raise RunError("The sample is damaged.")
-
-    monkeypatch.setattr(pictures, "_sample", damaged)
-    app = opened("embeddings")
-    assert "The sample is damaged" in words(app)
-    assert not charts(app) and not app.get("bidi_component")
-
-
-def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.blocks import pictures
-
-    pooled = np.full((40, 8), np.nan, dtype=np.float16)
-    monkeypatch.setattr(pictures, "_sample", lambda *_: (np.arange(40), pooled))
+    monkeypatch.setattr(pictures, "_sample", sample)
     monkeypatch.setattr(pictures, "_pca", lambda rows, key, dims, missing, vectors: pictures.pictures(None, key, vectors, "pca", 2))
     app = opened("embeddings")
-    assert "40 of 40 vectors" in words(app)
+    assert ("The sample is damaged" if damaged else "40 of 40 vectors") in words(app) and not titled(app)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +20,6 @@ from app.text import md, with_code
 from sentviz.errors import InputError
 from sentviz.io.files import inside
 
-ROOT = Path(__file__).parents[1]
 FILE = UploadedFileRec("a", "mine.csv", "text/csv", b"text\nwarm\n")
 
 
@@ -51,13 +48,6 @@ def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
         uploads.add_file(session, FILE._replace(file_id=name))
     assert [file.file_id for file in uploads.get_files("s", ["a", "b"])] == ["b"]
     assert uploads.get_files("other", ["a"]) and uploads._total_bytes == 2 * len(FILE.data)
-
-
-@pytest.mark.exhaustive
-def test_the_app_is_served_so() -> None:
-    code = "import app.main\nfrom streamlit.runtime import memory_media_file_storage as m\nprint(m.create_fast_hasher.__module__)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "app.server.process"
 
 
 # ---- the page

@@ -150,7 +150,7 @@ def test_a_reader_takes_its_range_and_nothing_else() -> None:
     assert values("mix", "999.999:1~1.2:0", "1.1:1~x~1.2:1", "1000.1:1") == ["lambda:1.2=0~lambda:999.999=1", "lambda:1.1=1", ""]
     assert values("strength", "2", "lexicon:2~gate:0.5", "10", "10.5") == [
         "term:lexicon=2",
-        "term:lexicon=2~term:gate=0.5",
+        "term:gate=0.5~term:lexicon=2",
         "term:lexicon=10",
         "",
     ]

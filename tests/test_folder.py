@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from streamlit.testing.v1 import AppTest
 
-from app.views.yours import model_part
 from sentviz.cli import main
 from sentviz.models.folder import is_model_folder, look_at, model_folders
 
@@ -140,29 +138,3 @@ def test_the_look_loads_no_torch(tmp_path: Path) -> None:
     folder = written(tmp_path / "theirs", BERT)
     code = f"import sys; from sentviz.models.folder import look_at; look_at({str(folder)!r}); print('torch' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
-
-
-@pytest.mark.exhaustive
-def test_the_page_lists_all_folders_and_its_button_is_disabled_for_what_would_be_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for how, (settings, _) in REFUSED.items():
-        written(tmp_path / how, BERT | settings)
-    for number, config in enumerate(ODD.values()):
-        written(tmp_path / f"odd {number}", config)
-    written(tmp_path / "good", BERT)
-    monkeypatch.setenv("SENTVIZ_MODELS", str(tmp_path))
-    monkeypatch.setattr(model_part, "own_machine", lambda address, headers: False)
-
-    def page() -> None:
-        from app.views.yours import model_part
-
-        model_part.show()
-
-    app = AppTest.from_function(page).run()
-    box = app.selectbox(key="yours-offered")
-    assert set(box.options) == {folder.name for folder in model_folders(tmp_path)} >= {"good", *REFUSED}
-    for place, name in enumerate(box.options):
-        app.selectbox(key="yours-offered").select_index(place).run()
-        assert not app.exception and [button.disabled for button in app.button if button.label == "Open the model"] == [name != "good"]
-        assert bool(app.warning) == (name != "good")

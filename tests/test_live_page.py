@@ -197,14 +197,6 @@ def written(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield out
 
 
-@pytest.mark.exhaustive
-def test_the_policy_of_the_page_forbids_requests(written: Path) -> None:
-    text = written.read_text(encoding="utf-8")
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
-    assert policy is not None and "default-src 'none'" in policy[1] and "connect-src" not in policy[1]
-    assert "'wasm-unsafe-eval'" in policy[1] and "'unsafe-inline'" not in policy[1].split("script-src")[1]
-
-
 BLIND = """globalThis.blind = true
 const real = WebAssembly.validate
 WebAssembly.validate = bytes => !blind && real.call(WebAssembly, bytes)"""
@@ -241,37 +233,6 @@ def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_m
 
 
 @pytest.mark.exhaustive
-def test_the_picture_follows_the_keys(written: Path, tiny_model: Model, chromium_offline: Any) -> None:
-    tab, addresses = chromium_offline
-    tab.goto(written.as_uri())
-    tab.get_by_text("Type: the picture follows each key.").wait_for(timeout=60_000)
-    tab.locator(".typed").fill("warm cold song")
-    tab.locator(".word", has_text="song").wait_for(timeout=20_000)
-    trace = tiny_model.trace("warm cold song")
-    assert tab.locator(".verdict").inner_text().lower().startswith(trace.label)
-    assert tab.locator(".state").inner_text() == "" and addresses == [written.as_uri()]
-
-
-@pytest.mark.exhaustive
-def test_a_text_of_a_megabyte_is_answered_and_what_is_left_out_is_said(written: Path, chromium_offline: Any) -> None:
-    """All that fits is read, and its words get colours; the next short text has everything again."""
-    tab, _ = chromium_offline
-    tab.goto(written.as_uri())
-    tab.get_by_text("Type: the picture follows each key.").wait_for(timeout=60_000)
-    tab.locator(".typed").evaluate("box => { box.value = 'warm '.repeat(200_000); box.dispatchEvent(new Event('input')) }")
-    note = re.compile(
-        "^Only the first 20,000 characters are looked at. Only the first [0-9]+ tokens are read; [0-9,]+ more are left out. $"
-    )
-    tab.wait_for_function(
-        "re => new RegExp(re).test(document.querySelector('.note-of-model').textContent)", arg=note.pattern, timeout=60_000
-    )
-    assert tab.locator(".words-key").inner_text()  # a key of colours
-    tab.locator(".typed").fill("warm song")
-    tab.wait_for_function("() => document.querySelectorAll('.word:not(.special)').length === 2", timeout=20_000)
-    assert tab.locator(".note-of-model").inner_text() == ""
-
-
-@pytest.mark.exhaustive
 def test_a_page_that_was_cut_off_says_so_and_shows_its_sentence(written: Path, tmp_path: Path, chromium_offline: Any) -> None:
     """Cut in onnxruntime, in the graph and in the tokenizer."""
     text = written.read_text(encoding="utf-8")
@@ -295,41 +256,6 @@ def test_a_browser_that_cannot_compute_says_so(lacks: str, sentence: str, writte
     stored = f"This browser cannot compute: {sentence}. The picture is of the sentence that was stored."
     tab.get_by_text(stored, exact=True).wait_for(timeout=20_000)
     assert tab.locator(".word").count() > 1 and not tab.locator(".typed").is_editable()
-
-
-@pytest.mark.exhaustive
-def test_the_page_has_the_colours_that_the_readers_system_prefers(written: Path, chromium_offline: Any) -> None:
-    """Paper and words follow a change of the system's colours while the page is open."""
-    tab, _ = chromium_offline
-    tab.emulate_media(color_scheme="light")
-    tab.goto(written.as_uri())
-    tab.locator(".word").first.wait_for()
-    colours = "() => [document.body, document.querySelector('.word')].map(node => getComputedStyle(node).backgroundColor)"
-    light = tab.evaluate(colours)
-    tab.emulate_media(color_scheme="dark")
-    tab.wait_for_function(f"light => ({colours})().every((colour, k) => colour !== light[k])", arg=light)
-    assert sum(map(int, re.findall(r"\d+", tab.evaluate(colours)[0])[:3])) < 150
-
-
-@pytest.mark.exhaustive
-def test_several_models_read_the_same_sentence(tiny_run: Path, tmp_path: Path, chromium_offline: Any) -> None:
-    """Three models, three predictions and pictures, one field; ids are unique, and more than four models are refused."""
-    run = Run.open(tiny_run)
-    page.live_page([run] * 3, tmp_path / "three.html", text="warm song")
-    tab, addresses = chromium_offline
-    tab.goto((tmp_path / "three.html").as_uri())
-    tab.get_by_text("Type: the picture follows each key.").wait_for(timeout=60_000)
-    assert tab.evaluate(
-        "new Set([...document.querySelectorAll('[id]')].map(node => node.id)).size === document.querySelectorAll('[id]').length"
-    )
-    tab.locator(".typed").fill("cold soup")
-    tab.wait_for_function(
-        "[...document.querySelectorAll('.model')].every(one => one.querySelectorAll('.words')[0].textContent.includes('soup'))"
-    )
-    assert len(set(tab.locator(".verdict").all_inner_texts())) == 1 and tab.locator(".verdict").count() == 3
-    assert len(addresses) == 1
-    with pytest.raises(InputError, match=r"A live page has one to 4 runs, not 5\."):
-        page.live_page([run] * 5, tmp_path / "x.html")
 
 
 @pytest.fixture(scope="module")
@@ -356,18 +282,3 @@ def chromium_offline(browser_offline: Any) -> Iterator[tuple[Any, list[str]]]:
     tab.on("request", lambda request: addresses.append(request.url))
     yield tab, addresses
     tab.close()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", READ_BY_PAGES)
-def test_a_page_reads_five_thousand_texts_as_the_library(name: str, node: str, tmp_path: Path) -> None:
-    """Reviews, tweets and Korean texts of installed data sets, and 1,000 hostile ones: not one with other ids or other words."""
-    from sentviz.data.datasets import load_split
-
-    parts = {"sst2": 1_000, "imdb": 200, "nsmc": 1_000, "sentiment140": 900, "tweeteval_sentiment": 900}
-    try:
-        frames = {part: load_split(part, "test").frame for part in parts}
-    except DataMissingError as error:
-        pytest.skip(str(error))
-    texts = odd_texts(1_000) + [text for part, n in parts.items() for text in frames[part]["text"].astype(str).sample(n, random_state=0)]
-    assert len(texts) == 5_000 and differences(node, name, texts, tmp_path) == []

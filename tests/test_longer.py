@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from sentviz import load
 from sentviz.analysis.maps import coarse_map
 from sentviz.errors import RunError
-from sentviz.runs.store import Run, find
+from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.kit import small_model, toy_recipe, use_toy_data
 
@@ -48,18 +48,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.exhaustive
-def test_a_longer_model_answers_short_texts_alike(runs: Path) -> None:
-    """Within the trained length a longer model gives equal bits; beyond it the complete text is read."""
-    short, longer = load("toy/sentiformer", folders=runs), load("toy/sentiformer", folders=runs, max_length=400)
-    text = "a warm garden"
-    np.testing.assert_array_equal(short.trace(text).logits, longer.trace(text).logits)
-    cut, whole = short.trace(LONG), longer.trace(LONG)
-    assert len(cut.tokens) == 16 and whole.dropped == 0
-    assert len(whole.tokens) == 16 + cut.dropped > 100
-    assert find("toy/sentiformer", runs).digest != find("toy/sentiformer", runs).longer(400).digest
-
-
 @pytest.mark.slow
 def test_what_cannot_be_longer_says_so(runs: Path, tiny_run: Path) -> None:
     """Learned positions, and a length below the trained one, are refused."""
@@ -78,25 +66,6 @@ def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     file.write_text(PAGE.replace("TEXT", repr(LONG.strip())), encoding="utf-8")
     yield AppTest.from_file(str(file), default_timeout=60).run()
     st.cache_resource.clear()
-
-
-@pytest.mark.exhaustive
-def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
-    """The text is cut first and complete behind a switch; the caption has the window's share and the global tokens."""
-
-    def words() -> str:
-        assert not page.exception, page.exception
-        return "\n".join(str(e.value) for e in [*page.markdown, *page.caption, *page.warning]).replace("\\", "")
-
-    assert "16 tokens per side" in words() and "later positions" not in words()
-    switch = page.toggle(key="focus-reach")
-    assert switch.label.startswith("Read all ") and switch.label.endswith(" tokens, not 16")
-    switch.set_value(True).run()
-    text = words()
-    assert "trained on 16 tokens at most, so its prediction from later positions is uncertain" in text
-    assert "sees 3 tokens to each side and the global tokens 1, " in text and "All other weights are 0" in text
-    assert "16 tokens per side" not in text and "The strongest cell: “" in text
-    assert page.session_state["settings"].query("")["reach"] == "whole"
 
 
 class Largest(TorchDispatchMode):

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from app.components.attention_map import Picked, content, picked
 from sentviz.analysis.maps.coarse_map import map_of_trace, pack, tile, units
 from tests.kit import fake_trace, page_text
-from tests.shipped import often
 
 pytestmark = pytest.mark.slow
 
@@ -55,16 +54,6 @@ def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> It
     st.cache_resource.clear()
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("query", [{}, {"head": "1"}, {"head": "max", "component": "2"}, {"maps": "none"}, {"maps": "none", "head": "max"}])
-def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
-    """Any map, stored or computed, shows its units, its error, and the arithmetic of its strongest cell."""
-    text = page_text(page(**query))
-    assert "tokens per side" in text and "Weights have 8 bits" in text
-    assert "The strongest cell: “" in text and "softmax over" in text and "A₁ + " in text
-    assert ("heads: " in text) == (query.get("head") != "1")
-
-
 def test_units_follow_their_control(page: Any) -> None:
     """The page says how sentences are combined, and follows the two choices."""
     app = page()
@@ -81,17 +70,6 @@ def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
     text = page_text(page(exact="5", maps="none"))
     assert "mean of 1 × 1" not in text and "The strongest" not in text
     assert "Click a cell" in text
-
-
-@pytest.mark.parametrize(
-    "text", often(["?", "<b>bold</b> </script>", "**b** $x$ :red[r] `c`", "مرحبا بالعالم", "👩‍👩‍👧 😀", "a" * 3000], "?")
-)
-def test_any_text(page: Any, text: str) -> None:
-    """One token, markup, markdown, right-to-left text, emoji and one long word give no exception and no markup."""
-    app = page(text=text)
-    app.button_group(key="map-unit").set_value("words").run()
-    assert not app.exception
-    assert not any("<b>" in str(m.value) or "**b**" in str(m.value) for m in app.markdown)
 
 
 def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from sentviz.analysis.measurements import MEASUREMENTS, measure_rows, measure_ru
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
-from sentviz.runs.writing import take_in, write, write_config
+from sentviz.runs.writing import write
 from tests import kit
 from tests.injected import use_injected_data, write_lexicon
 
@@ -66,29 +66,6 @@ def test_a_button_measures_and_the_page_follows(own: Path) -> None:
     assert measure_run("heads", run).frame("heads.parquet").equals(first)
 
 
-def test_a_measurement_that_fails_says_why_and_can_be_tried_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (own / "toy" / "ndt-unit-2" / "notes.txt").write_text("mine", encoding="utf-8")
-    app = AppTest.from_function(page, default_timeout=30).run()
-    app.button[0].click().run()
-    for thread in [thread for thread in threading.enumerate() if thread.name == "The heads of toy/ndt-unit-2"]:
-        thread.join(60)
-    app.run()
-    assert "notes.txt, which is not part of the run" in app.warning[0].value.replace("\\", "")
-    assert app.button[0].label == "Measure them here" and not app.exception
-
-
-def test_who_sits_elsewhere_is_told_the_command_alone(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.blocks.measure.own_machine", lambda address, headers: False)
-    app = AppTest.from_function(page, default_timeout=30).run()
-    assert "`sentviz heads toy/ndt-unit-2`" in app.info[0].value and not app.button
-
-
-def test_every_measurement_is_a_command() -> None:
-    from sentviz.cli import main
-
-    assert set(MEASUREMENTS) <= set(main.commands)
-
-
 @pytest.mark.parametrize("name", ["specialise", "gates", "leaders", "heads"])
 def test_what_a_model_lacks_is_said_before_anything_is_read(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A vanilla run, and a function, have no components, gates or leaders, a function has no heads: no rows or lexicons are read."""
@@ -101,18 +78,6 @@ def test_what_a_model_lacks_is_said_before_anything_is_read(tiny_runs: Path, mon
             measure_run(name, run)
     with pytest.raises(InputError, match=r"has no (attention|gates|leaders)"):
         measure_rows(name, box, kit.toy_splits()["test"])
-
-
-def test_a_run_is_measured_on_the_rows_that_its_recipe_draws(own: Path) -> None:
-    """Test splits have the drawn rows, in commands as in the run's evaluation; other splits are complete."""
-    run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
-    complete = {split: int(measure_run("heads", run, split).frame("heads.parquet")["n"].max()) for split in ("test", "validation")}
-    run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
-    recipe = run.config["recipe"] | {"test_rows": 5}
-    write_config(run.folder, {name: value for name, value in run.config.items() if name != "files"} | {"recipe": recipe})
-    run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
-    drawn = {split: int(measure_run("heads", run, split).frame("heads.parquet")["n"].max()) for split in complete}
-    assert drawn == {"test": 5, "validation": complete["validation"]} and complete["test"] > 5
 
 
 # ---- shipped runs
@@ -194,11 +159,3 @@ def test_a_measured_table_never_stands_in_for_weights_or_predictions(shipped: Pa
     run = Run.open(shipped)
     write(run.beside, {}, {file: lambda path: path.write_bytes(b"mine") for file in ("model.safetensors", "test.parquet", "heads.parquet")})
     assert {file for file, digest in run.files.items() if digest != run.config["files"].get(file)} == {"heads.parquet"}
-
-
-def test_before_a_release_the_tables_move_into_the_run(shipped: Path) -> None:
-    run = measure_run("heads", Run.open(shipped))
-    table, digest, files = run.frame("heads.parquet"), run.digest, run.files
-    moved = take_in(run)
-    assert moved.digest != digest and moved.config["files"] == files and not run.beside.exists()
-    assert moved.path("heads.parquet").parent == shipped and moved.frame("heads.parquet").equals(table)

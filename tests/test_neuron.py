@@ -13,8 +13,7 @@ from sentviz.browser.bertviz import bertviz_height, bertviz_html
 from sentviz.browser.neuron import why_no_vectors
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from sentviz.runs.store import SHIPPED
-from tests.kit import fake_trace, opened, random_model, small_model, words
+from tests.kit import fake_trace, random_model, small_model
 from tests.test_bertviz import HOSTILE, bertviz_data, note
 
 TEXT = "what a warm clever song we saw but dull"
@@ -111,20 +110,3 @@ def test_hostile_tokens_stay_text() -> None:
     for mark in ("<script", "</script", "<img", "<!--", "onerror"):
         assert strip.sub("", pages[0]).count(mark) == strip.sub("", pages[1]).count(mark), mark
     assert bertviz_data(pages[0])["attention"][0]["left_text"][1].startswith("<img")
-
-
-@pytest.mark.slow
-def test_the_page_offers_the_view() -> None:
-    """The neuron view of the stored example runs the model and offers components only; a hardmax run has no such view and says why."""
-    if not (SHIPPED / "sst2" / "ndt-unit-2").is_dir():
-        pytest.skip("checkpoints/ is not here")
-    app = opened("attention", look="bertviz", run="sst2/ndt-unit-2")
-    view = next(each for each in app.button_group if each.label == "View")
-    assert view.options == ["Head view", "Model view", "Neuron view"]
-    app.session_state["bertviz-view-3"] = "neuron"
-    app.run()
-    component = next(each for each in app.button_group if each.label == "Map")
-    assert not app.exception and not app.warning and len(component.options) == 2
-    app = opened("attention", look="bertviz", run="imdb/hardmax-d2")
-    view = next(each for each in app.button_group if each.label == "View")
-    assert "Neuron view" not in view.options and "no neuron view: its maps are not the softmax" in words(app)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import sentviz
@@ -36,22 +35,6 @@ def test_a_figure_of_a_loaded_run_equals_that_of_its_name(tiny_run: Path) -> Non
     by_model, by_name = (draw(source, "attention", text=text).frame for source in (sentviz.load(tiny_run), str(tiny_run)))
     numbers = by_name.select_dtypes("number").columns
     assert np.allclose(by_model[numbers], by_name[numbers], atol=1e-6)
-
-
-@pytest.mark.exhaustive
-def test_a_model_in_memory_predicts_the_rows_of_a_file(tmp_path: Path) -> None:
-    """The counts of the confusion matrix are those of a loop; labels are found by the names of the classes."""
-    rows = [("a warm song", "positive"), ("a dull song", "negative"), ("a dull tale", "positive"), ("a tale", "")]
-    pd.DataFrame(rows, columns=["review", "opinion"]).to_csv(tmp_path / "rows.csv", index=False)
-    model = sentviz.load(counting, classes=LABELS)
-    frame = sentviz.draw(model, "confusion", data=str(tmp_path / "rows.csv")).frame
-    expected = {(label, guess): 0 for label in LABELS for guess in LABELS}
-    for text, label in rows[:3]:
-        expected[label, "negative" if "dull" in text else "positive"] += 1
-    counts = {(row["label"], row["predicted"]): row["count"] for row in frame.to_dict("records")}
-    assert counts == expected
-    with pytest.raises(InputError, match="The figure strip shows no predictions for rows, so it takes no data"):
-        sentviz.draw(model, "strip", data=str(tmp_path / "rows.csv"))
 
 
 def test_what_a_model_without_files_cannot_show_is_said() -> None:

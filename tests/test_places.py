@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import header
 from app.finder import targets
-from app.places import ANSWERS, HEADED, MIXED, MODEL, SCALED, SENTENCE, place_of, places, view_at
+from app.places import ANSWERS, HEADED, MIXED, SCALED, SENTENCE, places, view_at
 from app.views.model.pages import PAGES as PAGES_AS_DATA
 from sentviz.runs.items import PAGES
 from sentviz.runs.store import find
@@ -46,17 +46,6 @@ def test_every_view_has_a_script_and_one_address() -> None:
     assert [url for url, count in Counter(url for view in every for url in (view.url, *view.formerly)).items() if count > 1] == []
     assert all((VIEWS / f"{view.script}.py").is_file() != (view.script in PAGES_AS_DATA) for view in every if view.script)
     assert [place.title for place in places() if not place.small] == ["Sentence", "Rows", "Model", "Papers"]
-
-
-def test_every_script_of_a_page_is_a_view() -> None:
-    """No page is left outside of the places; a module that draws a part of a page is imported by another one."""
-    known = {view.script for place in places() for view in place.views}
-    scripts = {str(path.relative_to(VIEWS).with_suffix("")) for path in VIEWS.rglob("*.py")}
-    texts = {name: (VIEWS / f"{name}.py").read_text(encoding="utf-8") for name in scripts}
-    for script in sorted(scripts - known):
-        stem = script.rpartition("/")[2]
-        named = stem in ("__init__", "generic", "declared") or any(stem in text for name, text in texts.items() if name != script)
-        assert named, f"{script} is neither a view nor a part of one"
 
 
 def test_old_addresses_lead_to_a_view() -> None:
@@ -144,13 +133,6 @@ def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: floa
 
 @SHIPPED
 @pytest.mark.slow
-def test_without_a_chosen_model_every_view_is_offered() -> None:
-    app = opened("curves", run="")
-    assert [title for title in links(app) if title in {view.title for view in MODEL.views}] == [view.title for view in MODEL.views]
-
-
-@SHIPPED
-@pytest.mark.slow
 def test_the_finder_opens_the_view_and_keeps_the_chosen_model() -> None:
     app = opened("glossary")
     title = next(title for title, link in targets().items() if link == "confusion?view=calibration")
@@ -160,21 +142,3 @@ def test_the_finder_opens_the_view_and_keeps_the_chosen_model() -> None:
     assert app.selectbox(key="finder").value is None  # ready for the next search
     app.selectbox(key="finder").set_value("sst2/diff").run()
     assert app.session_state["focus"].run == "sst2/diff"
-
-
-@SHIPPED
-@pytest.mark.slow
-def test_a_model_that_is_found_outside_of_its_places_opens_on_the_sentence() -> None:
-    app = opened("glossary")
-    app.selectbox(key="finder").set_value("sst2/diff").run()
-    assert not app.exception and app.session_state["page"] == "" and app.session_state["focus"].run == "sst2/diff"
-
-
-def test_a_place_is_known_by_its_views() -> None:
-    assert all(place_of(view) is place for place in places() for view in place.views)
-
-
-def test_the_help_of_a_place_names_its_views() -> None:
-    helps = {place.title: place.help for place in places()}
-    assert helps["Model"].startswith("What did it learn? Lambda · [CLS] and heads · ") and "t-SNE" in helps["Rows"]
-    assert helps["Bring yours"] == "And on my texts, with my model?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,9 @@ from sentviz import predictions
 from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data import user_datasets
-from sentviz.data.labels import Reading, assigned, in_order
+from sentviz.data.labels import assigned, in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
-from sentviz.data.upload import TextTable
 from sentviz.errors import InputError
-from tests.kit import RUN, SHIPPED, opened, page_text
 
 TEXTS = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
 NAMES, NUMBERS = ["positive", "negative", "positive", "negative"], [1, 0, 1, 0]
@@ -145,19 +142,6 @@ def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatc
     assert "Only the first 3 rows are read." in sentviz.compare(file).remarks
 
 
-@pytest.mark.exhaustive
-def test_rows_without_a_label_are_left_out_of_figures(file: Path) -> None:
-    """A file with some labels is drawn from its labelled rows; the counts are those of the table. One without labels is one sentence."""
-    rows = pd.read_csv(file).assign(label=[None, *NAMES[1:]])
-    rows.to_csv(file, index=False)
-    frame = draw(str(file), "confusion").frame
-    assert frame["count"].sum() == 3 and len(draw(str(file), "roc").frame)
-    rows.assign(label="").to_csv(file, index=False)
-    for figure in ("confusion", "roc", "threshold"):
-        with pytest.raises(InputError, match=r"No row has a label\.|There are no labelled rows to count\."):
-            draw(str(file), figure)
-
-
 def test_percentages_and_rounded_probabilities_are_read() -> None:
     rows = predictions(table(label=NAMES, p_negative=[10, 90, 33, 50.4], p_positive=[90, 10, 67.5, 50.4]))[NO_MODEL]
     assert rows.probabilities[:, 1] == pytest.approx([0.9, 0.1, 67.5 / 100.5, 0.5])
@@ -207,14 +191,6 @@ def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_file_without_labels_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "new.jsonl"
-    path.write_text("\n".join(json.dumps({"text": text, "predicted": name}) for text, name in zip(TEXTS, NAMES, strict=True)))
-    done = CliRunner().invoke(main, ["evaluate", str(path)])
-    assert done.exit_code == 0 and "4 rows, 0 with a label" in done.output and "negative 2, positive 2" in done.output
-
-
-@pytest.mark.exhaustive
 def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
     """Counts are those of the table; what the file does not give is said."""
     assert draw(str(file), "confusion").frame["count"].tolist() == [2, 0, 1, 1]
@@ -225,52 +201,3 @@ def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "confusion.csv"
     assert CliRunner().invoke(main, ["export", str(file), "confusion", "-o", str(out)]).exit_code == 0
     assert pd.read_csv(out, comment="#")["count"].tolist() == [2, 0, 1, 1]
-
-
-@pytest.mark.exhaustive
-def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> None:
-    """A run is compared on the same rows; one with other classes is refused."""
-    from sentviz.analysis.testset.predictions_file import sources
-
-    first, second = sources(str(file), [str(tiny_run)])
-    assert second.source.run is not None and second.frame["id"].tolist() == first.frame["id"].tolist()
-    with pytest.raises(InputError, match="has the classes"):
-        sources(str(file), [str(tiny_run)], reading=Reading(("bad", "good")))
-
-
-@pytest.mark.exhaustive
-def test_scored_rows_come_back(tmp_path: Path, tiny_run: Path) -> None:
-    """The CSV that `sentviz score` writes is read as it was predicted, with the calibrated probabilities."""
-    from sentviz import load
-
-    source = tmp_path / "texts.csv"
-    table(label=NAMES).to_csv(source, index=False)
-    out = tmp_path / "scored.csv"
-    done = CliRunner().invoke(main, ["score", str(tiny_run), str(source), "-o", str(out), "--label", "label"])
-    assert done.exit_code == 0, done.output
-    rows, model = predictions(out)[NO_MODEL], load(tiny_run)
-    assert rows.predicted.tolist() == [model.labels.index(name) for name in model.predict(TEXTS)["label"]]
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-def test_the_app_asks_whose_answers_are_judged() -> None:
-    """Nothing is judged before the choice; then the file's answers are, without a run; with classes alone there are no curves."""
-    frame = table(
-        label=NAMES, **{f"bert_{name}": values for name, values in TWO.items()}, rules=["positive", "negative", "negative", "positive"]
-    )
-    app = opened("confusion", run=RUN)
-    app.session_state["mine"] = TextTable("answers.csv", frame, "text", "label", "digest")
-    app.selectbox(key="focus-over").set_value("mine").run()
-    assert not app.exception and not app.dataframe
-    [question] = app.radio
-    assert question.options == ["bert: bert_p_negative, bert_p_positive", "rules: rules", f"the model chosen above, {RUN}"]
-    question.set_value(0).run()
-    assert not app.exception and "bert (answers.csv) is right on **3 of 4** rows" in page_text(app)
-    app.selectbox(key="mine-beside-digest-text-label-0").select_index(1).run()
-    assert "Only one of the two is right on 1 rows" in page_text(app)
-    app.radio[0].set_value(1).run()
-    assert "rules (answers.csv) is right on **2 of 4** rows" in page_text(app) and "no curves and no calibration" in page_text(app)
-    assert "confidence" not in app.dataframe[-1].value
-    app.radio[0].set_value(2).run()
-    assert f"{RUN} is right on" in page_text(app)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app import cache
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.charts import gallery
@@ -17,14 +16,11 @@ from sentviz.charts.subjects import Answers, sourced
 from sentviz.errors import InputError
 from sentviz.export.record import Record
 from sentviz.runs.store import Run
-from tests.kit import RUN, opened, page_text
-from tests.shipped import often
 
 OURS = ("a dull garden", "a bright song and a warm soup", "the soup is not bright", "nobody sang, it was dull")
 FILE = RowsSource("reviews.csv", "0123456789ab")
 ORIGIN = "reviews.csv (own file n = 80, digest 0123456789ab)."
 NO_VECTORS = "reviews.csv has predictions but no model, so there are no vectors"
-SHIPPED = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 
 
 def brought(source: RowsSource = FILE, labels: bool = True) -> Rows:
@@ -86,34 +82,3 @@ def test_words_need_texts() -> None:
     bare = predicted_rows(FILE, "mine", rows.classes, rows.frame.drop(columns="text"), rows.probabilities)
     with pytest.raises(InputError, match="texts of these rows are not available"):
         gallery.make("word-cloud", Answers.of(bare))
-
-
-@SHIPPED
-@pytest.mark.slow
-@pytest.mark.parametrize("view", often(["matrix", "curves", "calibration"], "matrix"))
-def test_the_confusion_page_needs_no_model(monkeypatch: pytest.MonkeyPatch, view: str) -> None:
-    rows = brought()
-    monkeypatch.setattr(cache, "table", lambda focus: rows)
-    app = opened("confusion", view=view)
-    assert not app.error and not app.warning
-    text, right = page_text(app), int(rows.frame["right"].sum())
-    assert f"reviews.csv is right on **{right} of 80** rows" in text and "80 of 80 rows" in text
-    assert ("no fitted temperature" in text) == (view == "calibration")
-
-
-@pytest.mark.exhaustive
-@SHIPPED
-def test_the_other_pages_say_what_needs_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words draws its figures. Embeddings has one sentence and the rows. A row without texts or model is listed by id."""
-    rows = brought()
-    monkeypatch.setattr(cache, "table", lambda focus: rows)
-    app = opened("words")
-    assert not app.error and len(app.get("plotly_chart")) == 2
-    app = opened("embeddings")
-    assert not app.error and not app.get("plotly_chart")
-    assert NO_VECTORS in page_text(app) and "80 of 80 rows" in page_text(app)
-    bare = predicted_rows(FILE, "mine", rows.classes, rows.frame.drop(columns="text"), rows.probabilities)
-    monkeypatch.setattr(cache, "table", lambda focus: bare)
-    app = opened("words")
-    assert not app.error and not app.get("plotly_chart")
-    assert "reviews.csv has no texts, so rows are shown by id." in page_text(app)

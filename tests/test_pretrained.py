@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from sentviz.errors import RunError
 from sentviz.models.batches import collate
 from sentviz.models.encoder import Encoder
 from sentviz.models.pretrained.checkpoint import read_checkpoint
-from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Capture, Inputs
 from sentviz.runs.configs import EncoderConfig
 
@@ -154,31 +152,3 @@ def test_a_missing_file_is_named(file: str, folders: dict[str, Path], tmp_path: 
 
 
 # ---- the real ones
-
-
-REAL = {"all-minilm-l6-v2": "BertModel", "multilingual-e5-small-ko-en": "BertModel", "all-mpnet-base-v2": "MPNetModel"}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", REAL)
-def test_real_weights_compute_what_transformers_computes(name: str) -> None:
-    """In single precision states and maps are within 1e-5 of the largest value, with our own tokenizer."""
-    folder = Path(os.environ.get("SENTVIZ_MODELS", "")) / name
-    if not (folder / "model.safetensors").is_file():
-        pytest.skip(f"SENTVIZ_MODELS names no folder with {name}")
-    text = "The lighthouse keeper was not unkind, but 정원은 조용했다 and the evening was rather long!"
-    read = read_checkpoint(folder)
-    network = Encoder(EncoderConfig(classes=2, **read.settings)).eval()
-    network.load_state_dict(read.weights, strict=False)
-    encoded = PretrainedTokenizer.of_file(read.tokenizer, read.settings["vocab_size"]).encode(text, cls=True)
-    model = getattr(transformers, REAL[name]).from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    ids = tokenizer(text, return_tensors="pt")["input_ids"]
-    assert encoded.ids.tolist() == ids[0].tolist()
-    with torch.inference_mode():
-        wanted = model(input_ids=ids, output_hidden_states=True, output_attentions=True)
-        seen = network(Inputs(ids), Capture())
-    for ours, states in zip(seen.hidden, wanted.hidden_states, strict=True):
-        assert abs(ours - states).max() <= 1e-5 * abs(states).max()
-    for ours, maps in zip(seen.attention, wanted.attentions, strict=True):
-        np.testing.assert_allclose(ours, maps, atol=1e-5)

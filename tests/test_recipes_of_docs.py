@@ -37,8 +37,7 @@ from sentviz.runs.store import Run
 from sentviz.training import Trainer, task_of, train
 from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
-from tests.kit import PAGES, opened, toy_splits, use_toy_data, words
-from tests.shipped import often
+from tests.kit import toy_splits, use_toy_data, words
 
 pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
@@ -224,45 +223,6 @@ def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
         states.append((trainer.best_state, trainer.at.history))
     (unbroken, first), (resumed, second) = states
     assert first == second and all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "confusion", "epochs"))
-def test_every_page_stands_for_it(bag: Path, page: str) -> None:
-    app = opened(page, run="sst2/bag", versus="sst2/vanilla-matched-512", text=TEXT)
-    assert not app.error and not app.warning, [element.value for element in (*app.error, *app.warning)]
-    assert app.session_state["focus"].run == "sst2/bag"
-
-
-@pytest.mark.parametrize("page", often(["explore", "attention", "compare"], "attention"))
-def test_pages_of_a_sentence_say_that_there_is_no_attention(bag: Path, page: str) -> None:
-    """And offer the rest: its answer, the strip; no head to silence."""
-    app = opened(page, whatif="open", run="sst2/bag", text=TEXT, **({"versus": "sst2/vanilla-matched-512"} if page == "compare" else {}))
-    assert "has no attention" in words(app)
-    if page != "attention":
-        assert any("positive" in m.value.lower() or "negative" in m.value.lower() for m in app.markdown)
-    assert not [item for item in app.button_group if item.key == "silenced"]
-
-
-def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
-    app = opened(run="sst2/bag", text=TEXT)
-    app.button(key="pin").click().run()
-    app.text_input(key="sentence").set_value("a cold garden").run()
-    assert not app.exception and not app.warning, [element.value for element in app.warning]
-    assert "so there is no map to subtract" in words(app)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("page", "wanted"),
-    [
-        ("components", "is shown instead of sst2/bag, which "),
-        ("cls", "is shown instead of sst2/bag, "),
-        ("scalars", "is shown instead of sst2/bag, which has no learned scalar"),
-    ],
-)
-def test_pages_of_a_test_set_say_what_it_lacks(bag: Path, page: str, wanted: str) -> None:
-    assert wanted in words(opened(page, run="sst2/bag")).replace("\\", "")
 
 
 @pytest.mark.exhaustive

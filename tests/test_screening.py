@@ -9,7 +9,7 @@ from sentviz.analysis.explain import quickly_supported, reason, score
 from sentviz.analysis.explain.headline import MIN_FALL
 from sentviz.analysis.explain.screening import TRIED, alone, screened
 from sentviz.runs.target import Target, log_odds
-from tests.kit import SHIPPED, opened, page_text, planted_model, small_model
+from tests.kit import planted_model, small_model
 
 TEXT = "it is a warm song; the garden is not dull; it is a cold day; what a tender film; the day is long; a clever garden"
 CLAUSES = (*(f"{part};" for part in TEXT.split("; ")[:-1]), "a clever garden")
@@ -86,23 +86,3 @@ def test_the_reason_is_about_a_chosen_class_and_a_small_fall_names_none(labels: 
     assert supported.evidence is not None and supported.evidence.screened is not None
     changes = [abs(float(trace.share_of(trace.logits)) - trace.without(fall.fall)) for fall in supported.evidence.screened.clauses]
     assert ("No single clause decides" in reason(supported)) == (max(changes) < MIN_FALL)
-
-
-@SHIPPED
-def test_a_long_text_gets_its_reason_from_clauses_until_each_word_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words stay unmeasured, also for the report and a pin; the button measures them, and trust in them follows."""
-    monkeypatch.setattr("app.answers.SCREENED_WORK", 0)
-    app = opened("explore", run="sst2/ndt-unit-2", text="a warm song, a dull garden, a clever, tender film")
-    app.run()  # The page draws itself again with the clauses.
-    trace = app.session_state["traces"].popitem()[1]
-    assert "removal" not in trace.token_scores
-    text = page_text(app)
-    assert "Colours: what each clause says on its own." in text and "Trust in these words" not in text
-    assert "clause" in text or "Without “" in text
-    app.button(key="pin").click().run()
-    assert "removal" not in app.session_state["pinned"].token_scores
-    app.button(key="each-word").click().run()
-    app.run()
-    assert "Trust in these words" in page_text(app)
-    assert not [button for button in app.button if button.key == "each-word"]
-    assert any("removal" in trace.token_scores for trace in app.session_state["traces"].values())

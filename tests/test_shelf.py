@@ -8,14 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import streamlit as st
 
 from sentviz.papers.ndt import study
 from sentviz.runs import store
 from sentviz.runs.catalog import _same_rows, faults, study_runs
 from sentviz.runs.convergence import verified
 from sentviz.runs.store import SHIPPED, Run
-from tests.kit import page_text
 from tests.studies import made_run
 
 
@@ -108,26 +106,6 @@ def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: st
 
 
 SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
-def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table uses the shipped runs, and a note names the private run with the same name and other rows."""
-    from tests.kit import opened
-
-    made_run(tmp_path, "sst2", "vanilla", wrong=50)
-    made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=50)
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    st.cache_resource.clear()
-    try:
-        app = opened("ndt", study="sst2", part="results")
-        assert not app.exception and not app.error
-        assert "n = 10,234" in page_text(app)
-        (note,) = [box.value.replace("\\", "") for box in app.info if "Left out" in box.value]
-        assert "another run ships under this name and is read: sst2/ndt-unit-2-s1, sst2/vanilla." in note
-    finally:
-        st.cache_resource.clear()
 
 
 @pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,13 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
 from sentviz.analysis.maps import specialise
-from sentviz.analysis.maps.specialise import FILE, over_split, untrained, verdict
+from sentviz.analysis.maps.specialise import over_split, untrained, verdict
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.errors import DataMissingError, InputError, RunError
+from sentviz.errors import DataMissingError, InputError
 from sentviz.models.model import Model
-from sentviz.runs.store import Run
-from sentviz.runs.writing import attach
-from tests.charts import data_traces, figure_of, stub
-from tests.kit import small_model, switched, toy_splits
+from tests.kit import small_model, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 HAND = WordClasses(
@@ -231,72 +226,3 @@ def test_progress_counts_every_sentence_of_every_model(model: Model) -> None:
     seen: list[tuple[int, int]] = []
     over_split(model, TEXTS, HAND, sample=3, inits=2, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(i, 9) for i in range(1, 10)]
-
-
-@pytest.mark.exhaustive
-def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.DataFrame) -> None:
-    """The stored table is read back, the other files stay, and a foreign file is not lost."""
-    folder = Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
-    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "config.json"}
-    for _ in range(2):
-        stored = attach(Run.open(folder), FILE, frame)
-    pd.testing.assert_frame_equal(stored.frame(FILE), frame)
-    assert all((folder / name).read_bytes() == content for name, content in files.items())
-    (folder / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"contains notes\.txt"):
-        attach(stored, FILE, frame)
-    assert (folder / "notes.txt").read_text() == "mine"
-
-
-@pytest.mark.exhaustive
-def test_figures_draw_every_number(frame: pd.DataFrame) -> None:
-    """The figures draw the measured numbers; captions have n and seed; an empty table gives one sentence."""
-    measured, empty = (stub(run=stub(name="toy/<b>", frame=lambda file, table=table: table)) for table in (frame, frame[:0]))
-    kinds = {"component-words": ["attention"], "component-entropy": ["entropy"], "component-likeness": ["cosine", "jensen_shannon"]}
-    for name, measures in kinds.items():
-        figure = figure_of(name, measured)
-        want = frame[frame["measure"].isin(measures) & (frame["component"] >= 0)]
-        pd.testing.assert_frame_equal(figure.frame, want.reset_index(drop=True))
-        drawn = [x for trace in data_traces(figure) if trace.error_x.array is not None for x in trace.x]
-        assert set(want["value"]) <= set(drawn)  # untrained models are drawn, too
-        assert all(len(line) < 20 for label in figure.plot.layout.yaxis.ticktext for line in label.split("<br>"))
-        assert "12 test sentences, seed 3" in figure.caption and "4 untrained models" in figure.caption
-        with pytest.raises(InputError, match="was measured"):
-            figure_of(name, empty)
-
-
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(not (ROOT / "checkpoints" / "sst2").is_dir(), reason="no checkpoints")
-def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame) -> None:
-    """The page opens for a measured run, an unmeasured one, and one with a single map per head, without computing."""
-    import streamlit as st
-    from streamlit.testing.v1 import AppTest
-
-    monkeypatch.setattr(specialise, "over_split", lambda *_, **__: pytest.fail("the page computes"))
-    for name in ("diff", "ndt-unit-2", "vanilla"):
-        folder = Path(shutil.copytree(ROOT / "checkpoints" / "sst2" / name, tmp_path / "sst2" / name))
-        config = json.loads((folder / "config.json").read_text())
-        config["files"].pop(FILE, None)
-        (folder / "config.json").write_text(json.dumps(config))
-        (folder / FILE).unlink(missing_ok=True)
-    attach(Run.open(tmp_path / "sst2" / "ndt-unit-2"), FILE, frame)
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    st.cache_resource.clear()
-    try:
-        texts_of_runs = {}
-        for name in ("ndt-unit-2", "diff", "vanilla"):
-            app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=60)
-            app.query_params["run"] = f"sst2/{name}"
-            app.run()
-            switched(app, "components")
-            assert not app.exception, app.exception
-            texts = [*(e.value for e in [*app.markdown, *app.caption, *app.info]), *(each.help or "" for each in app.caption)]
-            texts_of_runs[name] = "\n".join(map(str, texts)).replace("\\", "")
-        assert verdict(frame)[0] in texts_of_runs["ndt-unit-2"] and "A₁ enters with weight 1" in texts_of_runs["ndt-unit-2"]
-        assert "`sentviz specialise sst2/diff` measures them" in texts_of_runs["diff"]
-        assert "shown instead of sst2/vanilla, which has no measured components" in texts_of_runs["vanilla"]
-    finally:
-        st.cache_resource.clear()

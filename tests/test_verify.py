@@ -18,19 +18,17 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from click.testing import CliRunner
 
 from sentviz.charts import Figure, probability_bars
 from sentviz.charts.gallery import code, draw, make
 from sentviz.charts.source import Source
 from sentviz.charts.subjects import Sentence
-from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embed_record, extract_record
 from sentviz.export.files import render, save
 from sentviz.export.record import ChangedError, Record, difference, packed
-from sentviz.export.verify import Verdict, compare_with_runs, verify
+from sentviz.export.verify import compare_with_runs, verify
 from sentviz.models.loading import load
 from sentviz.runs.store import find
 from tests.charts import picture
@@ -207,16 +205,6 @@ def test_each_change_is_found_and_said(change: str, files: dict[str, Path], tmp_
     assert "\n" not in verdict.why and verdict.why.endswith(".")
 
 
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_another_figure_in_the_record_differs(files: dict[str, Path]) -> None:
-    """A picture of one layer with a record of another differs in its numbers."""
-    _, record = extract_record(files["html"].read_bytes())
-    assert record.call is not None
-    verdict = compare_with_runs(replace(record, call=code(RUN, "attention", layer=0, head="max")))
-    assert verdict.state == "differs" and "column attention in" in verdict.why
-
-
 def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from PIL import Image
 
@@ -293,18 +281,6 @@ def test_words_in_a_record_stay_words(words: str) -> None:
         assert format in ("pdf", "png") or b"</script><script>" not in sealed
         with pytest.raises(ChangedError):
             extract_record(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
-
-
-@pytest.mark.exhaustive
-def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
-    """The code is 0 for equal files and 1 otherwise, with a line per file and its source."""
-    good = save(draw(RUN, "verdict", text="A quiet delight."), tmp_path / "good.html")
-    (bad := tmp_path / "bad.html").write_bytes(good.read_bytes().replace(b"<body>", b"<body> "))
-    done = CliRunner().invoke(main, ["verify", str(good)])
-    assert done.exit_code == 0 and f"{good}: equal." in done.output and "text='A quiet delight.'" in done.output
-    done = CliRunner().invoke(main, ["verify", str(good), str(bad)])
-    assert done.exit_code == 1 and f"{bad}: differs." in done.output
-    assert isinstance(verify(good), Verdict)
 
 
 @pytest.mark.exhaustive

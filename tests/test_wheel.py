@@ -27,7 +27,6 @@ from packaging.utils import canonicalize_name
 from sentviz.io.files import home
 from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from tests.docs import ROOT
-from tests.fresh import leave
 from tools.syntax import nodes
 
 pytestmark = pytest.mark.exhaustive
@@ -47,28 +46,6 @@ assert not app.exception and not app.error, app.exception
 print(len(runs()), SHIPPED, *(line.value for line in app.markdown if line.value.startswith("###")), sys.modules["sentviz"].__file__)
 app.switch_page("views/sentence/attention.py").run()  # whose view is in the app's folder, and takes from the library's
 assert not app.exception and not app.error, app.exception
-"""
-WALK = """
-import socket, sys
-from sentviz.io.files import place
-from sentviz.runs.store import runs
-sys.path.insert(0, str(place("app").parent))
-from streamlit.testing.v1 import AppTest
-
-def refused(own, address):
-    raise OSError(101, "Network is unreachable")
-
-socket.socket.connect = refused
-first = AppTest.from_file(str(place("app") / "navigation.py"), default_timeout=240).run()
-assert not first.exception, first.exception
-for run in runs():
-    for key, page in first._registered_pages.items():
-        app = AppTest.from_file(str(place("app") / "navigation.py"), default_timeout=240)
-        app._registered_pages, app._page_hash, app.query_params["run"] = first._registered_pages, key, run
-        app.run()
-        said = " ".join(str(one.value) for one in (*app.error, *app.warning, *app.info, *app.markdown))
-        assert not app.exception and "fault of sentviz" not in said, (run, page["url_pathname"], app.exception, said)
-print(len(runs()) * len(first._registered_pages))
 """
 
 
@@ -161,15 +138,6 @@ def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) ->
     count, *messages = done.stdout.splitlines()[-1].split()
     assert int(count) == 8 and "Positive" in " ".join(messages)
     assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]
-
-
-def test_every_page_opens_with_what_came_and_nothing_else(installed: Path, tmp_path: Path) -> None:
-    """Without data, network and home, every page opens for each run in the wheel, without optional packages."""
-    variables = environment(tmp_path)
-    leave(variables.__setitem__, lambda name: variables.pop(name, None), tmp_path)
-    done = subprocess.run([installed, "-c", WALK], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert int(done.stdout.split()[-1]) > 100
 
 
 @pytest.fixture

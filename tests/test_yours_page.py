@@ -11,14 +11,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.views.yours import file_part, library_part, model_part
-from app.views.yours.file_part import with_choices
 from sentviz.data import datasets
-from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
 from sentviz.data.user_datasets import add_data
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
-from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text, workbook
+from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text
 from tests.shipped import often
 
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -123,31 +121,6 @@ def test_nothing_is_saved_or_listed_for_visitors_from_elsewhere(monkeypatch: pyt
     assert not [button for button in app.button if button.key == "yours-save"]
 
 
-@pytest.mark.exhaustive
-def test_the_mistakes_are_one_click_away() -> None:
-    """The test set page shows the rows with the chosen columns, and the chosen names of classes in place of the labels."""
-    app = with_file("judge")
-    app.button(key="yours-look").click().run()
-    assert app.session_state["focus"].over == "mine" and app.session_state["mine"].text == "review"
-
-    table = TextTable("f", pd.DataFrame({"text": ["a", "b", "c"], "label": [1, 2, 3]}), "", "", "digest")
-    named = with_choices(table, Choices("text", "label", classes={"1": "bad", "3": "good"}))
-    assert named.frame["label"].tolist() == ["bad", "", "good"] and named.digest != table.digest
-    assert with_choices(table, Choices("text", "label")).key == ("digest", "text", "label")
-
-
-@pytest.mark.exhaustive
-def test_pasted_lines_become_a_table() -> None:
-    """Each line is a text. If each line has a tab, the lines are the rows of a table. Lines that cannot be read give one sentence."""
-    app = opened("yours", run=RUN, bring="Lines")
-    app.text_area(key="yours-lines").set_value("A warm song, and clever.\n\nA cold soup.").run()
-    assert "**lines.txt**: 2 rows." in page_text(app) and app.button(key="yours-look").label == "Show the predictions"
-    app.text_area(key="yours-lines").set_value("text\tlabel\nA warm song.\tgood\nA cold soup.\tbad").run()
-    assert "**lines.tsv**: 2 rows." in page_text(app) and app.button(key="yours-look").label == "Show the mistakes"
-    app.text_area(key="yours-lines").set_value('text\tlabel\n"A warm song.\tgood').run()
-    assert "quotation mark" in app.warning[0].value
-
-
 def model_folder(folder: Path, **settings: Any) -> Path:
     """Write the configuration of a model, with empty files for its weights and its tokenizer."""
     folder.mkdir(parents=True)
@@ -216,23 +189,3 @@ def test_training_tells_its_progress_and_stops(monkeypatch: pytest.MonkeyPatch) 
     job.stop.set()
     with pytest.raises(Stopped, match="can be continued"):
         library_part._train("mine/soups", "tiny", job)
-
-
-@pytest.mark.exhaustive
-def test_a_workbook_offers_its_sheets() -> None:
-    """The sheet that looks like a table is read first; the choice of another sheet reads that one, and back again."""
-    texts = [[f"the {word} soup number {i}", name] for i in range(4) for name, words in (("bad", BAD), ("good", GOOD)) for word in words]
-    sheets = [
-        [["About"], ["Soups."]],
-        [["review", "label"], *texts],
-        [["text", "label"], ["A loud road.", "bad"], ["A calm lake.", "good"]],
-    ]
-    app = opened("yours", run=RUN)
-    app.file_uploader(key="yours-uploader").set_value(("soups.xlsx", workbook(*sheets), "application/octet-stream")).run()
-    assert not app.exception and "has the sheets" in page_text(app)
-    sheet = next(box for box in app.selectbox if box.label == "Sheet")
-    assert (sheet.options, sheet.value) == (["S0", "S1", "S2"], "S1") and f"**soups.xlsx**: {len(texts)} rows." in page_text(app)
-    sheet.select("S2").run()
-    assert "**soups.xlsx**: 2 rows." in page_text(app) and "“S2” is read" in page_text(app)
-    next(box for box in app.selectbox if box.label == "Sheet").select("S1").run()
-    assert f"**soups.xlsx**: {len(texts)} rows." in page_text(app) and not app.exception
