@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -18,14 +17,11 @@ from sentviz.analysis.explain.word_swaps import suggestions
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
 from sentviz.errors import InputError
-from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests.kit import opened, toy_pairs, toy_recipe, words
-
-pytestmark = pytest.mark.slow
+from tests.kit import opened, toy_pairs, toy_recipe
 
 RUN = "question_pair/cls"
 FIRST, SECOND = "what a warm song", "a dull garden"
@@ -51,51 +47,33 @@ def boxes(app: AppTest) -> list[str]:
     return [box.value for box in app.text_input if box.key and box.key.startswith("sentence")]
 
 
-@pytest.mark.exhaustive
 def test_both_sentences_can_be_typed_over(model: Model) -> None:
     """The answer is that of the pair, a new first sentence keeps the second, and a link without a second is one text."""
     app = opened(run=RUN, text=FIRST, pair="a warm garden")
+    expected, seen = model.trace(FIRST, "a warm garden"), app.session_state["traces"]
     assert boxes(app) == [FIRST, "a warm garden"]
-    expected = model.trace(FIRST, "a warm garden")
-    assert f"### {expected.label.capitalize()}, {percent(expected.confidence, 0)}" in words(app)
-    next(box for box in app.text_input if box.key == "sentence").set_value("a clever song").run()
-    assert boxes(app) == ["a clever song", "a warm garden"]
-    assert app.session_state["focus"].pair == "a warm garden"
-    next(box for box in app.text_input if box.key == "sentence-pair").set_value("").run()
+    assert next(iter(seen.values())).probabilities == pytest.approx(expected.probabilities, abs=1e-5)
+    app.text_input(key="sentence").set_value("a clever song").run()
+    assert boxes(app) == ["a clever song", "a warm garden"] and app.session_state["focus"].pair == "a warm garden"
+    app.text_input(key="sentence-pair").set_value("").run()
     assert (app.session_state["focus"].text, app.session_state["focus"].pair) == ("a clever song", "")
     assert [tried.get("second text") for tried in app.session_state["tries"]] == ["a warm garden", "a warm garden", None]
-    seen = app.session_state["traces"]
-    assert {trace.text_pair for trace in seen.values()} == {"a warm garden", None}
-
-
-def test_a_row_is_both_sentences(model: Model) -> None:
-    """The row list shows and searches both sentences, and a row opens with both."""
-    frame = datasets.load_split("question_pair", "test").frame
-    app = opened("confusion", run=RUN)
-    table = next(item.value for item in app.dataframe if "confidence" in item.value)
-    first, texts = frame.iloc[0], dict(zip(frame["text"], frame["text_pair"], strict=True))
-    for text, second_text in table[["text", "second text"]].itertuples(index=False):
-        begins = text.removesuffix("…").rstrip(), second_text.removesuffix("…").rstrip()
-        assert any(text.startswith(begins[0]) and pair.startswith(begins[1]) for text, pair in texts.items()), begins
-    focus = Focus(run=RUN, row=str(first["id"]))
-    assert answers.texts(focus) == (first["text"], first["text_pair"])
+    row = datasets.load_split("question_pair", "test").frame.iloc[0]
+    assert answers.texts(Focus(run=RUN, row=str(row["id"]))) == (row["text"], row["text_pair"])
 
 
 def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
-    """The demo set is not available for a run of pairs, also by a link; it is for a run of single sentences."""
-    app = opened("confusion", run=RUN, over="demo")
-    assert app.selectbox(key="focus-over").options == ["test split", "your file"]
-    assert "has no predictions for the demo set" in words(app)
+    """The demo set is not for a run of pairs, of Korean texts, or with other classes."""
     run = cache.runs()[RUN]
     fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}
-    configs = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}}
+    configs = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}, "pairs": run.config}
     configs["Korean"] = {**fitting, "data": {**run.config["data"], "name": "nsmc"}}
     results = {}
     for name, config in configs.items():
         other_run = Run(run.folder, name)
         other_run.__dict__["config"] = config
         results[name] = cache.fits_demo(other_run)
-    assert results == {"here": True, "other classes": False, "Korean": False}
+    assert results == {"here": True, "other classes": False, "pairs": False, "Korean": False}
 
 
 def test_vectors_and_answers_are_of_both(model: Model) -> None:
@@ -122,4 +100,3 @@ def test_swapping_a_word_keeps_the_second_sentence(model: Model) -> None:
     row = frame.iloc[0]
     expected = model.trace(row["text"], SECOND).probabilities[list(model.labels).index(trace.label)]
     assert row["probability"] == pytest.approx(float(expected), abs=1e-5)
-    assert isinstance(frame, pd.DataFrame)
