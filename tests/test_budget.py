@@ -6,7 +6,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise
@@ -26,7 +25,6 @@ from sentviz.analysis.explain.counterfactual import smallest_flip
 from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.faithfulness import against_chance
 from sentviz.analysis.explain.permutation import permutation_shap
-from sentviz.analysis.maps.layers import silenced
 from sentviz.cli import main
 from sentviz.errors import Stopped
 from sentviz.models import batches
@@ -197,29 +195,6 @@ def test_an_edit_found_before_the_end_is_told_with_what_is_left() -> None:
         assert seen.evidence is not None
         sentence = reason(seen.replace(evidence=replace(seen.evidence, flip=flip)))
         assert f"{flip.passes:,} of {flip.passes + flip.untested:,} edits were tested" in sentence
-
-
-def test_effects_of_heads_end_with_the_budget_and_complete_with_more() -> None:
-    """Copies of one text are not stored, so the search begins again; twice the time completes it in the end."""
-    model, clock = small_model(), Clock()
-    trace = model.trace(TEXT)
-    whole, budget, tries = silenced(model, trace), Budget(0.5, clock=clock), 0
-    for tries in range(12):
-        with nullcontext() if tries else pytest.raises(Spent):
-            try:
-                with budget.working() as step:
-
-                    def part(step: Callable[[], None] = step) -> None:
-                        clock.now += 0.3
-                        step()
-
-                    got = silenced(model.stoppable(part), trace)
-                    break
-            except Spent:
-                budget.extend()
-                if not tries:
-                    raise
-    assert tries and np.array_equal(got.falls, whole.falls)
 
 
 def test_the_command_says_how_to_go_on(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +12,16 @@ import pytest
 import streamlit as st
 from click.testing import CliRunner
 
-from app.blocks import figure as figure_block
 from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
 from sentviz.charts import Figure
-from sentviz.charts.gallery import FIGURES
 from sentviz.charts.registry import find_figure
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
 from sentviz.papers.sentiformer.study import gates_over_seeds
-from sentviz.runs.store import find
 from sentviz.runs.writing import attach
 from tests.charts import data_traces, figure_of, stub
 from tests.injected import use_injected_data
-from tests.kit import opened
 from tests.studies import made_seeds
 
 pytestmark = pytest.mark.slow
@@ -53,14 +47,6 @@ def measured(seed: int = 0, shift: float = 0.0) -> pd.DataFrame:
         Groups("tag", ["", "ADJ", "DET"], 1 + (of == 4)),
     ]
     return table(gates, text, ways).assign(lexicon="lexicon_en_vader", tagger="english-1")
-
-
-def test_the_command_keeps_a_table_without_texts(folder: Path) -> None:
-    run = find(folder)
-    frame = run.frame(FILE)
-    assert {"all", "class", "tag", "word", "difference"} == set(frame["kind"])
-    assert not any(" " in word for word in frame.loc[frame["kind"] == "word", "name"])
-    assert frame["lexicon"].iloc[0] == "lexicon_en_vader"
 
 
 def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,26 +100,6 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
         find_figure("gate-grid").check({"kind": "shape"})
     with pytest.raises(InputError, match="No frequent word"):
         gate_figure("gate-grid", frame, kind="word")
-
-
-@pytest.mark.exhaustive
-def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second visitor gets the first visitor's figure; other options and other runs are drawn."""
-    drawn: list[str] = []
-    spec = find_figure("gate-grid")
-
-    @wraps(spec.make)
-    def counting(of: Any, *, kind: str = "tag", **options: Any) -> Figure:
-        drawn.append(kind)
-        return spec.make(of, kind=kind, **options)
-
-    monkeypatch.setitem(FIGURES, "gate-grid", replace(spec, make=counting))
-    figure_block._drawn.clear()
-    first, second = (opened("cls", run="toy/sentiformer") for _ in range(2))
-    assert drawn == ["tag"] and not first.exception and not second.exception
-    next(item for item in second.button_group if item.key == "gates-kind").set_value("word").run()
-    assert drawn == ["tag", "word"]
-    figure_block._drawn.clear()
 
 
 def test_seeds_taken_together(tmp_path: Path) -> None:

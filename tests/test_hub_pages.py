@@ -68,18 +68,6 @@ def test_every_page_stands(run: str, page: str) -> None:
     assert app.session_state["focus"].run == run
 
 
-def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
-    """The page predicts a sentence and offers heads to silence, but no lambda, and no strength without a lexicon."""
-    app = opened(whatif="open", run="sst2/bert")
-    app.text_input(key="sentence").set_value("A cold garden and a clumsy puppet show").run()
-    next(item for item in app.button_group if item.key == "silenced").set_value([(2, 3)]).run()
-    assert not app.exception, app.exception
-    traces = [trace for trace in app.session_state["traces"].values() if trace.text.startswith("A cold garden")]
-    assert len({float(trace.probabilities[1]) for trace in traces}) == 2  # The model answers as trained, and without the head.
-    assert "head 4 of layer 3 is silenced" in words(app)
-    assert not app.slider
-
-
 def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, tmp_path: Path) -> None:
     """`sentviz adopt` writes the run that `adopt` writes; classes can be matched by name, and the page names the command."""
     assert "sentviz adopt FOLDER" in words(opened("runs"))

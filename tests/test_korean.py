@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import shutil
-import subprocess
 from collections.abc import Iterator
 from itertools import product
 
@@ -16,18 +13,13 @@ import streamlit as st
 from app import cache
 from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.word_swaps import neighbours
-from sentviz.charts import heatmap
-from sentviz.charts.strip import strip
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.data.texts import word_spans
-from sentviz.export.chromium import find_browser
-from sentviz.export.files import render
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from sentviz.training import train
-from tests.charts import figure_of, stub
 from tests.kit import toy_recipe
 
 pytestmark = pytest.mark.slow
@@ -100,38 +92,3 @@ def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:
     nearest_words = neighbours(model, int(model.encode(SENTENCE).ids[token]), 8)
     texts = [f" {text}" for text in splits()["train"].frame["text"]]
     assert nearest_words and all(any(f" {word}" in text for text in texts) for word, _ in nearest_words)
-
-
-def test_labels_hold_the_letters(trace: Trace) -> None:
-    """Both axes of the map and both strips show the letters."""
-    plot = heatmap(trace, 0).plot
-    for axis in (plot.layout.xaxis, plot.layout.yaxis):
-        assert [label.split(">")[-1] if "<" not in label else label for label in axis.ticktext][1:4] == [SYLLABLE] * 3
-    for figure in (strip(trace, "removal"), figure_of("polarity", stub(trace=trace))):
-        assert [label for label in figure.plot.data[0].text if SYLLABLE in label] == [SYLLABLE] * 3
-
-
-def _hangul() -> bool:
-    program = shutil.which("fc-list")
-    return program is not None and bool(subprocess.run([program, ":lang=ko", "file"], capture_output=True, text=True, check=False).stdout)
-
-
-@pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
-@pytest.mark.skipif(not _hangul(), reason="no font with Hangul on this machine")
-def test_a_picture_shows_its_letters(trace: Trace) -> None:
-    """PNGs of other letters with the same width differ, which boxes for missing letters would not."""
-    from PIL import Image, ImageChops
-
-    import sentviz.export.files as export
-
-    def picture(word: str) -> Image.Image:
-        tokens = tuple(word if token == "음악은" else token for token in named.tokens)
-        image = Image.open(io.BytesIO(render(heatmap(named.replace(tokens=tokens), 0), "png")))
-        image.load()
-        return image.convert("L")
-
-    named = trace.replace(tokens=(*trace.tokens[:4], "음악은", *trace.tokens[5:]))
-    first, again, another_word = (picture(word) for word in ("음악은", "음악은", "결말로"))
-    export.BROWSER.close()
-    assert ImageChops.difference(first, again).getbbox() is None
-    assert ImageChops.difference(first, another_word).getbbox() is not None

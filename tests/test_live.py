@@ -43,7 +43,6 @@ def client(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestCli
     cache.changed()
 
 
-@pytest.mark.slow
 def test_an_answer_is_that_of_the_library(client: TestClient, tiny_model: Model) -> None:
     """Prediction, words and heads of a text, and of a model changed by hand; nothing may store it."""
     answer = client.post("/live", json=question())
@@ -59,7 +58,6 @@ def test_an_answer_is_that_of_the_library(client: TestClient, tiny_model: Model)
     assert changed["data"]["before"] == pytest.approx(trace.probabilities, abs=1e-4)
 
 
-@pytest.mark.slow
 def test_a_large_model_shows_no_words_and_heads_while_one_types(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.browser.canvas.QUICK", 0)
     data = client.post("/live", json=question()).json()["data"]
@@ -73,7 +71,6 @@ class Line:
         """Do nothing."""
 
 
-@pytest.mark.slow
 def test_a_crowd_is_read_together_and_gets_answers_without_words_and_heads(
     client: TestClient, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,22 +103,21 @@ def test_a_crowd_is_read_together_and_gets_answers_without_words_and_heads(
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "message"),
+    ("body", "message"),
     [
-        (b"{", 400, "not a question"),
-        (b"[" * 100_000, 400, "not a question"),
-        (b"[1]", 400, "not a question"),
-        (json.dumps({"view": {}, "text": "a"}).encode(), 400, "not a question"),
-        (json.dumps(question() | {"text": 3}).encode(), 400, "made of texts"),
-        (json.dumps(question() | {"view": {"run": ["a"]}}).encode(), 400, "made of texts"),
-        (json.dumps(question("a" * 20_001)).encode(), 400, "at most 20,000 characters"),
-        (b" " * 1_000_000, 400, "at most 20,000 characters"),
+        (b"{", "not a question"),
+        (b"[" * 100_000, "not a question"),
+        (json.dumps({"view": {}, "text": "a"}).encode(), "not a question"),
+        (json.dumps(question() | {"text": 3}).encode(), "made of texts"),
+        (json.dumps(question() | {"view": {"run": ["a"]}}).encode(), "made of texts"),
+        (json.dumps(question("a" * 20_001)).encode(), "at most 20,000 characters"),
+        (b" " * 1_000_000, "at most 20,000 characters"),
     ],
-    ids=range(8),
+    ids=range(7),
 )
-def test_what_is_no_question_gets_one_sentence(client: TestClient, body: bytes, status: int, message: str) -> None:
+def test_what_is_no_question_gets_one_sentence(client: TestClient, body: bytes, message: str) -> None:
     answer = client.post("/live", content=body)
-    assert answer.status_code == status and message in answer.json()["error"]
+    assert answer.status_code == 400 and message in answer.json()["error"]
 
 
 def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
@@ -134,7 +130,6 @@ def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
     assert client.get("/live").status_code == 405
 
 
-@pytest.mark.slow
 def test_an_error_is_a_sentence_and_no_text_is_logged(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     assert "empty" in client.post("/live", json=question(" ")).json()["error"]
@@ -148,15 +143,11 @@ def test_an_error_is_a_sentence_and_no_text_is_logged(client: TestClient, caplog
         ({"run": "nothing/known"}, "There is no run 'nothing/known' here that can predict."),
         ({"run": "\ud800"}, "There is no run '?' here"),
         ({"run": f"{RUN}\0"}, "There is no run"),
-        ({"run": RUN.upper()}, "There is no run"),
-        ({"run": RUN, "mix": "9.2:0.5"}, f"{RUN} does not have what the view changes"),
         ({"run": RUN, "mix": "1.9:0.5"}, f"{RUN} does not have what the view changes"),
         ({"run": RUN, "off": "1.99"}, f"{RUN} does not have what the view changes"),
-        ({"run": RUN, "off": "\ud800"}, f"{RUN} does not have what the view changes"),
-        ({"run": RUN, "change": "head:9.9=0"}, f"{RUN} does not have what the view changes"),
         ({"run": RUN, "change": "nothing:1"}, f"{RUN} does not have what the view changes"),
     ],
-    ids=range(10),
+    ids=range(6),
 )
 def test_another_model_never_answers_in_silence(client: TestClient, view: dict[str, str], message: str) -> None:
     """An unknown run, or a change of a layer, head or component that the model does not have."""
@@ -164,8 +155,7 @@ def test_another_model_never_answers_in_silence(client: TestClient, view: dict[s
     assert answer.status_code == 404 and answer.json()["error"].startswith(message) and answer.json()["error"].endswith(".")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("odd", ["\ud83d", "a \udc00 song", "a\0song", "\ufeffa song", "é ü 우리", "\U0001f44d\ud83c"])
+@pytest.mark.parametrize("odd", ["a \udc00 song", "a\0song", "\U0001f44d\ud83c"])
 def test_half_characters_and_other_odd_ones_are_read(client: TestClient, odd: str) -> None:
     """Each of them gets an answer or a sentence in the text, in the pair, and in keys and values of the view."""
     for more in ({"text": odd}, {"pair": odd}, {"view": {"run": RUN, "layer": odd, odd: odd}}):
@@ -173,11 +163,10 @@ def test_half_characters_and_other_odd_ones_are_read(client: TestClient, odd: st
         assert answer.status_code == 200 and ("data" in answer.json() or "sentviz" not in answer.json()["error"])
 
 
-@pytest.mark.slow
 def test_visitors_get_their_own_answers(client: TestClient, tiny_model: Model) -> None:
-    """Four visitors at once, each with five texts of their own."""
+    """Four visitors at once, each with two texts of their own."""
     words = ["warm", "cold", "dull", "song"]
-    texts = {ticket(): [f"a {word} " + "song " * k for k in range(5)] for word in words}
+    texts = {ticket(): [f"a {word} " + "song " * k for k in range(2)] for word in words}
     wanted = {text: tiny_model.trace(text).probabilities for own in texts.values() for text in own}
 
     def type_all(visitor: str) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from sentviz import load
 from sentviz.analysis.maps import coarse_map
@@ -66,40 +64,6 @@ def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     file.write_text(PAGE.replace("TEXT", repr(LONG.strip())), encoding="utf-8")
     yield AppTest.from_file(str(file), default_timeout=60).run()
     st.cache_resource.clear()
-
-
-class Largest(TorchDispatchMode):
-    """The most bytes that any tensor which is made takes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        for tensor in out if isinstance(out, tuple | list) else (out,):
-            if isinstance(tensor, torch.Tensor):
-                self.bytes = max(self.bytes, tensor.untyped_storage().nbytes())
-        return out
-
-
-@pytest.mark.exhaustive
-def test_a_long_document_makes_nothing_of_n_by_n() -> None:
-    """6,000 tokens through predict, trace and map use no tensor of a tenth of one map; without the window one does."""
-    n = 6_000
-    form: dict[str, Any] = {"positions": "sinusoid", "max_length": n, "gate": True, "global_drawn": 2, "cls": True}
-    text = " ".join(["bright", "song", "dull"][i % 3] for i in range(n - 2))
-    model = small_model(window=64, **form)
-    with Largest() as largest:
-        model.predict([text])
-        trace = model.trace(text, maps=False, projections=True)
-        source = coarse_map.map_of_trace(trace, 1, "mean", band_bytes=1 << 20)
-        coarse_map.overview(source, coarse_map.units(trace))
-    assert len(trace.tokens) == n and trace.dropped == 0
-    assert largest.bytes < n * n * 4 / 10
-    with Largest() as largest:
-        small_model(**form).trace(text[:6_000], layers=(0,), heads=(0,))
-    assert largest.bytes >= 1_000 * 1_000 * 4
 
 
 def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:

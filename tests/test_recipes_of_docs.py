@@ -16,28 +16,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-import torch
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 import sentviz
 from app import places
-from sentviz.analysis.explain import SCORES, available, explained, score
-from sentviz.analysis.explain.gradients import integrated_gradients
 from sentviz.charts.gallery import FIGURES, code, draw
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import InputError
-from sentviz.export.report import report_html
 from sentviz.models.loading import NETWORKS
 from sentviz.models.model import Model
 from sentviz.runs import configs as shapes
 from sentviz.runs import registry
 from sentviz.runs.store import Run
-from sentviz.training import Trainer, task_of, train
+from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
-from tests.kit import toy_splits, use_toy_data, words
+from tests.kit import PAGES, opened, sane, toy_splits, use_toy_data, words
 
 pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
@@ -191,78 +187,20 @@ def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:
 
 
 @pytest.mark.exhaustive
-def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -> None:
-    """Word scores without attention are available, and integrated gradients sum up to 1e-2; scores that need attention raise InputError."""
-    trace = model.trace(TEXT)
-    assert not trace.has_maps and trace.hidden is not None and len(trace.hidden) == 2
-    names = [name for name in available(trace, asking=True) if not SCORES[name].package]
-    assert {"removal", "units", "exact", "gradient", "integrated-gradients"} <= set(names)
-    assert not any(SCORES[name].needs in ("maps", "components") for name in names)
-    full = explained(model, trace, names)
-    for name in available(full):
-        assert score(full, name).shape == (len(trace.tokens),)
-    assert abs(integrated_gradients(model, trace).gap) < 1e-2
-    with pytest.raises(InputError, match="needs attention maps, and sst2/bag has none"):
-        score(trace, "rollout")
-    with pytest.raises(InputError, match="Value zeroing needs attention maps, and sst2/bag has none"):
-        explained(model, trace, ["removal", "value-zeroing"])
-    with pytest.raises(InputError, match="without attention maps"):
-        trace.map(0)
-
-
-@pytest.mark.exhaustive
-def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
-    """Stopped in the middle and gone on, against trained in one go."""
-    states = []
-    for stops in ((), (7, 19)):
-        folder = tmp_path / str(len(stops)) / "sst2" / "bag"
-        for stop in (*stops, None):
-            trainer = Trainer(task_of(recipe()), folder)
-            assert trainer.resume() == (trainer.at.step > 0)
-            trainer.fit(progress=False, until=stop)
-        states.append((trainer.best_state, trainer.at.history))
-    (unbroken, first), (resumed, second) = states
-    assert first == second and all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
-
-
-@pytest.mark.exhaustive
-def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> None:
-    """Explain by gradients, a report without maps, no heads to measure, faithfulness of what can be asked."""
-
-    def output_of(*arguments: str) -> str:
-        done = CliRunner().invoke(main, list(arguments))
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return done.output
-
-    command = blocks("Add a model")[-1].text.splitlines()[1].split('"')
-    assert "Integrated gradients" in output_of("explain", "sst2/bag", TEXT, *command[2].split())
-    for name in ("rollout", "value-weighted"):
-        assert "sst2/bag has none" in output_of("explain", "sst2/bag", TEXT, "--score", name)
-    out = tmp_path / "report.html"
-    assert "Written" in output_of("report", "sst2/bag", TEXT, "-o", str(out))
-    page = out.read_text(encoding="utf-8")
-    assert "has no attention" in page and "Words that decide the prediction" in page and "0 heads" not in page
-    assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
-    assert "sst2/bag has no attention heads to measure" in output_of("heads", "sst2/bag")
-    assert "sst2/bag has no attention: there are no components to compare" in output_of("specialise", "sst2/bag")
-    assert "sst2/bag has no attention maps" in output_of("figures", "sst2/bag")
-    assert "sst2/bag has no attention maps" in output_of("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
-
-
-@pytest.mark.exhaustive
-def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
-    """Every figure that the bag model supports is drawn; each other figure names the run and what the run lacks."""
+def test_figures_and_pages_that_it_can_give_are_drawn(bag: Path) -> None:
+    """Every figure that the bag model supports is drawn, and every page opens; each other figure names the run and what the run lacks."""
     run = Run.open(bag / "sst2" / "bag", "sst2/bag")
     lacking = {name: why for name, spec in FIGURES.items() if spec.of.OF_RUN and (why := spec.lacks(run))}
     assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma", "head-grid"} <= lacking.keys()
-    assert "measure" not in lacking["head-grid"] and "no attention" in lacking["component-words"]
-    assert all("sst2/bag" in why for why in lacking.values())
-    drawable = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
-    assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(drawable)
+    assert all("sst2/bag" in why for why in lacking.values()) and "no attention" in lacking["component-words"]
+    drawable = {name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking}
+    assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= drawable
     empty = {name for name in drawable if FIGURES[name].make.__module__.endswith(".word_clouds")} | {"label-errors", "weak-slices"}
-    for name in (name for name in drawable if name not in empty):  # of the made-up rows no word, label or slice stands out
+    for name in drawable - empty:  # of the made-up rows no word, label or slice stands out
         versus = {"versus": ("sst2/vanilla-matched-512",)} if name in ("agreement", "comparison") else {}
         assert not draw("sst2/bag", name, **versus).frame.empty
+    for page in PAGES:
+        sane(opened(page, run="sst2/bag", versus="sst2/vanilla-matched-512", text=TEXT))
 
 
 def test_pairs_are_refused_before_anything_is_read(bag: Path, tmp_path: Path) -> None:

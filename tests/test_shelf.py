@@ -85,13 +85,6 @@ def test_splits_of_which_recipes_take_different_numbers_of_rows_are_not_compared
     assert _same_rows(first, second) is _same_rows(second, first) is same
 
 
-def test_a_damaged_private_run_hides_nothing(places: tuple[Path, Path]) -> None:
-    ships, own = places
-    made_run(ships, "sst2", "vanilla")
-    made_run(own, "sst2", "vanilla").folder.joinpath("config.json").write_text("{}")
-    assert [run.name for run in study_runs().runs] == ["sst2/vanilla"] and "ships under this name" in study_runs().left_out["sst2/vanilla"]
-
-
 @pytest.mark.parametrize("file", ["config.json", "metrics.json", "history.parquet", "test.parquet"])
 def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: str) -> None:
     """The other seed stays, and damage after the first reading is noticed."""

@@ -220,9 +220,3 @@ def test_what_cannot_be_measured_says_so() -> None:
         over_split(small_model(), TEXTS, HAND)
     with pytest.raises(InputError, match="None of the texts has 5 tokens"):
         over_split(small_model(components=2, mixing="free"), ["a song", "dull"], HAND)
-
-
-def test_progress_counts_every_sentence_of_every_model(model: Model) -> None:
-    seen: list[tuple[int, int]] = []
-    over_split(model, TEXTS, HAND, sample=3, inits=2, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(i, 9) for i in range(1, 10)]

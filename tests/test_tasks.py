@@ -16,11 +16,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from app.places import SENTENCE
 from sentviz.cli import main
-from sentviz.runs.store import find
 from tests.docs import DOCS
-from tests.kit import BAD, GOOD, NOUNS, opened, page_text
+from tests.kit import BAD, GOOD, NOUNS
 from tests.test_site_examples import examples
 
 PAGE = DOCS / "pages" / "tasks.md"
@@ -122,13 +120,3 @@ def test_the_lines_of_a_task_run_as_printed(task: str, folder: Path) -> None:
             (folder / name).unlink()
     assert kinds == ["sh", "python"] and "In the app: " in TASKS[task]
     assert not [words for words in SAID[task] if words not in printed.casefold()], printed
-
-
-def test_an_adopted_folder_opens_on_every_page_of_a_sentence(folder: Path) -> None:
-    """No view of the place Sentence needs data; each opens with the adopted model, without an error or a failed part."""
-    done = CliRunner().invoke(main, ["adopt", "my-model"])
-    assert done.exit_code == 0 and not find("adopted/my-model").has_rows
-    assert len(SENTENCE.views) >= 5
-    for page in (view.script.rpartition("/")[2] for view in SENTENCE.views):
-        app = opened(page, run="adopted/my-model", text="What a warm, clever garden!")
-        assert not app.error and "This part failed" not in page_text(app), page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -74,39 +73,6 @@ def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> Non
     kernel = frame["kernel_a1"].to_numpy()
     assert np.allclose(kernel / kernel.sum(), frame["weight"], atol=1e-6)
     assert np.allclose(kernel @ theory_cell.values / kernel.sum(), theory_cell.output, atol=1e-6)
-
-
-def learned(app: AppTest) -> AppTest:
-    """The page once the job is done."""
-    app.button(key="prop2-train").click().run()
-    for _ in range(240):
-        if any(each.key == "prop2-text" for each in app.text_input):
-            assert not app.exception, app.exception
-            return app
-        time.sleep(0.5)
-        app.run()
-    raise AssertionError("the training did not end")
-
-
-@pytest.mark.exhaustive
-def test_proposition_2_is_learned_when_asked(page: Any) -> None:
-    """After the click, and not before, the page learns Proposition 2 and shows predictions and heads; it rejects unknown words."""
-    jobs.clear()
-    app = page()
-    assert "trained on this machine when you click" in words(app) and not app.text_input(key="smooth-sentence").disabled
-    app = learned(app)
-    page_text = words(app).replace("\\", "")
-    assert "up to 24 words, as in training" in page_text and "Head 2: [CLS]" in page_text
-    assert "6,000" not in page_text and "Trained on 300 sequences" in page_text
-    table = app.dataframe[-1].value if "answer_twin" in app.dataframe[-1].value else app.dataframe[-2].value
-    assert len(table) == 8
-    markov = table[table["model"].str.startswith("last")]
-    assert (markov["answer"] == markov["answer_twin"]).all()
-    app.text_input(key="prop2-text").set_value("not a clue").run()
-    assert "is none of the 8 words" in words(app).replace("\\", "") and not app.exception
-    assert "sequence" not in app.query_params and app.text_input(key="prop2-text").value == "not a clue"
-    app.text_input(key="prop2-text").set_value("not  LONG good").run()
-    assert app.query_params["sequence"] == "not long good"
 
 
 def test_visitors_share_what_was_learned() -> None:

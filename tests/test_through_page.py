@@ -67,19 +67,6 @@ def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkey
 
 
 @pytest.mark.exhaustive
-def test_a_followed_row_is_the_sentence(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn(monkeypatch)
-    monkeypatch.setattr("app.components.browser.wanted_row", lambda key, ids: ids[3])
-    app = page()
-    with monkeypatch.context() as patch:
-        patch.setitem(RENDER, "through", lambda data, on_row_change, **_: on_row_change())
-        app.run()
-    app.run()
-    focus = app.session_state["focus"]
-    assert focus.run == NAME and focus.row and not app.exception
-
-
-@pytest.mark.exhaustive
 def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The damaged measurements of epoch 3 and the missing weights of epoch 4 give a sentence each; the other epochs are shown."""
     seen = drawn(monkeypatch)

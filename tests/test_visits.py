@@ -102,33 +102,6 @@ async def visited(address: str) -> tuple[str, int]:
                 return f"http://{address}{file}", open_files
 
 
-THREADS = """
-import ctypes
-import threading
-from app.server.process import limit_arenas
-
-limit_arenas()
-together = threading.Barrier(8)  # who has ended leaves its arena to the next
-threads = [threading.Thread(target=lambda: ([bytes(2000) for _ in range(2000)], together.wait())) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-libc = ctypes.CDLL(None)
-libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
-"""
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library shares memory in another way")
-@pytest.mark.parametrize(("variable", "shared"), [("limit_arenas()", True), ("", False)], ids=["shared", "as it comes"])
-def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
-    """glibc counts two arenas in a separate process after threads worked at the same time."""
-    code = THREADS.replace("limit_arenas()", variable)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert (done.stdout.count("<heap nr=") <= 2) == shared
-
-
 FREED = """
 from importlib.metadata import version
 from pathlib import Path

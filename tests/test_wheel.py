@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import ast
-import http.client
-import json
 import os
-import re
-import socket
 import subprocess
 import sys
-import time
 import tomllib
-import urllib.request
 import venv
 import zipfile
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -138,39 +131,3 @@ def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) ->
     count, *messages = done.stdout.splitlines()[-1].split()
     assert int(count) == 8 and "Positive" in " ".join(messages)
     assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]
-
-
-@pytest.fixture
-def opened(installed: Path, tmp_path: Path) -> Iterator[int]:
-    """Start `sentviz app` and yield its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [installed, "-m", "sentviz", "app", "--no-browser", f"--port={port}", "--server.maxUploadSize=7"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        for _ in range(300):
-            with suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
-                break
-            assert process.poll() is None, process.communicate()[0].decode()[-2000:]
-            time.sleep(0.2)
-        yield port
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-def test_the_command_opens_the_app(opened: int) -> None:
-    """The app starts without asking for an e-mail address, with the checkout's settings: its headers, this machine only, no other host."""
-    answers = {}
-    for host in (f"localhost:{opened}", "example.org"):
-        with closing(http.client.HTTPConnection("127.0.0.1", opened, timeout=30)) as connection:
-            connection.request("GET", "/", headers={"Host": host})
-            answer = connection.getresponse()
-            answers[host] = (answer.status, answer.read().decode(), dict(answer.getheaders()))
-    status, page, headers = answers.pop(f"localhost:{opened}")
-    assert status == 200 and re.search("<title>", page) and "content-security-policy" in headers
-    assert answers["example.org"][0] == 400
-    health = json.loads(re.search(r"HEALTHCHECK .*CMD (.*)", (ROOT / "Dockerfile").read_text(encoding="utf-8"))[1])  # type: ignore[index]
-    subprocess.run([sys.executable, *health[1:-1], health[-1].replace(":8501", f":{opened}")], check=True)

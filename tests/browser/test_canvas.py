@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import offline
 from tests.browser.visitor import settled
 
 PLACE = ".st-key-canvas"
@@ -119,88 +117,3 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     page.wait_for_url(re.compile("token="))
     page.locator(".word[aria-pressed=true]").filter(has_text="delight").wait_for()
     assert page.outside == []
-
-
-@pytest.mark.exhaustive
-def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, server: str) -> None:
-    """The tour has five steps and starts on request only; words, heads and cells can be reached by keys."""
-    picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
-    card = picture.locator(".card")
-    assert not card.is_visible()
-    picture.locator(".again").click()
-    assert "1 of 5" in card.inner_text() and "Query" in card.inner_text()
-    seen = []
-    for step in range(5):
-        seen.append(card.locator(".card-title").inner_text())
-        assert picture.locator(".spot").count() == 1 and "{" not in card.inner_text()
-        if step < 4:
-            card.locator(".on").click()
-    assert seen == ["Query", "Key and attention", "Heads", "Mixing by lambda", "Prediction"]
-    assert card.locator(".on").inner_text() == "Done"
-    card.locator(".skip").click()
-    assert not card.is_visible()
-
-    picture.locator(".again").focus()
-    page.keyboard.press("Enter")
-    assert card.is_visible() and card.locator(".on").evaluate("node => node.getRootNode().activeElement === node")
-    page.keyboard.press("Escape")
-    assert not card.is_visible()
-
-    picture.locator(".word").first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("End")
-    page.keyboard.press("ArrowLeft")
-    assert picture.locator(".readout").inner_text().startswith("“delight”")
-    page.keyboard.press("Enter")
-    assert picture.locator(".word[aria-pressed=true]").inner_text() == "delight"
-    label = picture.locator(".word[aria-pressed=true]").get_attribute("aria-label")
-    assert label.startswith("delight, Word removal ") and label.endswith("without it positive 39\u00a0%")
-    page.keyboard.press("Escape")
-    assert picture.locator(".word[aria-pressed=true]").count() == 0
-
-    picture.locator(".leading [tabindex='0']").focus()
-    page.keyboard.press("ArrowDown")
-    assert re.match(r"Layer \d, head \d ", picture.locator(".readout").inner_text())
-    picture.locator(".others").focus()
-    page.keyboard.press("Enter")
-    picture.locator(".heads [tabindex='0']").focus()
-    page.keyboard.press("Home")
-    assert picture.locator(".readout").inner_text() == "The mean over the heads of layer 1."
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    assert picture.locator(".readout").inner_text().startswith("Layer 2, head 2 ")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("layer=2&head=2"))
-    settled(page)
-    assert picture.locator(".tile[aria-pressed=true]").evaluate("node => node.getRootNode().activeElement === node")
-
-    picture.locator("canvas.map").focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    assert picture.locator(".readout").inner_text().startswith("“plot” attends to ")
-    page.keyboard.press("Enter")
-    assert picture.locator(".word[aria-pressed=true]").inner_text() == "plot"
-    assert "Arrow keys" in str(picture.locator("canvas.map").get_attribute("aria-label"))
-
-
-@pytest.mark.exhaustive
-def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
-    """The exported file shows the picture of the page, reacts to the pointer as the page does, and shows hostile words as text."""
-    opened(page, f"{server}/?run=english/ndt-unit-2&text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%39%3E+warm+film")
-    page.locator(".st-key-exports button").click()
-    page.locator(".st-key-export-what").get_by_text("All in one", exact=True).click()
-    with page.expect_download(timeout=60_000) as download:
-        page.locator(".st-key-picture button").click()
-    path = tmp_path / "picture.html"
-    download.value.save_as(path)
-    with offline(disk) as (requests, wrong):
-        disk.goto(path.as_uri())
-        disk.locator(".word", has_text="warm").hover()
-        assert disk.locator(".readout").inner_text().startswith("“warm” attends most to ")
-        assert disk.locator(".silence").is_hidden() and disk.locator(".card").is_hidden()
-        disk.locator(".again").click()
-        assert "Query" in disk.locator(".card").inner_text()
-        assert disk.evaluate("window.hacked") is None
-    assert requests == [path.as_uri()] and not wrong

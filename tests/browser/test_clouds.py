@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
-from sentviz.charts.fonts import font_file
-from tests.browser.visitor import download, settled
+from tests.browser.visitor import settled
 from tests.shipped import often
 
 CLOUD = ".st-key-figure-cloud"
@@ -61,48 +57,3 @@ def test_no_word_is_drawn_over_another(page: Any, server: str, width: int) -> No
             apart = box["left"] >= earlier["right"] - 1 or earlier["left"] >= box["right"] - 1
             assert apart or abs(box["middle"] - earlier["middle"]) >= 0.5 * (box["size"] + earlier["size"]) - 1, (box, earlier)
     page.set_viewport_size({"width": 1440, "height": 900})
-
-
-@pytest.mark.exhaustive
-def test_the_cloud_as_vectors(page: Any, server: str) -> None:
-    """The SVG holds every word as text and no pixels, the PDF holds fonts and no image, the CSV has one line per word."""
-    opened(page, server)
-    drawn_words = [box["text"] for box in page.evaluate(BOXES, CLOUD)]
-    svg = ElementTree.fromstring(download(page, "cloud", "svg"))
-    written = {"".join(node.itertext()) for node in svg.iter() if node.tag.endswith("text")}
-    assert set(drawn_words) <= written
-    assert not [node for node in svg.iter() if node.tag.endswith("image")]
-    pdf = download(page, "cloud", "pdf")
-    assert pdf.startswith(b"%PDF-")
-    assert b"/Font" in pdf and not re.search(rb"/Subtype\s*/Image", pdf)
-    csv = download(page, "cloud", "csv").decode("utf-8-sig").splitlines()
-    words = {line.split(",")[3] for line in csv[1:]}
-    assert words and words <= written | {f"'{word}" for word in written}
-    assert page.outside == []
-
-
-KOREAN = {
-    "positive": ["정말 따뜻하고 좋은 이야기", "음악도 좋은 영화", "배우가 훌륭하고 이야기도 따뜻하고 즐겁다"],
-    "negative": ["지루하고 시간이 아까운 영화", "이야기가 지루하고 길다", "음악이 시끄럽고 시간이 아까운 저녁"],
-}
-
-
-@pytest.mark.skipif(font_file("sans-serif", "영화") is None, reason="no font of this machine has Hangul (fonts-noto-cjk)")
-@pytest.mark.exhaustive
-def test_korean_words_of_a_file_are_drawn_and_leave_with_their_font(page: Any, server: str, tmp_path: Path) -> None:
-    """A cloud of a visitor's Korean sentences shows Hangul without a warning about fonts, and its SVG contains the letters."""
-    file = tmp_path / "mine.csv"
-    lines = [f"{text},{label}" for label, texts in KOREAN.items() for text in texts * 3]
-    file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")
-    page.goto(f"{server}/words?over=mine&words=count")
-    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
-    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
-    page.wait_for_selector(f"{CLOUD} .annotation-text", timeout=120_000)
-    settled(page)
-    drawn = {box["text"] for box in page.evaluate(BOXES, CLOUD)}
-    assert {"지루하고", "영화", "좋은"} <= drawn
-    assert page.get_by_text("No font of this machine").count() == 0
-    svg = download(page, "cloud", "svg").decode()
-    assert svg.count("@font-face") >= 2
-    assert "지루하고" in svg
-    assert download(page, "cloud", "png").startswith(b"\x89PNG")

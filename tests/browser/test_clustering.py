@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from app.views.hardmax.playground import FIRST_CLICKS
 from tests.browser.conftest import offline
 from tests.browser.visitor import settled
 
-ROOT = Path(__file__).parents[2]
-RUN = "imdb/hardmax-d2"
 pytestmark = pytest.mark.usefixtures("moving")
 
 
@@ -76,29 +72,6 @@ def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> 
 
 
 @pytest.mark.exhaustive
-def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
-    """A click on token 1, at (1, 0), draws its step; a click far from all of the first four points adds a fifth."""
-    canvas = opened(page, server, "Playground")
-    page.locator(".st-key-focus-play-start input").click()
-    page.get_by_role("option", name="clicked").click()
-    page.get_by_text("4 points.").wait_for(timeout=60_000)
-    settled(page)
-    canvas.scroll_into_view_if_needed()
-    page.locator("button.first").click()
-    reads(page, "At the start")
-    box = canvas.bounding_box()
-    points = np.array(FIRST_CLICKS)
-    low, high = points.min(axis=0), points.max(axis=0)
-    scale = min((box["width"] - 150) / (high - low)[0], (box["height"] - 84) / (high - low)[1])
-    right, up = (points[0] - (low + high) / 2) * scale
-    page.mouse.click(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up)
-    page.locator("h5", has_text="Token 1 in layer 1").wait_for(timeout=60_000)
-    settled(page)
-    page.mouse.click(box["x"] + 0.93 * box["width"], box["y"] + 0.12 * box["height"])
-    page.get_by_text("5 points.").wait_for(timeout=60_000)
-
-
-@pytest.mark.exhaustive
 def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The exported HTML plays to the last layer without a network."""
     opened(page, server, "Playground")
@@ -113,27 +86,3 @@ def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: st
         play_to_the_end(disk, disk.locator("canvas"), 10)
         assert requests == [file.as_uri()]
         assert wrong == []
-
-
-@pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
-@pytest.mark.exhaustive
-def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> None:
-    """A typed review is played to its end, and removing a word changes the prediction."""
-    canvas = opened(page, server, "A review")
-    box = page.locator(".st-key-hardmax-text textarea")
-    box.fill("A dull story with terrible acting, <img src=x onerror='window.hacked=true'> but the music is wonderful.")
-    box.press("Control+Enter")
-    page.get_by_text("onerror").first.wait_for(timeout=60_000)
-    settled(page)
-    play_to_the_end(page, canvas, 8)
-    before = page.locator("h3").first.inner_text()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    page.locator("h5", has_text="in layer 8").wait_for(timeout=60_000)
-    settled(page)
-    page.locator(".st-key-hardmax-remove button").first.click()
-    page.locator(".st-key-hardmax-edited").wait_for(timeout=60_000)
-    assert page.locator("h3").first.inner_text() != before
-    assert page.evaluate("window.hacked") is None
-    assert page.outside == []
-    assert "text=" not in page.url

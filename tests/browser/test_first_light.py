@@ -120,23 +120,6 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
 
 
 @pytest.mark.exhaustive
-def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
-    """At 1440 x 900 the sentence, the answer, the words, the map and the effect of an intervention are visible without scrolling."""
-    page.goto(f"{server}/?run=english/ndt-unit-2")
-    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
-    for part in (
-        "h3",
-        ".st-key-canvas .answer",
-        ".st-key-canvas .words",
-        ".st-key-canvas canvas.map",
-        ".st-key-became",
-    ):
-        box = page.locator(part).first.bounding_box()
-        assert box is not None
-        assert box["y"] + box["height"] <= 900, part
-
-
-@pytest.mark.exhaustive
 def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> None:
     """Back and forward undo and redo the first change of a page without parameters; a page keeps its own setting while another is open."""
     page.goto(f"{server}/curves")
@@ -162,48 +145,3 @@ def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> 
     go(page, "Model", "Training")
     page.wait_for_url(re.compile("curves.*axis=step"))
     by_step.wait_for()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("view", ["curves", "colours"])
-def test_wide_pictures_scroll_on_a_phone(page: Any, server: str, view: str) -> None:
-    """At 390 px the panels of Training and the picture of all colours keep a readable width and scroll, and the page itself does not."""
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/{view}?run=sst2%2Fndt-unit-2")
-    page.wait_for_selector(f".st-key-plot-{view} .main-svg", timeout=60_000)
-    settled(page)
-    inner = page.locator(f".st-key-plot-{view} > *").first.bounding_box()
-    assert inner is not None and inner["width"] >= 640
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("view", "figure"), [("confusion?view=curves", "threshold"), ("explanations", "referee-curves")])
-def test_a_narrow_picture_has_room_for_its_legend(page: Any, server: str, view: str, figure: str) -> None:
-    """At 390 px all lines of a legend stand in the box of the picture, above its caption; at 1440 px nothing is added."""
-    page.goto(f"{server}/{view}")
-    legend = page.locator(f".st-key-plot-{figure} .legend")
-    legend.wait_for(timeout=60_000)
-    settled(page)
-    box = page.locator(f".st-key-plot-{figure}")
-    assert box.evaluate("box => box.style.getPropertyValue('--legend')") == ""
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function(f"document.querySelector('.st-key-plot-{figure}').style.getPropertyValue('--legend')")
-    settled(page)
-    ends = [each.evaluate("each => each.getBoundingClientRect().bottom") for each in (legend, box)]
-    assert ends[0] <= ends[1] + 1
-
-
-@pytest.mark.exhaustive
-def test_formulas_fit_a_phone(page: Any, server: str) -> None:
-    """At 390 px the longest formulas of the glossary are inside their cards; the part of a root that is cut off does not count."""
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/glossary")
-    page.wait_for_selector(".katex-display", timeout=60_000)
-    settled(page)
-    ends = page.evaluate(
-        "() => [...document.querySelectorAll('.katex-display')].map(shown => Math.max(...[...shown.querySelectorAll('.katex-html .mord')]"
-        ".filter(part => !part.querySelector('svg')).map(part => part.getBoundingClientRect().right))"
-        " - shown.closest('[data-testid=stMarkdown]').getBoundingClientRect().right)"
-    )
-    assert len(ends) > 20 and max(ends) <= 1

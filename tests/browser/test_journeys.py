@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_embeddings import chosen, surround
-from tests.browser.visitor import KOREAN, SENTENCE, Visitor, ask, download, settled
+from tests.browser.visitor import KOREAN, SENTENCE, Visitor, ask, chosen, download, settled, surround
 
 pytestmark = pytest.mark.exhaustive
 

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.test_embeddings import chosen
-from tests.browser.visitor import KOREAN, SENTENCE, Visitor, settled
+from tests.browser.visitor import KOREAN, SENTENCE, Visitor, chosen, settled
 
 pytestmark = pytest.mark.exhaustive
 

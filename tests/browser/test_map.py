@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -87,36 +86,6 @@ def test_point_zoom_search_and_click(page: Any, server: str) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_keyboard_is_enough(page: Any, server: str) -> None:
-    """Arrows move, plus zooms, Enter chooses, zero shows the complete map, and the line below names the place."""
-    canvas = opened(page, server, SONG * 3)
-    canvas.focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "Shift+ArrowRight", "ArrowUp"):
-        page.keyboard.press(key)
-    assert readout(page).startswith("“song” (2) → ")
-    before = pixels(canvas)
-    page.keyboard.press("+")
-    assert pixels(canvas) != before
-    page.keyboard.press("0")
-    page.keyboard.press("Enter")
-    assert "softmax over" in settled(page, "“song”")
-
-
-@pytest.mark.exhaustive
-def test_words_and_sentences(page: Any, server: str) -> None:
-    """Fewer, larger units are shown with a note about how they are computed; a click requests the strongest pair of tokens."""
-    canvas = opened(page, server, "A song begins! The garden stays dull. Nobody knows why.", run="sst2/ndt-unit-3")
-    page.get_by_text("Sentences", exact=True).click()
-    page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('3 sentences per side')", timeout=30_000)
-    point(page, canvas, 0.3, 0.7)
-    assert "“" in readout(page)
-    page.mouse.down()
-    page.mouse.up()
-    page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('pairs of tokens')", timeout=30_000)
-    assert "the sum over the keys, then the mean over the queries" in page.locator(PLACE).inner_text()
-
-
-@pytest.mark.exhaustive
 def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
     """Markup, entities and right-to-left words as tokens run nothing when they are pointed at, searched or clicked."""
     hostile = "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> &lt; </script> $x$ **b** שלום"
@@ -130,15 +99,3 @@ def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
     assert page.evaluate("window.hacked") is None
     assert page.locator("img[src='x']").count() == 0
     assert page.outside == []
-
-
-@pytest.mark.exhaustive
-def test_the_map_leaves_as_a_file(page: Any, server: str) -> None:
-    """The menu below the map exports the numbers of the same map."""
-    opened(page, server, SONG)
-    page.locator(PLACE).get_by_role("button", name="Export").first.click()
-    with page.expect_download(timeout=60_000) as download:
-        page.locator(".st-key-export-long-map-csv button").click()
-    frame = Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()
-    assert frame[0].startswith("layer,head,component,query,")
-    assert any("garden" in line for line in frame)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.browser.conftest import offline
 from tests.browser.visitor import settled
 
 pytestmark = pytest.mark.usefixtures("moving")
@@ -108,76 +105,3 @@ def test_the_keyboard_steps_by_epochs_and_plays(page: Any, server: str) -> None:
     between = film[(film[:, 1] % 1) > 0]
     assert len(between) > 3 * last and len(set(between[:, 2])) > 2 * last  # not from stop to stop: on the way between them
     assert (np.diff(film[:, 1]) >= 0).all()
-
-
-@pytest.mark.exhaustive
-def test_without_motion_it_jumps_from_epoch_to_epoch(page: Any, server: str) -> None:
-    """The film jumps from epoch to epoch for visitors whose system asks for reduced motion."""
-    page.emulate_media(reduced_motion="reduce")
-    slider = opened(page, server)
-    slider.press("Home")
-    resting(page, 0)
-    page.evaluate(FILM)
-    slider.press(" ")
-    resting(page, 2)
-    film = np.array(page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }"))
-    assert set(film[:, 1]) <= {0.0, 1.0, 2.0}
-
-
-@pytest.mark.exhaustive
-def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -> None:
-    """Answer and map of a typed sentence are those of the epochs with weights, 1, 3 and 6; at other epochs a note names the epoch."""
-    slider = opened(page, server)
-    box = page.get_by_label("Sentence", exact=True)
-    box.fill("Not bad at all.")
-    box.press("Enter")
-    label = page.locator(f"{VIEW} canvas.map").last  # the picture before may still be there
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('*')].map(node => node.shadowRoot ?? node)"
-        ".some(root => root.querySelector('.through canvas.map')?.getAttribute('aria-label')?.includes('“bad”'))",
-        timeout=60_000,
-    )
-    assert "after epoch 6" in label.get_attribute("aria-label")
-    slider.press("ArrowLeft")
-    resting(page, 4)
-    assert page.locator(f"{VIEW} .map-note").inner_text() == "The weights of epoch 5 are not installed. The map shows epoch 3."
-
-
-@pytest.mark.exhaustive
-def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> None:
-    """Choosing a kind of forgetting lists its rows with one cell per epoch; the shown epoch is marked in each row."""
-    opened(page, server)
-    kinds = page.locator(f"{VIEW} select.kind")
-    for kind in ("forgotten", "learned"):
-        wanted = int(re.search(rf"^{kind} \((\d+)\)$", "\n".join(kinds.locator("option").all_inner_texts()), re.MULTILINE)[1])
-        kinds.select_option(kind)
-        rows = page.locator(f"{VIEW} .row")
-        assert rows.count() == min(wanted, 200)
-        if wanted:
-            rows.first.locator("i.now").wait_for(state="attached")  # marked with the next frame
-            assert rows.first.locator("i.now").count() == 1
-            cells = rows.first.locator("i")
-            colours = [cell.get_attribute("class").split()[1] for cell in cells.all()]
-            assert colours[-1] == ("bad" if kind == "forgotten" else "good")
-
-
-@pytest.mark.exhaustive
-def test_files_hold_the_whole_film(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
-    """The GIF has several frames, and the HTML, opened without a network, has the slider at the same rows and plays."""
-    opened(page, server)
-    text = page.locator(f"{VIEW} .what").inner_text()
-    for name in ("gif", "html"):
-        with page.expect_download(timeout=120_000) as download:
-            page.locator(f".st-key-export-through-{name} button").click()
-        download.value.save_as(tmp_path / f"film.{name}")
-    assert Image.open(tmp_path / "film.gif").n_frames > 8
-    with offline(disk):
-        disk.emulate_media(reduced_motion="no-preference")
-        disk.goto((tmp_path / "film.html").as_uri())
-        disk.wait_for_selector(".through canvas.points")
-        assert disk.locator(".what").inner_text() == text
-        disk.locator("button.first, button.back").first.click()
-        disk.wait_for_function("() => Number.isInteger(Number(document.querySelector('.time').value))")
-        disk.locator("button.play").click()
-        disk.wait_for_function("() => document.querySelector('.through.playing, .playing')")
-        assert disk.locator(".list").inner_text().count("train-") > 3  # ids: texts of data sets stay out of files

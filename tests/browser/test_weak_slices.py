@@ -12,7 +12,16 @@ import pytest
 
 from tests.browser.conftest import go
 from tests.browser.visitor import settled
-from tests.test_weak import table
+
+
+def table(n: int) -> pd.DataFrame:
+    """Return predictions of which half are wrong where the text has the word "battery", and few elsewhere."""
+    place = pd.Series(range(n))
+    texts = [f"A {'warm' if k % 2 else 'dull'} film{', with a battery' if k % 5 == 0 else ''}, number {k}." for k in place]
+    wrong = (place % 5 == 0) & (place % 20 < 10) | (place % 50 == 7)
+    label = (place % 2).map({0: "negative", 1: "positive"})
+    columns = {"text": texts, "label": label, "predicted": ((place + wrong) % 2).map({0: "negative", 1: "positive"})}
+    return pd.DataFrame({**columns, "product": (place % 3).map({0: "phone", 1: "lamp", 2: "book"})})
 
 
 @pytest.mark.exhaustive
@@ -21,7 +30,7 @@ def test_from_a_file_to_its_weakest_slice_a_mistake_a_label_and_an_export(page: 
     columns and the new label.
     """
     file = tmp_path / "reviews.csv"
-    table(5, 5_000).to_csv(file, index=False)
+    table(5_000).to_csv(file, index=False)
     page.set_default_timeout(120_000)
     page.goto(server)
     page.get_by_text("Bring yours", exact=True).first.wait_for()
@@ -61,7 +70,7 @@ def test_from_a_file_to_its_weakest_slice_a_mistake_a_label_and_an_export(page: 
         click(page.locator(".st-key-drawer-csv button").first)
     seconds = time.monotonic() - begin
     rows = pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()))
-    of = table(5, 5_000)
+    of = table(5_000)
     assert sorted(rows["text"]) == sorted(of.loc[of["text"].str.contains("battery"), "text"])
     assert rows["product"].tolist() == of["product"].iloc[rows["id"] - 1].tolist() and "your label" in rows
     assert rows.loc[rows["your label"] == "positive", "text"].tolist() == [text]

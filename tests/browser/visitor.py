@@ -78,6 +78,47 @@ def download(page: Any, figure: str, format: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
+HEADING = ".st-key-drawer-head h5"
+
+
+def surround(page: Any, area: Any, corners: list[tuple[float, float]]) -> None:
+    """Draw a line through places given as shares of the picture."""
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for place in [*at[1:], at[0]]:
+        page.mouse.move(*place, steps=30)
+    page.mouse.up()
+
+
+def chosen(page: Any) -> int:
+    """Return the number of rows in the list, once a slice applies."""
+    page.wait_for_function(f"document.querySelector('{HEADING}')?.innerText.includes('outline')", timeout=60_000)
+    return int(re.search(r"([\d,]+) of", page.locator(HEADING).inner_text())[1].replace(",", ""))
+
+
+def cell(page: Any, row: int, column: int, figure: str = "matrix") -> None:
+    """Click a cell of a two by two figure, off its centre."""
+    settled(page)
+    page.locator(f".st-key-plot-{figure}").scroll_into_view_if_needed()
+    box = page.locator(f".st-key-plot-{figure} .nsewdrag").first.bounding_box()
+    page.mouse.click(box["x"] + (0.2 + 0.5 * column) * box["width"], box["y"] + (0.2 + 0.5 * row) * box["height"])
+    settled(page)
+
+
+def page_yours(page: Any, address: str, bring: str) -> None:
+    """Open the first page and go to Bring yours by one click in the bar; with a wish or "Lines", choose it."""
+    page.goto(address)
+    page.wait_for_selector(".st-key-places a", timeout=120_000)
+    go(page, "Bring yours")
+    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
+    if bring != "A file":  # the page opens with a file
+        page.get_by_text(bring, exact=True).click()
+    settled(page)
+
+
 @dataclass
 class Visitor:
     """A person at the first page, with a count of clicks; a sentence that is typed counts as one.
