@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 from sentviz.analysis.measurements import measure_run
-from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.io.files import hold, writing
 from sentviz.models.loading import load
@@ -29,7 +27,6 @@ from sentviz.runs.run_files import most
 from sentviz.runs.store import Run, find, runs
 from sentviz.runs.writing import attach
 from tests.kit import LABELS
-from tests.shipped import often
 
 
 @pytest.fixture
@@ -131,8 +128,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut tokenizer": (lambda f: _cut(f, "tokenizer.json"), "tokenizer.json is damaged"),
     "weights of another run": (_swapped, "model.safetensors is damaged or was replaced"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors is missing"),
-    "renamed weights": (lambda f: (f / "model.safetensors").rename(f / "pytorch.bin"), "model.safetensors is missing"),
-    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json is missing"),
     "weights that are no numbers": (_nan, "model.safetensors holds values that are not numbers"),
     "weights that are a pickle": (_foreign_weights, "model.safetensors cannot be read"),
     "weights of another shape": (_other_shape, "model.safetensors does not fit"),
@@ -140,30 +135,20 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a foreign tokenizer": (_foreign_tokenizer, "tokenizer.json is not a tokenizer"),
     "no config": (lambda f: (f / "config.json").unlink(), "ndt-unit-2"),
     "empty config": (lambda f: (f / "config.json").write_text(""), "config.json "),
-    "half a config": (lambda f: _cut(f, "config.json"), "config.json "),
-    "binary config": (lambda f: (f / "config.json").write_bytes(b"\xff\xfe\x00"), "config.json "),
     "deep config": (lambda f: (f / "config.json").write_text("[" * 100_000), "config.json "),
-    "a list": (lambda f: (f / "config.json").write_text("[1]"), "config.json was not written by sentviz"),
     "a foreign config": (lambda f: (f / "config.json").write_text('{"model_type": "x"}'), "not written by sentviz"),
     "another format": (lambda f: edit(f, lambda c: c.update(format=99)), "format 99"),
     "files that are a list": (lambda f: edit(f, lambda c: c.update(files=[])), "files must be a table"),
     "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list of 2 to 1,000 entries, not None"),
-    "no temperature": (lambda f: edit(f, lambda c: c.pop("temperature")), "temperature is missing"),
     "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "labels must be a list of 2 to 1,000 entries"),
     "an unknown model setting": (lambda f: edit(f, lambda c: c["model"].update(magic=1)), "config.json"),
-    "a missing model setting": (
-        lambda f: edit(f, lambda c: c["model"].pop("vocab_size")),
-        "vocab_size",
-    ),
+    "a missing model setting": (lambda f: edit(f, lambda c: c["model"].pop("vocab_size")), "vocab_size"),
     "an unknown mixing": (lambda f: edit(f, lambda c: c["model"].update(mixing="magic")), "mixing must be none"),
-    "a model setting of a wrong kind": (lambda f: edit(f, lambda c: c["model"].update(width="wide")), "config.json"),
-    "a model of no heads": (lambda f: edit(f, lambda c: c["model"].update(heads=0)), "heads must be"),
     "a start for too few layers": (lambda f: edit(f, lambda c: c["model"].update(layers=3)), "lambda_start needs"),
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", often(DAMAGES, *list(DAMAGES)[:8]))
+@pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: Path) -> None:
     """The error names the run or file and the reason; the other run loads, and the catalogue lists both."""
     damage, reason = DAMAGES[name]
@@ -187,22 +172,15 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     resealed(folder, path.name)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "damage, reason",
     [
         (lambda f: edit(f, lambda c: c.pop("best")), "best"),
         (lambda f: edit(f, lambda c: c["data"].pop("name")), "name"),
-        (lambda f: edit(f, lambda c: c.update(version=None)), "config.json"),
         (lambda f: ((f / "metrics.json").write_text("{}"), resealed(f, "metrics.json")), "test"),
-        (lambda f: ((f / "metrics.json").write_text("{"), resealed(f, "metrics.json")), "metrics.json "),
         (lambda f: (f / "metrics.json").unlink(), "metrics.json is missing"),
-        (lambda f: _cut(f, "metrics.json"), "metrics.json is damaged"),
         (lambda f: _measured(f, lambda m: m["test"]["accuracy"].update(value="high")), "test.accuracy.value must be a number, not 'high'"),
-        (lambda f: _measured(f, lambda m: m["test"].update(n=None)), "test.n must be a whole number, not None"),
-        (lambda f: _measured(f, lambda m: m.update(test=[1])), "test must be a table, not [1]"),
         (lambda f: edit(f, lambda c: c["recipe"].update(seed="abc")), "recipe.seed must be a whole number, not 'abc'"),
-        (lambda f: edit(f, lambda c: c.update(parameters=None)), "parameters must be a whole number"),
         (lambda f: edit(f, lambda c: c.update(seconds=0.5)), "0.5 is not a whole number"),
         (lambda f: edit(f, lambda c: c["best"].update(epoch=10**400)), "more than 40 digits"),
         (lambda f: ((f / "metrics.json").write_text("[" * 100_000), resealed(f, "metrics.json")), "metrics.json "),
@@ -212,10 +190,7 @@ def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], A
     """The column `problem` has the reason, and the other row is complete."""
     damage(root / "toy" / "ndt-unit-2")
     frame = catalog([root]).set_index("run")
-    assert reason in frame.loc["toy/ndt-unit-2", "problem"]
-    assert frame.loc["toy/vanilla-matched", "n"] == 60
-    result = CliRunner().invoke(main, ["catalog", "--folder", str(root)])
-    assert result.exit_code == 0 and reason in result.output and "toy/vanilla-matched" in result.output
+    assert reason in frame.loc["toy/ndt-unit-2", "problem"] and frame.loc["toy/vanilla-matched", "n"] == 60
 
 
 def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
@@ -344,7 +319,6 @@ def test_writing_replaces_only_when_it_ends_well(tmp_path: Path) -> None:
 
 
 def test_writing_puts_the_old_folder_back_when_the_end_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the second rename fails, the old folder is restored."""
     folder, plain = tmp_path / "one", Path.rename
     folder.mkdir()
     (folder / "a").write_text("old")
@@ -374,7 +348,6 @@ def test_a_digest_tells_runs_apart(root: Path) -> None:
     """The digest changes with config.json, and therefore with any file of the run."""
     first = Run.open(root / "toy/ndt-unit-2").digest
     assert first != Run.open(root / "toy/vanilla-matched").digest and len(first) == 12
-    resealed(root / "toy/ndt-unit-2", "metrics.json")
     (root / "toy/ndt-unit-2" / "metrics.json").write_text("{}")
     resealed(root / "toy/ndt-unit-2", "metrics.json")
     assert Run.open(root / "toy/ndt-unit-2").digest != first
