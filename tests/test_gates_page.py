@@ -1,15 +1,13 @@
-"""Measured gates as a run keeps them: the command, the figures, the pages; a run without gates; several seeds."""
+"""Measured gates as a run stores them: the command refuses, the figures, and several seeds together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 from click.testing import CliRunner
 
 from sentviz.analysis.maps.gates import FILE, NAMES, Groups, table
@@ -23,17 +21,6 @@ from sentviz.runs.writing import attach
 from tests.charts import data_traces, figure_of, stub
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def folder(measured_gates: Path, tiny_runs: Path) -> Iterator[Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SENTVIZ_RUNS", f"{measured_gates.parents[1]}:{tiny_runs}")
-        st.cache_resource.clear()
-        yield measured_gates
-    st.cache_resource.clear()
 
 
 def measured(seed: int = 0, shift: float = 0.0) -> pd.DataFrame:
@@ -67,35 +54,31 @@ def gate_figure(name: str, frame: pd.DataFrame, **options: Any) -> Figure:
     return figure_of(name, stub(run=stub(name="a/b", frame=lambda file: frame)), **options)
 
 
-def test_lines_hold_what_was_measured() -> None:
+def test_lines_and_cells_hold_what_was_measured() -> None:
+    """Of many words, both ends are shown, and the order is by the mean."""
     frame = measured()
-    figure = gate_figure("gate-lines", frame)
-    lines = {trace.name: trace for trace in data_traces(figure)}
+    lines = {trace.name: trace for trace in data_traces(gate_figure("gate-lines", frame))}
     assert list(lines) == ["all tokens", "positive words", "negative words", "function words", "other words"]
     rows = frame[(frame["name"] == "function words") & (frame["kind"] == "class") & (frame["layer"] >= 0)]
     line = lines["function words"]
     assert list(line.y) == rows["value"].tolist()
     np.testing.assert_allclose(line.y + np.array(line.error_y.array), rows["high"])
     np.testing.assert_allclose(line.y - np.array(line.error_y.arrayminus), rows["low"])
-    assert list(figure.plot.layout.yaxis.range) == [0, 1] and "60 texts" in figure.caption
+    grid = gate_figure("gate-grid", frame).plot
+    assert list(grid.layout.yaxis.ticktext) == ["determiners DET", "adjectives ADJ"]
+    assert list(grid.layout.xaxis.ticktext) == ["mean", "1", "2"]
+    cells = frame[(frame["kind"] == "tag") & (frame["name"] == "DET")].set_index("layer")["value"]
+    assert list(grid.data[0].z[0]) == [cells[-1], cells[0], cells[1]]
+    many = pd.DataFrame([(f"w{i}", layer, i / 40) for i in range(40) for layer in (-1, 0)], columns=["name", "layer", "value"])
+    many = many.assign(kind="word", low=0.0, high=1.0, shuffled_low=0.0, shuffled_high=1.0, tokens=9, n=5, tagger="t", lexicon="l")
+    ends = gate_figure("gate-grid", many, kind="word", most=6).plot
+    assert list(ends.layout.yaxis.ticktext) == ["w0", "w1", "w2", "w37", "w38", "w39"]
+
+
+def test_figures_refuse_what_was_not_measured() -> None:
+    frame = measured()
     with pytest.raises(InputError, match="No class"):
         gate_figure("gate-lines", frame[frame["kind"] == "tag"])
-
-
-def test_cells_go_by_the_mean_and_show_both_ends() -> None:
-    frame = measured()
-    figure = gate_figure("gate-grid", frame)
-    heat = figure.plot.data[0]
-    across, down = figure.plot.layout.xaxis.ticktext, figure.plot.layout.yaxis.ticktext
-    assert list(down) == ["determiners DET", "adjectives ADJ"] and list(across) == ["mean", "1", "2"]
-    rows = frame[(frame["kind"] == "tag") & (frame["name"] == "DET")].set_index("layer")["value"]
-    assert list(heat.z[0]) == [rows[-1], rows[0], rows[1]]
-    words_ = pd.DataFrame([(f"w{i}", layer, i / 40) for i in range(40) for layer in (-1, 0)], columns=["name", "layer", "value"])
-    many = words_.assign(kind="word", low=0.0, high=1.0, shuffled_low=0.0, shuffled_high=1.0, tokens=9, n=5, tagger="t", lexicon="l")
-    ends = gate_figure("gate-grid", many, kind="word", most=6)
-    assert (
-        list(ends.plot.layout.yaxis.ticktext) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
-    )
     with pytest.raises(InputError, match=r"kind must be .*not 'shape'"):
         find_figure("gate-grid").check({"kind": "shape"})
     with pytest.raises(InputError, match="No frequent word"):

@@ -23,8 +23,7 @@ from sentviz.models import hub
 from sentviz.runs.store import Run
 from sentviz.training.adoption import opening
 from tests.foreign.models import saved
-from tests.kit import PAGES, opened, toy_splits, words
-from tests.shipped import often
+from tests.kit import PAGES, opened, page_text, toy_splits
 
 pytestmark = pytest.mark.exhaustive
 
@@ -59,18 +58,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     st.cache_resource.clear()
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "attention", "runs"))  # claims have no run
-@pytest.mark.parametrize("run", often(RUNS, next(iter(RUNS))))
-def test_every_page_stands(run: str, page: str) -> None:
-    app = opened(page, run=run, text=SENTENCE)
-    assert not app.error, [error.value for error in app.error]
-    assert app.session_state["focus"].run == run
+@pytest.mark.parametrize("run", [*RUNS, "adopted/plain"])
+def test_every_page_stands(run: str) -> None:
+    """Pages of rows say in one line which command adds them to a run without data."""
+    for page in PAGES:
+        app = opened(page, run=run, text=SENTENCE)
+        assert not app.error and app.session_state["focus"].run == run, page
+        adds = "`sentviz evaluate adopted/plain --data DATASET` adds them." in page_text(app)
+        assert adds == (run == "adopted/plain" and page in ("confusion", "words", "embeddings", "labels", "comparison")), page
 
 
-def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, tmp_path: Path) -> None:
-    """`sentviz adopt` writes the run that `adopt` writes; classes can be matched by name, and the page names the command."""
-    assert "sentviz adopt FOLDER" in words(opened("runs"))
+def test_the_command_adopts_a_folder(tmp_path: Path) -> None:
+    """`sentviz adopt` writes the run that `adopt` writes; classes can be matched by name."""
     named_folder = saved(tmp_path / "named", "bert", ("GOOD", "BAD"))
     command = ["adopt", str(named_folder), "--dataset", "sst2", "-o", str(tmp_path)]
     refused = CliRunner().invoke(main, command)

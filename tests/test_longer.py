@@ -1,69 +1,43 @@
-"""Texts longer than those of the training: the run that reads them, the window on the page, and nothing of n x n on the way."""
+"""Texts longer than those of the training: the run that reads them, what a window shows of them, and the kernel of a window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 import torch
-from streamlit.testing.v1 import AppTest
 
 from sentviz import load
 from sentviz.analysis.maps import coarse_map
+from sentviz.analysis.maps.arithmetic import cell
 from sentviz.errors import RunError
-from sentviz.runs.store import Run
-from sentviz.training import train
-from tests.kit import small_model, toy_recipe, use_toy_data
-
-SHAPE = {"width": 16, "heads": 2, "ffn_width": 24, "layers": 2, "window": 6}
-LONG = "what a warm, clever song we saw! a dull soup. " * 12
-
-PAGE = """
-import streamlit as st
-from app import visit
-from app import answers
-from app import cache
-from app.focus import Focus
-from app.views.sentence import map_part
-
-if "focus" not in st.session_state:
-    st.session_state["focus"] = Focus(run="toy/sentiformer", text=TEXT, look="long")
-run = cache.run("toy/sentiformer")
-map_part.show(answers.trace(visit.focus(), scored=False, exact=True), run)
-"""
+from sentviz.runs.store import Run, find
+from tests.kit import gated_model, small_model
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with toy/sentiformer, whose positions follow a formula, trained on 16 tokens."""
-    root = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        use_toy_data(patch)
-        train(toy_recipe("sentiformer", shape=SHAPE, cls=True, epochs=1), root, progress=False)
-    return root
-
-
-@pytest.mark.slow
-def test_what_cannot_be_longer_says_so(runs: Path, tiny_run: Path) -> None:
-    """Learned positions, and a length below the trained one, are refused."""
+def test_a_longer_model_answers_short_texts_alike_and_some_cannot_be_longer(gated_runs: Path, tiny_run: Path) -> None:
+    """Within the trained length a longer model gives equal bits; beyond it the complete text is read. Learned positions are refused."""
+    short, longer = load("toy/sentiformer", folders=gated_runs), load("toy/sentiformer", folders=gated_runs, max_length=400)
+    np.testing.assert_array_equal(short.trace("a warm garden").logits, longer.trace("a warm garden").logits)
+    cut, whole = (model.trace("what a warm, clever song we saw! a dull soup. " * 12) for model in (short, longer))
+    assert len(cut.tokens) == 64 and whole.dropped == 0 and len(whole.tokens) == 64 + cut.dropped > 100
+    run = find("toy/sentiformer", gated_runs)
+    assert run.digest != run.longer(400).digest
     with pytest.raises(RunError, match="cannot read more than 16 tokens"):
         load(tiny_run, max_length=100)
-    with pytest.raises(RunError, match=r"reads 16 tokens\. It can be set to read more, but not 15"):
-        Run.open(runs / "toy" / "sentiformer").longer(15)
+    with pytest.raises(RunError, match=r"reads 64 tokens\. It can be set to read more, but not 63"):
+        Run.open(gated_runs / "toy" / "sentiformer").longer(63)
 
 
-@pytest.fixture
-def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """Open the long map's part on a text of 182 tokens."""
-    monkeypatch.setenv("SENTVIZ_RUNS", str(runs))
-    st.cache_resource.clear()
-    file = tmp_path / "page.py"
-    file.write_text(PAGE.replace("TEXT", repr(LONG.strip())), encoding="utf-8")
-    yield AppTest.from_file(str(file), default_timeout=60).run()
-    st.cache_resource.clear()
+def test_the_smoother_of_a_gated_model_with_a_window() -> None:
+    """The kernel has the gate as a factor and is 0 beyond the window; its average of the values is the head's output."""
+    of = cell(gated_model(window=4), "what a warm, clever song we saw", 1, 1, 0, 0)
+    frame = of.smoother()
+    kernel = frame["kernel_a1"].to_numpy()
+    assert "gate" in of.parts[0].biases and not frame["seen"].all() and (frame.loc[~frame["seen"], "kernel_a1"] == 0).all()
+    np.testing.assert_allclose(kernel / kernel.sum(), frame["weight"], atol=1e-6)
+    np.testing.assert_allclose(kernel @ of.values / kernel.sum(), of.output, atol=1e-6)
 
 
 def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:

@@ -17,7 +17,7 @@ from tests.browser.visitor import settled
 def table(n: int) -> pd.DataFrame:
     """Return predictions of which half are wrong where the text has the word "battery", and few elsewhere."""
     place = pd.Series(range(n))
-    texts = [f"A {'warm' if k % 2 else 'dull'} film{', with a battery' if k % 5 == 0 else ''}, number {k}." for k in place]
+    texts = [f"A {'warm' if k % 2 else 'dull'} film{' battery' if k % 5 == 0 else ''}, number {k}." for k in place]
     wrong = (place % 5 == 0) & (place % 20 < 10) | (place % 50 == 7)
     label = (place % 2).map({0: "negative", 1: "positive"})
     columns = {"text": texts, "label": label, "predicted": ((place + wrong) % 2).map({0: "negative", 1: "positive"})}
