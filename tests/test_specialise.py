@@ -44,7 +44,7 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def frame(model: Model) -> pd.DataFrame:
     """Return the model's table over a dozen sentences."""
-    return over_split(model, TEXTS, HAND, sample=12, seed=3, inits=4)
+    return over_split(model, TEXTS, HAND, sample=4, seed=3, inits=2)
 
 
 def cell(frame: pd.DataFrame, measure: str, layer: int, component: int, second: int = -1, word_class: str = "") -> pd.Series[Any]:
@@ -72,23 +72,21 @@ def sampled(model: Model, size: int, seed: int) -> list[str]:
     return [TEXTS[i] for i in order if len(model.encode(TEXTS[i])) >= specialise.LEAST_TOKENS][:size]
 
 
-@pytest.mark.exhaustive
 def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame) -> None:
     """Likeness of every pair equals scipy's, in both layers, to 2e-5."""
-    texts = sampled(model, 12, 3)
+    texts = sampled(model, 4, 3)
     for layer in range(2):
-        for first, second in [(0, 1), (0, 2), (1, 2), (0, 0), (2, 2)]:
+        for first, second in [(0, 1), (1, 2), (2, 2)]:
             want = by_loops(model, texts, first, second, layer)
             for measure, value in zip(("cosine", "jensen_shannon"), want, strict=True):
                 row = cell(frame, measure, layer, first, second)
                 assert row["value"] == pytest.approx(value, abs=2e-5)
-                assert row["low"] <= row["value"] <= row["high"] and row["n"] == 12
+                assert row["low"] <= row["value"] <= row["high"] and row["n"] == 4
 
 
-@pytest.mark.exhaustive
 def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
     """Entropy equals scipy's; attention to the words of a class is summed cell by cell over sentences that have one."""
-    texts = sampled(model, 12, 3)
+    texts = sampled(model, 4, 3)
     for layer in range(2):
         for component in range(3):
             shares: dict[str, list[float]] = {name: [] for name in CLASSES}
@@ -123,22 +121,21 @@ def test_special_tokens_are_left_out() -> None:
     assert cell(table, "entropy", 1, 0)["value"] == pytest.approx(want, abs=2e-5)
 
 
-@pytest.mark.exhaustive
 def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model, frame: pd.DataFrame) -> None:
-    """Mean, minimum and maximum are those of four models made in the test; the random state is unchanged."""
+    """Mean, minimum and maximum are those of two models made in the test; the random state is unchanged."""
     import torch
 
     torch.manual_seed(9)
     before = torch.get_rng_state()
-    alone = [over_split(untrained(model, 3 + k), TEXTS, HAND, sample=12, seed=3, inits=0) for k in range(4)]
+    alone = [over_split(untrained(model, 3 + k), TEXTS, HAND, sample=4, seed=3, inits=0) for k in range(2)]
     assert torch.equal(before, torch.get_rng_state())
     values = np.array([table["value"] for table in alone])
     for column, want in (("untrained", values.mean(0)), ("untrained_low", values.min(0)), ("untrained_high", values.max(0))):
         assert frame[column].to_numpy() == pytest.approx(want, abs=2e-5)
     row, at = cell(frame, "entropy", 0, -1), frame.index[(frame["measure"] == "entropy") & (frame["component"] == -1)][0]
-    assert row["p_untrained"] == pytest.approx((1 + (values[:, at] >= row["value"]).sum()) / 5)
+    assert row["p_untrained"] == pytest.approx((1 + (values[:, at] >= row["value"]).sum()) / 3)
     first = frame.index[frame["measure"] == "cosine"][0]
-    assert frame["p_untrained"][first] == pytest.approx((1 + (values[:, first] <= frame["value"][first]).sum()) / 5)
+    assert frame["p_untrained"][first] == pytest.approx((1 + (values[:, first] <= frame["value"][first]).sum()) / 3)
 
 
 def planted(gap: float, per_head: bool = False, components: int = 2, heads: int = 4, n: int = 60) -> Any:
