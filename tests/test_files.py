@@ -75,7 +75,6 @@ class Chosen(SimpleNamespace):
         return FILE.data
 
 
-@pytest.mark.slow
 def test_a_file_is_read_once_in_its_turn_whether_it_is_a_table_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     from app.blocks import my_file as myfile_part
 

@@ -23,24 +23,18 @@ BERT = {
 }
 DEEP = "[" * 20_000 + "]" * 20_000
 ODD: dict[str, bytes] = {
-    **{f"architectures {value!r}": json.dumps(BERT | {"architectures": value}).encode() for value in (5, "Bert", {"a": 1}, 1.5, True)},
-    **{f"id2label {value!r}": json.dumps(BERT | {"id2label": value}).encode() for value in (5, "a", ["a", "b"])},
-    **{f"model_type {value!r}": json.dumps(BERT | {"model_type": value}).encode() for value in (5, None, ["bert"], {}, "x" * 100_000)},
-    **{
-        f"num_labels {value!r}": json.dumps({"model_type": "bert", "num_labels": value}).encode()
-        for value in ("2", 1.5, [2], True, 10**300)
-    },
+    **{f"architectures {value!r}": json.dumps(BERT | {"architectures": value}).encode() for value in (5, {"a": 1})},
+    **{f"id2label {value!r}": json.dumps(BERT | {"id2label": value}).encode() for value in (5, ["a", "b"])},
+    **{f"model_type {value!r}": json.dumps(BERT | {"model_type": value}).encode() for value in (None, ["bert"], "x" * 100_000)},
+    **{f"num_labels {value!r}": json.dumps({"model_type": "bert", "num_labels": value}).encode() for value in ("2", True, 10**300)},
     "a number without end": b'{"model_type": "bert", "num_hidden_layers": ' + b"9" * 5_000 + b"}",
     "a label number without end": json.dumps(BERT | {"id2label": {"9" * 5_000: "a", "1": "b"}}).encode(),
     "a huge number": json.dumps(BERT | {"num_hidden_layers": 10**12}).encode(),
-    "a list": b"[1, 2]",
     "null": b"null",
-    "no JSON": b"{",
     "empty": b"",
     "deep": f'{{"model_type": "bert", "more": {DEEP}}}'.encode(),
     "not UTF-8": b'{"model_type": "b\xe9rt"}',
     "a byte order mark": b"\xef\xbb\xbf" + json.dumps(BERT).encode(),
-    "UTF-16": json.dumps(BERT).encode("utf-16"),
     "NUL": b"\0" * 100,
     "too large": json.dumps(BERT | {"more": "x" * (2 << 20)}).encode(),
 }

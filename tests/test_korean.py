@@ -22,8 +22,6 @@ from sentviz.runs.trace import Trace
 from sentviz.training import train
 from tests.kit import toy_recipe
 
-pytestmark = pytest.mark.slow
-
 RUN = "nsmc/cls-last-scaled"
 GOOD, BAD = ("따뜻하고", "훌륭하고", "신나고"), ("지루하고", "엉성하고", "차갑고")
 NOUNS, ENDS = ("이야기는", "음악은", "결말은"), ("길었다", "짧았다", "밝았다", "어두웠다")

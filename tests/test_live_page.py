@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from sentviz.analysis.explain.leave_out import words
 from sentviz.data import demo
 from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, RunError
+from sentviz.export.chromium import find_browser
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run, find
 from sentviz.serving.live import page, pinned
+from tests.browser.conftest import QUIET
 from tests.conftest import ROOT
 
 LIVE = ROOT / "sentviz" / "browser" / "live"
@@ -187,16 +189,6 @@ def test_a_module_becomes_a_script() -> None:
         page.as_script("const a = 1", "it")
 
 
-@pytest.fixture(scope="module")
-def written(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The page of a small run."""
-    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
-    package(pinned.RUNTIME)
-    out = tmp_path_factory.mktemp("live") / "page.html"
-    page.live_page(Run.open(tiny_run), out)
-    yield out
-
-
 BLIND = """globalThis.blind = true
 const real = WebAssembly.validate
 WebAssembly.validate = bytes => !blind && real.call(WebAssembly, bytes)"""
@@ -213,58 +205,42 @@ LAST = """async ([answerer], text) => {
 
 
 @pytest.mark.exhaustive
-def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_model: Model, chromium_offline: Any) -> None:
-    """Eight texts: probabilities to 1e-5, the fall without each word to 1e-4, and a map as packed; no request leaves the page."""
-    tab, addresses = chromium_offline
-    tab.add_init_script(BLIND)  # the page computes nothing, so that the test can open its model
-    tab.goto(written.as_uri())
-    answerers = tab.evaluate_handle(OPEN)
-    pool = ["warm", "cold", "dull", "song", "soup", "good", "garden", "🙂", "<b>"]
-    for k in range(8):
-        text = " ".join(np.random.default_rng(k).choice(pool, size=2 + k % 7))
-        data = answerers.evaluate(LAST, text)
-        trace = explained(tiny_model, tiny_model.trace(text), ["removal"])
-        assert data["probabilities"] == pytest.approx(trace.probabilities, abs=1e-5), text
-        assert data["scores"] == pytest.approx(trace.token_scores["removal"], abs=1e-4), text
-        packed, n = data["maps"]["codes"][0], len(trace.tokens)
-        weights = packed["scale"] * np.array(packed["codes"]) * np.abs(packed["codes"])
-        np.testing.assert_allclose(weights.reshape(*trace.stack("effective").shape[:2], n, n), trace.stack("effective"), atol=0.01)
-    assert addresses == [written.as_uri()]
-
-
-@pytest.mark.exhaustive
-def test_a_page_that_was_cut_off_says_so_and_shows_its_sentence(written: Path, tmp_path: Path, chromium_offline: Any) -> None:
-    """Cut in onnxruntime, in the graph and in the tokenizer."""
-    text = written.read_text(encoding="utf-8")
-    tab, _ = chromium_offline
-    for part in ("wasm", "graph-0", "words-0"):
-        (tmp_path / "cut.html").write_text(text[: text.index(f'id="{part}"') + 100], encoding="utf-8")
-        tab.goto((tmp_path / "cut.html").as_uri())
-        tab.get_by_text(re.compile("^The model of this file cannot be opened .*The file may have been cut off")).wait_for(timeout=60_000)
-        assert tab.locator(".word").count() > 1 and tab.locator(".verdict").inner_text()
-
-
-@pytest.fixture(scope="module")
-def browser_offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser without a network."""
-    from sentviz.export.chromium import find_browser
-    from tests.browser.conftest import QUIET
-
+def test_the_page_answers_as_the_library_without_a_network(tiny_run: Path, tiny_model: Model, tmp_path: Path) -> None:
+    """Probabilities to 1e-5, the fall without each word to 1e-4, and a map as packed; no request leaves the page. A page that was cut off
+    says so and shows its stored sentence.
+    """
+    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if (path := find_browser()) is None:
+    if (browser := find_browser()) is None:
         pytest.skip("no Chrome or Chromium on this machine")
+    package(pinned.RUNTIME)
+    file, cut = tmp_path / "page.html", tmp_path / "cut.html"
+    page.live_page(Run.open(tiny_run), file)
     with sync_api.sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            str(tmp_path_factory.mktemp("profile")), executable_path=path, args=QUIET.split(), offline=True
+            str(tmp_path / "profile"), executable_path=browser, args=QUIET.split(), offline=True
         )
-        yield context
+        tab, addresses = context.new_page(), list[str]()
+        tab.on("request", lambda request: addresses.append(request.url))
+        tab.add_init_script(BLIND)  # the page computes nothing, so that the test can open its model
+        tab.goto(file.as_uri())
+        answerers = tab.evaluate_handle(OPEN)
+        for k in range(8):
+            text = " ".join(np.random.default_rng(k).choice(["warm", "cold", "dull", "song", "good", "🙂", "<b>"], size=2 + k % 7))
+            data = answerers.evaluate(LAST, text)
+            trace = explained(tiny_model, tiny_model.trace(text), ["removal"])
+            assert data["probabilities"] == pytest.approx(trace.probabilities, abs=1e-5), text
+            assert data["scores"] == pytest.approx(trace.token_scores["removal"], abs=1e-4), text
+            packed, wanted = data["maps"]["codes"][0], trace.stack("effective")
+            weights = packed["scale"] * np.array(packed["codes"]) * np.abs(packed["codes"])
+            np.testing.assert_allclose(weights.reshape(wanted.shape), wanted, atol=0.01)
+        assert addresses == [file.as_uri()]
+        tab, text = context.new_page(), file.read_text(encoding="utf-8")
+        for part in ("wasm", "graph-0", "words-0"):
+            cut.write_text(text[: text.index(f'id="{part}"') + 100], encoding="utf-8")
+            tab.goto(cut.as_uri())
+            tab.get_by_text(re.compile("^The model of this file cannot be opened .*The file may have been cut off")).wait_for(
+                timeout=60_000
+            )
+            assert tab.locator(".word").count() > 1 and tab.locator(".verdict").inner_text()
         context.close()
-
-
-@pytest.fixture
-def chromium_offline(browser_offline: Any) -> Iterator[tuple[Any, list[str]]]:
-    """A tab without a network, and the list of addresses that it asks for."""
-    tab, addresses = browser_offline.new_page(), list[str]()
-    tab.on("request", lambda request: addresses.append(request.url))
-    yield tab, addresses
-    tab.close()

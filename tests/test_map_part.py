@@ -14,8 +14,6 @@ from app.components.attention_map import Picked, content, picked
 from sentviz.analysis.maps.coarse_map import map_of_trace, pack, tile, units
 from tests.kit import fake_trace, page_text
 
-pytestmark = pytest.mark.slow
-
 PAGE = """
 import streamlit as st
 from app import cache

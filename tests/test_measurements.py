@@ -21,8 +21,6 @@ from sentviz.runs.writing import write
 from tests import kit
 from tests.injected import use_injected_data, write_lexicon
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

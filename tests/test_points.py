@@ -28,13 +28,8 @@ def frame(n: int = 30, unlabelled: bool = False) -> pd.DataFrame:
     rng = np.random.default_rng(7)
     label = np.full(n, -1) if unlabelled else rng.integers(0, 2, n)
     predicted = rng.integers(0, 3, n)
-    columns = {
-        "label": label,
-        "predicted": predicted,
-        "right": label == predicted,
-        "confidence": rng.uniform(0.34, 1, n),
-        "length": rng.integers(1, 40, n),
-    }
+    columns = {"label": label, "predicted": predicted, "right": label == predicted}
+    columns |= {"confidence": rng.uniform(0.34, 1, n), "length": rng.integers(1, 40, n)}
     return pd.DataFrame({"id": [f"row {i}" for i in range(n)], **columns, "text": [f"{HOSTILE} number {i}" for i in range(n)]})
 
 
@@ -69,11 +64,8 @@ def test_every_row_has_its_group_and_its_marks(colour: str) -> None:
     names = [group["name"] for group in data["groups"]]
     classes = ("no", "maybe", data["classes"][2])
     for i, row in enumerate(rows.to_dict("records")):
-        expected = {
-            "label": classes[row["label"]],
-            "predicted": classes[row["predicted"]],
-            "right": "right" if row["right"] else "wrong",
-        }.get(colour, f"predicted {classes[row['predicted']]}")
+        of_class = {name: classes[row[name]] for name in ("label", "predicted")} | {"right": "right" if row["right"] else "wrong"}
+        expected = of_class.get(colour, f"predicted {classes[row['predicted']]}")
         assert names[numbers(data, "of", "u1")[i]] == expected
         mark = numbers(data, "marks", "u1")[i]
         assert bool(mark & 1) == (not row["right"] and colour != "right")
@@ -89,16 +81,12 @@ def test_every_row_has_its_group_and_its_marks(colour: str) -> None:
         assert len({(group["colour"], group["symbol"]) for group in data["groups"]}) == len(names)
 
 
-def test_rows_without_labels_are_never_wrong() -> None:
+def test_rows_without_labels_are_never_wrong_and_many_leave_their_words_behind() -> None:
     data = data_of(frame(unlabelled=True), places())
     assert [group["name"] for group in data["groups"]] == ["unlabelled"]
     assert not data["rings"] and not numbers(data, "marks", "u1").any()
-
-
-def test_many_rows_leave_their_words_behind() -> None:
     rows = frame(HOVER + 1)
-    assert data_of(rows, places(HOVER + 1))["words"] is None
-    assert data_of(rows[:-1], places(HOVER))["words"] is not None
+    assert data_of(rows, places(HOVER + 1))["words"] is None and data_of(rows[:-1], places(HOVER))["words"] is not None
 
 
 def test_another_look_is_known_by_its_mark() -> None:
@@ -106,13 +94,8 @@ def test_another_look_is_known_by_its_mark() -> None:
     rows, at = frame(), places()
     first = data_of(rows, at)
     assert first == data_of(rows, at)
-    for more in (
-        {"colour": "right"},
-        {"chosen": np.arange(30) < 3},
-        {"layer": 0},
-        {"theme": "dark"},
-        {"outline": (2, [(0, 0), (1, 0), (0, 1)])},
-    ):
+    outlined = {"outline": (2, [(0, 0), (1, 0), (0, 1)])}
+    for more in ({"colour": "right"}, {"chosen": np.arange(30) < 3}, {"layer": 0}, {"theme": "dark"}, outlined):
         changed = data_of(rows, at, **more)
         assert changed["mark"] != first["mark"]
         assert (changed["rows"], changed["picture"], changed["places"]) == (first["rows"], first["picture"], first["places"])
@@ -159,18 +142,8 @@ def test_an_outline_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     state["outline"] = {**good, "corners": []}
     drawn = outline("plot")
     assert drawn is not None and drawn[2].shape == (0, 2)
-    for bad in (
-        {"corners": [[0, float("nan")]]},
-        {"corners": [[0, "1"]]},
-        {"corners": [[0, 1, 2]]},
-        {"corners": [[0, True]]},
-        {"corners": [[0, 1]] * 5_001},
-        {"corners": "0,1"},
-        {"layer": -1},
-        {"layer": True},
-        {"layer": 1.0},
-        {"picture": 3},
-    ):
+    corners = ([[0, float("nan")]], [[0, "1"]], [[0, 1, 2]], [[0, True]], [[0, 1]] * 5_001, "0,1")
+    for bad in (*({"corners": each} for each in corners), *({"layer": each} for each in (-1, True, 1.0)), {"picture": 3}):
         state["outline"] = {**good, **bad}
         assert outline("plot") is None, bad
     for nothing in (None, [1], "pca"):

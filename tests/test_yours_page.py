@@ -11,15 +11,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.views.yours import file_part, library_part, model_part
+from app.views.yours.file_part import with_choices
 from sentviz.data import datasets
+from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
-from sentviz.data.user_datasets import add_data
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
 from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text
-from tests.shipped import often
 
-pytestmark = [pytest.mark.slow, SHIPPED]
+pytestmark = SHIPPED
 
 
 @pytest.fixture(autouse=True)
@@ -92,18 +92,18 @@ def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
     assert not app.exception and "there is no class; a data set needs two or more" in page_text(app)
 
 
-@pytest.mark.parametrize("wish", often(["judge", "compare"], "judge"))
-def test_the_example_file_leads_to_the_wish(wish: str) -> None:
+@pytest.mark.slow
+def test_the_example_file_leads_to_the_wish() -> None:
     """Twenty reviews with labels are read as a file is, and the button opens the view that was asked for."""
-    app = opened("yours", run=RUN, wish=wish)
+    app = opened("yours", run=RUN, wish="judge")
     app.button(key="yours-example").click().run()
     assert "**hotel-reviews.csv**: 20 rows." in page_text(app) and app.dataframe[-1].value["rows"].sum() == 20
     app.button(key="yours-look").click().run()
-    assert not app.exception and app.session_state["mine"].label == "label"
-    assert app.session_state["view"].title == {"judge": "Confusion", "compare": "Models side by side"}[wish]
+    assert not app.exception and (app.session_state["mine"].label, app.session_state["view"].title) == ("label", "Confusion")
 
 
-def test_a_file_is_saved_once_and_its_name_checked() -> None:
+def test_a_file_is_saved_once_and_its_name_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Visitors from elsewhere can save nothing, and see no saved file."""
     app = with_file()
     assert app.text_input(key="yours-name-soups.csv").value == "soups"
     app.button(key="yours-save").click().run()
@@ -111,14 +111,17 @@ def test_a_file_is_saved_once_and_its_name_checked() -> None:
     assert [button.label for button in app.button if button.key == "again-mine/soups"] == ["Train soups/minilm"]
     app.button(key="yours-save").click().run()
     assert "mine/soups exists already" in page_text(app) and not app.success
-
-
-def test_nothing_is_saved_or_listed_for_visitors_from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     on_this_machine(monkeypatch, False)
-    add_data(pd.DataFrame({"text": ["a", "b", "c", "d", "e", "f"], "label": [0, 1] * 3}), "secret")
     app = with_file()
-    assert "on the machine that runs this server" in page_text(app) and "secret" not in page_text(app)
+    assert "on the machine that runs this server" in page_text(app) and "mine/soups" not in page_text(app)
     assert not [button for button in app.button if button.key == "yours-save"]
+
+
+def test_chosen_names_of_classes_stand_in_place_of_labels() -> None:
+    table = TextTable("f", pd.DataFrame({"text": ["a", "b", "c"], "label": [1, 2, 3]}), "", "", "digest")
+    named = with_choices(table, Choices("text", "label", classes={"1": "bad", "3": "good"}))
+    assert named.frame["label"].tolist() == ["bad", "", "good"] and named.digest != table.digest
+    assert with_choices(table, Choices("text", "label")).key == ("digest", "text", "label")
 
 
 def model_folder(folder: Path, **settings: Any) -> Path:
@@ -132,7 +135,7 @@ def model_folder(folder: Path, **settings: Any) -> Path:
 
 
 def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unnamed classes must be named before the model opens; the names go to the command; a failure of it is one sentence."""
+    """Unnamed classes must be named before the model opens; the names go to the command; its failure is one sentence."""
     commands: list[list[str]] = []
 
     def apart(arguments: list[str], hear: Any, check: Any) -> None:
@@ -158,6 +161,7 @@ def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkey
 
 
 def test_others_open_only_models_that_the_operator_names(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SENTVIZ_MODELS", raising=False)
     on_this_machine(monkeypatch, False)
     app = opened("yours", run=RUN, bring="A model")
     assert "models come from a folder that its operator names" in page_text(app) and not app.text_input
