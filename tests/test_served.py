@@ -78,9 +78,7 @@ def status(address: str, port: int, host: str = "localhost") -> int:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="127.0.0.2 is an address of this machine on Linux")
-@pytest.mark.parametrize(
-    ("options", "listens"), [([], "127.0.0.1"), pytest.param(["--server.address=127.0.0.2"], "127.0.0.2", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize(("options", "listens"), [([], "127.0.0.1"), (["--server.address=127.0.0.2"], "127.0.0.2")])
 def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str], listens: str, tmp_path: Path) -> None:
     """The app keeps one address, its names and no statistics, without a home folder and in a Streamlit project that listens everywhere."""
     (tmp_path / ".streamlit").mkdir()

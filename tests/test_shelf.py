@@ -64,10 +64,8 @@ def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
         ({}, {"test": "b"}, False),
         ({"rows": 500}, {"train": "b"}, True),
         ({"rows": 500}, {"test": "b"}, False),
-        ({"rows": 500}, {"validation": "b"}, False),
         ({"test_rows": 500}, {"test": "b", "transfer": "b"}, True),
         ({"test_rows": 500}, {"train": "b"}, False),
-        ({"test_rows": 500}, {"validation": "b"}, False),
         ({"rows": 500, "test_rows": 500}, {"train": "b", "test": "b"}, True),
     ],
 )
