@@ -161,7 +161,7 @@ def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str) -> None:
 def test_the_message_counts_the_words_that_were_searched() -> None:
     """The message counts the finished words. A further budget counts on from there."""
     model = small_model()
-    trace, clock = model.trace(SHORT), Clock()
+    trace, clock = model.trace("what a warm clever song we saw"), Clock()
     model.network.get_submodule("blocks.0").register_forward_pre_hook(lambda *_: setattr(clock, "now", clock.now + 1.0))
     budget = Budget(3.5, clock=clock)
     with pytest.raises(Spent, match=r"^Searched 3 of 7 words after 3\.5 seconds of computing\.$"), budget.working() as step:
@@ -240,31 +240,6 @@ def test_visitors_share_the_time_equally_and_a_new_one_catches_up() -> None:
         still = [counts[each] for each in names[1:] if counts[each] < 20]
         assert not still or max(counts[each] for each in names[1:]) - min(still) <= 1
     assert Counter(order) == dict.fromkeys(names, 20)
-
-
-def test_an_answer_never_waits_for_a_reason() -> None:
-    """Beside eight visitors who search, the places for answers are free at any moment."""
-    turns, order, stop = Turns(2), list[str](), threading.Event()
-    used = {f"visitor {i}": 0.0 for i in range(8)}
-
-    def search(who: str) -> None:
-        with turns.turn(who, long=True, used=lambda: used[who]) as rest:
-            while not stop.is_set():
-                used[who] += SLICE
-                order.append(who)
-                rest()
-
-    threads = [threading.Thread(target=search, args=(who,)) for who in used]
-    for thread in threads:
-        thread.start()
-    try:
-        for number in range(50):
-            with turns.turn(f"plain {number}", lambda before: pytest.fail("an answer waits")):
-                assert sum(ticket.long for ticket in turns._busy) <= 1
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join(SOON)
 
 
 def page() -> None:

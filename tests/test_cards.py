@@ -106,13 +106,6 @@ def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
 BINS = 15
 
 
-def test_a_damaged_run_has_none(tmp_path: Path) -> None:
-    run = made_run(tmp_path, "sst2", "vanilla")
-    (run.folder / "metrics.json").write_text("{}")
-    with pytest.raises(RunError, match=r"metrics\.json"):
-        card(run)
-
-
 def test_the_command_writes_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command prints one card, writes one to a file or several into a folder; it needs a name or all."""
     for name in ("one", "two"):
@@ -128,3 +121,6 @@ def test_the_command_writes_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert run("toy/one", "toy/two", "-o", "cards").endswith(": 2\n")
     assert sorted(path.name for path in Path("cards").iterdir()) == [filename(find(f"toy/{name}")) for name in ("one", "two")]
     assert run().startswith("2 ") and run("toy/none").startswith("1 ")
+    Path("runs/toy/one/metrics.json").write_text("{}")
+    with pytest.raises(RunError, match=r"metrics\.json"):
+        card(find("toy/one", ["runs"]))

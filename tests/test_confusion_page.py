@@ -28,9 +28,6 @@ from sentviz.errors import InputError, RunError
 from tests.charts import answers, figure_of, stub
 from tests.kit import RUN, SHIPPED, opened
 
-THREE = "twitter_financial/vanilla"
-
-
 # ---- figures
 
 
@@ -162,7 +159,6 @@ FIVE = tuple(f"{stars} stars" for stars in range(5))
 ODD = {
     "three rows": rows_of([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
     "one class only": rows_of([1, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
-    "never predicted": rows_of([0, 1, 1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]),
     "all equal": rows_of([0, 1, 1], [[0.5, 0.5]] * 3),
     "no mistake": rows_of([0, 1], [[0.9, 0.1], [0.1, 0.9]]),
     "one row": rows_of([0], [[0.9, 0.1]]),

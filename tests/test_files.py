@@ -53,12 +53,25 @@ def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
 # ---- the page
 
 
-def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart() -> None:
+@pytest.mark.parametrize("text", [":home:", ":material/home:", ":streamlit:", "a -- b", "a -> b", "a <-> b", "a >= b"])
+def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart(text: str) -> None:
     """An invisible character separates such signs; other texts have none."""
-    for text in (":home:", ":material/home:", ":streamlit:", "a -- b", "a -> b", "a <-> b", "a >= b"):
-        escaped = md(text).replace("\\", "")
-        assert escaped.replace("\u2060", "") == text and escaped.count("\u2060") == 1
+    escaped = md(text).replace("\\", "")
+    assert escaped.replace("\u2060", "") == text and escaped.count("\u2060") == 1
     assert "\u2060" not in md("10:30, a well-made film: 5 > 4, so it is--or not")
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown"),
+    [
+        ("a_b has no rows. `sentviz evaluate a_b` adds them.", "a\\_b has no rows\\. `sentviz evaluate a_b` adds them\\."),
+        ("one ` only", "one \\` only"),
+        ("two `` in a row", "two \\`\\` in a row"),
+        ("*none*", "\\*none\\*"),
+    ],
+)
+def test_commands_in_sentences_of_the_library_are_code(text: str, markdown: str) -> None:
+    assert with_code(text) == markdown
 
 
 def page() -> None:
@@ -125,15 +138,6 @@ def test_who_is_here_is_who_has_a_connection(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(app.server.queue.runtime, "exists", lambda: True)
     monkeypatch.setattr(app.server.queue.runtime, "get_instance", lambda: SimpleNamespace(is_active_session=lambda who: who == "a"))
     assert [app.server.queue.is_present(who) for who in ("a", "b", "")] == [True, False, True]
-
-
-def test_commands_in_sentences_of_the_library_are_code() -> None:
-    """Commands between backticks stay code; all else, and a text with an odd number of backticks, is escaped."""
-    assert with_code("a_b has no rows. `sentviz evaluate a_b` adds them.") == md("a_b has no rows. ") + "`sentviz evaluate a_b`" + md(
-        " adds them."
-    )
-    for text in ("one ` only", "two `` in a row", "*none*"):
-        assert with_code(text) == md(text)
 
 
 @pytest.mark.parametrize("name", ["..", "../secret", "below/../../secret", "linked", "below/linked"])

@@ -54,31 +54,23 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ({"run": "sst2/none"}, "the run “sst2/none”"),
-        ({"versus": "sst2/diff~x/y"}, "the run “x/y”"),
-        ({"layer": "0"}, "the layer “0”"),
-        ({"head": "first"}, "the head"),
-        ({"component": "-1"}, "the component"),
-        ({"score": "shap"}, "the score"),
-        ({"mix": "1.2:nan"}, "the lambda"),
-        ({"off": "a.b"}, "silenced heads"),
-        ({"strength": "lexicon:1:2"}, "the strength"),
+        ({"run": "sst2/none"}, "the run “sst2/none”, which is not available; english/ndt-unit-2 is shown instead."),
+        ({"versus": "sst2/diff~x/y"}, "the run “x/y”, which is not available; it is left out."),
+        ({"layer": "0"}, "the layer “0”, which is not available; the default is shown."),
+        ({"score": "shap"}, "the score “shap”"),
+        ({"mix": "1.2:nan"}, "the lambda “1.2:nan”, which is not available; the learned one is used."),
+        ({"off": "a.b"}, "silenced heads “a.b”"),
+        ({"strength": "lexicon:1:2"}, "the strength “lexicon:1:2”"),
         ({"change": "gate:3=mean"}, "the change “gate:3=mean”"),
-        ({"change": "head:0.4=0"}, "the change"),
-        ({"gates": "0:open"}, "the gates"),
-        ({"gates": "2:ajar"}, "the gates"),
-        ({"token": "0"}, "the token"),
-        ({"over": "train"}, "the over"),
-        ({"threshold": "2"}, "the threshold"),
-        ({"depth": "-3"}, "the depth"),
+        ({"change": "head:0.4=0"}, "the change “head:0.4=0”"),
+        ({"gates": "0:open"}, "the gates “0:open”"),
+        ({"over": "x" * 80}, f"the over “{'x' * 59}…”"),
     ],
 )
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], note: str) -> None:
     """Each unknown value gives the default and exactly one note that names it."""
-    focus, notes = Focus.parse(query, RUNS, SCORES)
-    assert focus.with_(versus=()) == DEFAULT
-    assert len(notes) == 1
-    assert note in notes[0]
+    focus, (only,) = Focus.parse(query, RUNS, SCORES)
+    assert focus.with_(versus=()) == DEFAULT and note in only
 
 
 def test_earlier_links_name_the_same_intervention() -> None:

@@ -65,18 +65,13 @@ def test_one_layer_and_head(family: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"gate": True}, "Not in q · k: the gate."),
-        ({"window": 2}, "Not in q · k: the window of 2 tokens."),
-        ({"gate": True, "window": 2}, "Not in q · k: the gate and the window of 2 tokens."),
-    ],
+    ("changes", "named"), [({"gate": True}, "the gate."), ({"gate": True, "window": 2}, "the gate and the window of 2 tokens.")]
 )
 def test_a_term_that_the_product_lacks_is_named(changes: dict[str, Any], named: str) -> None:
     """The page names each term that the dot product lacks, and its map is that of the model."""
     trace = small_model(**changes).trace(TEXT, projections=True)
     page = bertviz_html(trace, "neuron")
-    assert named in note(page)
+    assert f"Not in q · k: {named}" in note(page)
     np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], trace.stack(0), atol=1e-4)
 
 
