@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import offline
 from tests.browser.visitor import settled
 
 pytestmark = pytest.mark.usefixtures("moving")
-
-
-def opened(page: Any, server: str, part: str) -> Any:
-    """Open a part of the page and return its canvas."""
-    page.goto(f"{server}/hardmax")
-    page.locator(".st-key-focus-lab").wait_for(timeout=60_000)
-    settled(page)
-    if part != "A review":
-        page.locator(".st-key-focus-lab button", has_text=part).click(timeout=60_000)
-        settled(page)  # until then the canvas of the part before stands too
-    canvas = page.locator(".particles canvas")
-    canvas.wait_for(timeout=60_000)
-    settled(page)
-    return canvas
 
 
 def reads(page: Any, layer: str) -> None:
@@ -37,9 +21,14 @@ def pixels(canvas: Any) -> str:
     return str(canvas.evaluate("async c => { await new Promise(requestAnimationFrame); return c.toDataURL() }"))
 
 
-def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
-    """Start the animation by keyboard, play it fast, and wait for the last layer."""
-    canvas.focus()
+@pytest.mark.exhaustive
+def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> None:
+    """The playground plays to the last layer and steps by the arrow keys; a token chosen by keyboard has its step drawn below."""
+    page.goto(f"{server}/hardmax")
+    page.locator(".st-key-focus-lab button", has_text="Playground").click(timeout=60_000)
+    settled(page)  # until then the canvas of the part before stands too
+    canvas = page.locator(".particles canvas")
+    canvas.wait_for(timeout=60_000)
     page.locator(".speed").select_option("4")
     canvas.focus()
     page.keyboard.press("Home")
@@ -47,16 +36,9 @@ def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
     before = pixels(canvas)
     page.keyboard.press(" ")
     assert page.locator(".particles.playing").count() == 1
-    reads(page, f"After layer {layers} of {layers}")
+    reads(page, "After layer 10 of 10")
     page.locator(".particles.playing").wait_for(state="detached", timeout=10_000)
     assert pixels(canvas) != before
-
-
-@pytest.mark.exhaustive
-def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> None:
-    """The playground plays to the last layer and steps by the arrow keys; a token chosen by keyboard has its step drawn below."""
-    canvas = opened(page, server, "Playground")
-    play_to_the_end(page, canvas, 10)
     for key in ("ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     reads(page, "After layer 8 of 10")
@@ -69,20 +51,3 @@ def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> 
     page.locator(".st-key-figure-play-step .main-svg").first.wait_for(timeout=60_000)
     page.keyboard.press("Escape")
     assert page.outside == []
-
-
-@pytest.mark.exhaustive
-def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
-    """The exported HTML plays to the last layer without a network."""
-    opened(page, server, "Playground")
-    page.get_by_role("button", name="Animation").click()
-    with page.expect_download(timeout=60_000) as download:
-        page.locator(".st-key-html-play button").click()
-    file = tmp_path / "animation.html"
-    download.value.save_as(file)
-    with offline(disk) as (requests, wrong):
-        disk.emulate_media(reduced_motion="no-preference")
-        disk.goto(file.as_uri())
-        play_to_the_end(disk, disk.locator("canvas"), 10)
-        assert requests == [file.as_uri()]
-        assert wrong == []

@@ -99,8 +99,6 @@ def test_without_the_route_enter_is_enough(page: Any, server: str) -> None:
     try:
         field, _ = opened(page, server)
         field.press_sequentially(" x")
-        page.wait_for_timeout(500)
-        field.press_sequentially("y")
         page.wait_for_function("() => !('typing' in document.body.dataset)", timeout=30_000)
         field.fill("a dull film")
         field.press("Enter")
