@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.fields import LISTED, LinkNames, choice, declared, two_places, whole_number
+from app.fields import LISTED, LinkNames, as_sent, choice, declared, two_places, whole_number
 from app.focus import CHIPS, EARLIER, FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.runs.configs import LEXICON, Capabilities
 from sentviz.runs.intervention import UNCHANGED, Edit, Intervention
@@ -116,6 +116,7 @@ def test_a_change_of_one_field_takes_others_back() -> None:
         moved = every.with_(**{name: value})
         assert moved == dataclasses.replace(every, **{name: value}, **{field: FIELDS[field].default for field in fields}), name
     assert Focus(row="test-1").with_(run="c/d") == Focus(run="c/d") == Focus(row="test-1").with_(run="c/d", over="test")
+    assert Focus(row="test-1").with_(over="demo") == Focus(over="demo") and len(as_sent("a" * 20_001)) == 20_000
     assert every.with_(text="two", token=2).token == 2 and every.as_trained() == dataclasses.replace(every, change=UNCHANGED)
 
 

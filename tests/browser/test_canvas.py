@@ -1,4 +1,4 @@
-"""The linked picture in a real Chromium: hover, pin, a head, a lambda that is dragged, the tour, the keyboard alone, and the file."""
+"""The linked picture in a real Chromium: hover, pin, and a head."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def messages(page: Any) -> list[int]:
 
 @pytest.mark.exhaustive
 def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: str) -> None:
-    """The pointer marks row, column, heads and probability without a message to the server; a click pins, enlarges a head, or moves
-    lambda.
-    """
+    """The pointer marks row, column, heads and probability without a message to the server; a click pins, or enlarges a head."""
     sent = messages(page)
     picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2&whatif=open")
     words, readout, answer = (picture.locator(f".{name}") for name in ("word", "readout", "answer"))

@@ -1,4 +1,4 @@
-"""The Words page in a real Chromium: a word clicked in a cloud, no two words drawn over another, the cloud as SVG and PDF."""
+"""The Words page in a real Chromium: a word clicked in a cloud, no two words drawn over another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hardmax page in a real Chromium: play to the last layer, click a token, add points, take the animation away and play it offline."""
+"""The hardmax page in a real Chromium: play to the last layer, step by step, and a token by keyboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The long map in a real Chromium: zoom, search, a click and its arithmetic, the keyboard; token text stays text."""
+"""The long map in a real Chromium: zoom, search, a click and its arithmetic; token text stays text."""
 
 from __future__ import annotations
 

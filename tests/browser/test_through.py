@@ -1,4 +1,4 @@
-"""The page Through training in a real Chromium: the slider by mouse and keyboard, playing, a row that is followed, and the files."""
+"""The page Through training in a real Chromium: the slider by mouse and keyboard, and playing."""
 
 from __future__ import annotations
 
@@ -9,25 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.browser.visitor import settled
+from tests.browser.visitor import FILM, film, settled
 
 pytestmark = pytest.mark.usefixtures("moving")
 
 RUN = "sst2/ndt-unit-2-epochs"
 VIEW = ".st-key-figure-through"
-FILM = """() => {
-  const root = [...document.querySelectorAll('*')].map(node => node.shadowRoot).find(root => root?.querySelector('.through')) || document
-  const slider = root.querySelector('.time'), canvas = root.querySelector('canvas.points')
-  const film = (window.film = [])
-  const frame = now => {
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
-    let sum = 0
-    for (let i = 0; i < data.length; i += 4) sum = (sum * 31 + data[i] + 3 * data[i + 1]) % 1000003
-    film.push([now, Number(slider.value), sum])
-    window.filming = requestAnimationFrame(frame)
-  }
-  requestAnimationFrame(frame)
-}"""
 
 
 def opened(page: Any, server: str, query: str = "") -> Any:
@@ -98,10 +85,10 @@ def test_the_keyboard_steps_by_epochs_and_plays(page: Any, server: str) -> None:
     resting(page, 1)
     slider.press("ArrowLeft")
     resting(page, 0)
-    page.evaluate(FILM)
+    page.evaluate(FILM, "through")
     slider.press(" ")
     resting(page, last)
-    film = np.array(page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }"))
-    between = film[(film[:, 1] % 1) > 0]
-    assert len(between) > 3 * last and len(set(between[:, 2])) > 2 * last  # not from stop to stop: on the way between them
-    assert (np.diff(film[:, 1]) >= 0).all()
+    frames = film(page)
+    between = frames[(frames[:, 0] % 1) > 0]
+    assert len(between) > 3 * last and len(set(between[:, 1])) > 2 * last  # not from stop to stop: on the way between them
+    assert (np.diff(frames[:, 0]) >= 0).all()

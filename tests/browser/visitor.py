@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tests.browser.conftest import go
 
 SENTENCE = "The waiter was kind, but the soup was cold and I would not come back."
@@ -117,6 +119,26 @@ def page_yours(page: Any, address: str, bring: str) -> None:
     if bring != "A file":  # the page opens with a file
         page.get_by_text(bring, exact=True).click()
     settled(page)
+
+
+FILM = """name => {
+  const root = [...document.querySelectorAll('*')].map(node => node.shadowRoot).find(root => root?.querySelector(`.${name}`)) ?? document
+  const slider = root.querySelector('.time'), canvas = root.querySelector('canvas.points') ?? root.querySelector('canvas')
+  const pen = new OffscreenCanvas(200, 150).getContext('2d', { willReadFrequently: true }), film = (window.film = [])
+  const frame = () => {
+    pen.clearRect(0, 0, 200, 150)
+    pen.drawImage(canvas, 0, 0, 200, 150)
+    const { data } = pen.getImageData(0, 0, 200, 150)
+    film.push([Number(slider.value), data.reduce((sum, part) => (sum * 31 + part) % 1000003, 0)])
+    window.filming = requestAnimationFrame(frame)
+  }
+  requestAnimationFrame(frame)
+}"""
+
+
+def film(page: Any) -> Any:
+    """Stop what `FILM` began to record; return the slider's value and a number of the picture for each frame, (frames, 2)."""
+    return np.array(page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }"))
 
 
 @dataclass
