@@ -102,22 +102,16 @@ def test_a_crowd_is_read_together_and_gets_answers_without_words_and_heads(
     assert "empty" in blank.result(0)["error"] and song.result(0)["data"]["tokens"] and song.result(0)["by"] == ""
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"{", "not a question"),
-        (b"[" * 100_000, "not a question"),
-        (json.dumps({"view": {}, "text": "a"}).encode(), "not a question"),
-        (json.dumps(question() | {"text": 3}).encode(), "made of texts"),
-        (json.dumps(question() | {"view": {"run": ["a"]}}).encode(), "made of texts"),
-        (json.dumps(question("a" * 20_001)).encode(), "at most 20,000 characters"),
-        (b" " * 1_000_000, "at most 20,000 characters"),
-    ],
-    ids=range(7),
-)
-def test_what_is_no_question_gets_one_sentence(client: TestClient, body: bytes, message: str) -> None:
-    answer = client.post("/live", content=body)
-    assert answer.status_code == 400 and message in answer.json()["error"]
+def test_what_is_no_question_gets_one_sentence(client: TestClient) -> None:
+    bodies = {
+        "not a question": (b"{", b"[" * 100_000, json.dumps({"view": {}, "text": "a"}).encode()),
+        "made of texts": tuple(json.dumps(question() | odd).encode() for odd in ({"text": 3}, {"view": {"run": ["a"]}})),
+        "at most 20,000 characters": (json.dumps(question("a" * 20_001)).encode(), b" " * 1_000_000),
+    }
+    for message, several in bodies.items():
+        for body in several:
+            answer = client.post("/live", content=body)
+            assert answer.status_code == 400 and message in answer.json()["error"]
 
 
 def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
@@ -137,30 +131,25 @@ def test_an_error_is_a_sentence_and_no_text_is_logged(client: TestClient, caplog
     assert "private" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("view", "message"),
-    [
+def test_another_model_never_answers_in_silence(client: TestClient) -> None:
+    """An unknown run, or a change of a layer, head or component that the model does not have."""
+    lacks = f"{RUN} does not have what the view changes"
+    for view, message in (
         ({"run": "nothing/known"}, "There is no run 'nothing/known' here that can predict."),
         ({"run": "\ud800"}, "There is no run '?' here"),
         ({"run": f"{RUN}\0"}, "There is no run"),
-        ({"run": RUN, "mix": "1.9:0.5"}, f"{RUN} does not have what the view changes"),
-        ({"run": RUN, "off": "1.99"}, f"{RUN} does not have what the view changes"),
-        ({"run": RUN, "change": "nothing:1"}, f"{RUN} does not have what the view changes"),
-    ],
-    ids=range(6),
-)
-def test_another_model_never_answers_in_silence(client: TestClient, view: dict[str, str], message: str) -> None:
-    """An unknown run, or a change of a layer, head or component that the model does not have."""
-    answer = client.post("/live", content=json.dumps(question(view=view)))
-    assert answer.status_code == 404 and answer.json()["error"].startswith(message) and answer.json()["error"].endswith(".")
+        *(({"run": RUN} | change, lacks) for change in ({"mix": "1.9:0.5"}, {"off": "1.99"}, {"change": "nothing:1"})),
+    ):
+        answer = client.post("/live", content=json.dumps(question(view=view)))
+        assert answer.status_code == 404 and answer.json()["error"].startswith(message) and answer.json()["error"].endswith(".")
 
 
-@pytest.mark.parametrize("odd", ["a \udc00 song", "a\0song", "\U0001f44d\ud83c"])
-def test_half_characters_and_other_odd_ones_are_read(client: TestClient, odd: str) -> None:
+def test_half_characters_and_other_odd_ones_are_read(client: TestClient) -> None:
     """Each of them gets an answer or a sentence in the text, in the pair, and in keys and values of the view."""
-    for more in ({"text": odd}, {"pair": odd}, {"view": {"run": RUN, "layer": odd, odd: odd}}):
-        answer = client.post("/live", content=json.dumps(question() | more))
-        assert answer.status_code == 200 and ("data" in answer.json() or "sentviz" not in answer.json()["error"])
+    for odd in ("a \udc00 song", "a\0song", "\U0001f44d\ud83c"):
+        for more in ({"text": odd}, {"pair": odd}, {"view": {"run": RUN, "layer": odd, odd: odd}}):
+            answer = client.post("/live", content=json.dumps(question() | more))
+            assert answer.status_code == 200 and ("data" in answer.json() or "sentviz" not in answer.json()["error"])
 
 
 def test_visitors_get_their_own_answers(client: TestClient, tiny_model: Model) -> None:

@@ -56,31 +56,21 @@ def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("settings", "splits", "same"),
-    [
-        ({}, {}, True),
-        ({}, {"train": "b"}, False),
-        ({}, {"test": "b"}, False),
-        ({"rows": 500}, {"train": "b"}, True),
-        ({"rows": 500}, {"test": "b"}, False),
-        ({"test_rows": 500}, {"test": "b", "transfer": "b"}, True),
-        ({"test_rows": 500}, {"train": "b"}, False),
-        ({"rows": 500, "test_rows": 500}, {"train": "b", "test": "b"}, True),
-    ],
-)
-def test_splits_of_which_recipes_take_different_numbers_of_rows_are_not_compared(
-    settings: dict[str, int], splits: dict[str, str], same: bool
-) -> None:
+def test_splits_of_which_recipes_take_different_numbers_of_rows_are_not_compared() -> None:
     """Two runs have the same rows if all other splits have equal digests. `rows` draws from train, `test_rows` from test splits only."""
 
-    def run(settings: dict[str, int], splits: dict[str, str]) -> Any:
-        digests = {"train": "a", "validation": "a", "test": "a", "transfer": "a"} | splits
-        data = {"splits": {name: {"digest": digest} for name, digest in digests.items()}}
-        return SimpleNamespace(config={"recipe": settings, "data": data})
+    def run(settings: dict[str, int], other: str = "") -> Any:
+        digests = {name: "b" if name in other.split() else "a" for name in ("train", "validation", "test", "transfer")}
+        return SimpleNamespace(config={"recipe": settings, "data": {"splits": {name: {"digest": of} for name, of in digests.items()}}})
 
-    first, second = run({}, {}), run(settings, splits)
-    assert _same_rows(first, second) is _same_rows(second, first) is same
+    rows, test_rows = {"rows": 500}, {"test_rows": 500}
+    for settings, other, same in (
+        *(({}, "", True), ({}, "train", False), ({}, "test", False)),
+        *((rows, "train", True), (rows, "test", False), (rows, "validation", False)),
+        *((test_rows, "test transfer", True), (test_rows, "train", False), (rows | test_rows, "train test", True)),
+    ):
+        first, second = run({}), run(settings, other)
+        assert _same_rows(first, second) is _same_rows(second, first) is same, (settings, other)
 
 
 @pytest.mark.parametrize("file", ["config.json", "metrics.json", "history.parquet", "test.parquet"])
