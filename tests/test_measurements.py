@@ -80,19 +80,10 @@ def test_what_a_model_lacks_is_said_before_anything_is_read(tiny_runs: Path, mon
 
 # ---- shipped runs
 
-COMMANDS = {
-    "heads": "heads.parquet",
-    "faithfulness --sample 4": "faithfulness.parquet",
-    "referee --sample 2": "referee.parquet",
-    "directions --sample 30": "directions.parquet",
-    "specialise --sample 8 --inits 1": "components.parquet",
-    "words": "words.parquet",
-    "epochs --sample 20": "epochs/2.measured.safetensors",
-    "gates": "",  # the run has no gate
-    "leaders": "",  # it has no leaders
-    "calibrate": "",
-    "evaluate": "",
-}
+MEASURED = {"faithfulness --sample 4": "faithfulness", "referee --sample 2": "referee", "directions --sample 30": "directions"}
+MEASURED |= {"heads": "heads", "words": "words", "specialise --sample 8 --inits 1": "components"}
+COMMANDS = {line: f"{name}.parquet" for line, name in MEASURED.items()} | {"epochs --sample 20": "epochs/2.measured.safetensors"}
+COMMANDS |= dict.fromkeys(("gates", "leaders", "calibrate", "evaluate"), "")  # the run has no gate and no leaders
 
 
 def contents(folder: Path) -> dict[Path, tuple[bytes, int]]:

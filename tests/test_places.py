@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app import header
 from app.finder import targets
@@ -71,18 +70,9 @@ def test_every_view_and_term_and_live_item_is_found() -> None:
 
 @SHIPPED
 def test_a_fit_tells_the_runs_that_a_view_shows() -> None:
-    of = (
-        (SCALED, RUN, "sst2/vanilla"),
-        (MIXED, RUN, "sst2/vanilla"),
-        (ANSWERS, RUN, "sst2/ndt-free-3-s1"),
-        (HEADED, "sst2/cls", "imdb/cnn-fast"),
-    )
+    of = [(SCALED, RUN, "sst2/vanilla"), (MIXED, RUN, "sst2/vanilla"), (ANSWERS, RUN, "sst2/ndt-free-3-s1")]
+    of += [(HEADED, "sst2/cls", "imdb/cnn-fast")]
     assert [(fit.shows(find(fitting)), fit.shows(find(unfit))) for fit, fitting, unfit in of] == [(True, False)] * 4
-
-
-def links(app: AppTest) -> list[str]:
-    """Return the labels of the links of a page, in order."""
-    return [element.proto.label for element in app.get("page_link")]
 
 
 @SHIPPED
@@ -101,7 +91,6 @@ def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason()
 
 
 @SHIPPED
-@pytest.mark.slow
 def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> None:
     """Without it, a click would look like the way Back to a page without a chosen model, and so would one step back after it."""
     app = opened("confusion", run="sst2/diff", text="a warm song", view="curves")
@@ -114,7 +103,6 @@ def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> No
 
 
 @SHIPPED
-@pytest.mark.slow
 @pytest.mark.parametrize(("late", "run"), [(1e9, "sst2/vanilla"), (0.0, "sst2/diff")])
 def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: float, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after a change, a link with the state before is one that the browser still had; later it is a step back."""
@@ -128,7 +116,6 @@ def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: floa
 
 
 @SHIPPED
-@pytest.mark.slow
 def test_the_finder_opens_the_view_and_keeps_the_chosen_model() -> None:
     app = opened("glossary")
     title = next(title for title, link in targets().items() if link == "confusion?view=calibration")
