@@ -108,6 +108,36 @@ def test_the_head_with_the_most_effect_is_open_until_a_map_is_chosen(toys: None)
     assert map_of(app) == (layer, head)
 
 
+def test_a_long_text_gets_its_reason_from_clauses_until_each_word_is_asked_for(toys: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pinned sentence stands beside the next one; both keep what was measured of them."""
+    monkeypatch.setattr("app.answers.SCREENED_WORK", 0)
+    app = opened(run=TOY, text="a warm song, a dull garden, a clever soup").run()  # The page draws itself again with the clauses.
+    assert "Colours: what each clause says on its own." in sane(app) and "Trust in these words" not in sane(app)
+    app.button(key="pin").click().run()
+    assert "removal" not in app.session_state["pinned"].token_scores
+    app.button(key="each-word").click().run().run()
+    assert "Trust in these words" in sane(app) and not [button for button in app.button if button.key == "each-word"]
+    app.text_input(key="sentence").set_value("a cold song").run()
+    assert "**Pinned**" in sane(app) and "**Current**" in sane(app)
+    app.button(key="unpin").click().run()
+    assert "**Pinned**" not in sane(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "says"),
+    [
+        ("attention", {"look": "gates"}, f"{TOY} has no gates"),
+        ("attention", {"look": "lexicon"}, f"{TOY} has no lexicon"),
+        ("attention", {"look": "bertviz", "run": "imdb/hardmax-d2"}, "no neuron view: its maps are not the softmax"),
+        ("causes", {"run": "imdb/hardmax-d2"}, "choose a transformer"),
+        ("confusion", {"over": "official_test"}, f"{TOY} has no predictions for the official test. Choose other rows above."),
+        ("confusion", {"slice": "nonsense"}, "the selection of rows “nonsense”, which is not available; all rows are shown."),
+    ],
+)
+def test_what_a_model_or_its_rows_lack_is_said(page: str, query: dict[str, str], says: str, toys: None) -> None:
+    assert says in sane(opened(page, **{"run": TOY} | query))
+
+
 def test_the_glossary_finds_a_word() -> None:
     app = opened("glossary")
     everything = len(app.latex)

@@ -26,7 +26,7 @@ from sentviz.charts.look import Look, Style
 from sentviz.charts.subjects import Answers, computed
 from sentviz.errors import InputError, RunError
 from tests.charts import answers, figure_of, stub
-from tests.kit import RUN, SHIPPED, opened
+from tests.kit import RUN, SHIPPED, opened, sane
 
 # ---- figures
 
@@ -185,13 +185,16 @@ def test_a_file_has_no_mark_of_what_was_clicked(monkeypatch: pytest.MonkeyPatch)
 
 
 @SHIPPED
-def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_answers_and_rows_without_labels_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def damaged(focus: Focus) -> Rows:
         raise RunError("sst2/ndt-unit-2: test.parquet is damaged: some rows have no probability.")
 
     monkeypatch.setattr(cache, "table", damaged)
     (warning,) = opened("confusion").warning
     assert "damaged" in warning.value
+    monkeypatch.setattr(cache, "table", lambda focus: rows_of([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
+    text = sane(opened("confusion"))
+    assert "None of these rows has a label" in text and "2 of 2 rows" in text
 
 
 def test_the_most_frequent_mistake_is_named() -> None:

@@ -312,6 +312,7 @@ def test_a_chip_says_what_is_not_as_by_default() -> None:
         ({"text": "one two three four five six!!"}, "“one two three four five six…”"),
         ({"head": "max"}, "max of heads"),
         ({"slice": "<b>"}, "an unreadable selection of rows"),
+        ({"slice": "agree=neither"}, "both runs are wrong"),
         ({"depth": 0}, "embedding"),
         ({"depth": 2}, "states of layer 2"),
         ({"row": "{test}-1"}, "row {test}-1"),

@@ -17,7 +17,7 @@ from sentviz.analysis.measurements import MEASUREMENTS, measure_rows, measure_ru
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
-from sentviz.runs.writing import write
+from sentviz.runs.writing import take_in, write
 from tests import kit
 from tests.injected import use_injected_data, write_lexicon
 
@@ -144,7 +144,13 @@ def test_tables_of_a_shipped_run_are_read_everywhere_by_one_mechanism(shipped: P
     assert "heads.parquet" not in Run.open(shipped).files
 
 
-def test_a_measured_table_never_stands_in_for_weights_or_predictions(shipped: Path) -> None:
+def test_a_measured_table_never_stands_in_for_weights_and_moves_into_the_run_before_a_release(shipped: Path) -> None:
     run = Run.open(shipped)
     write(run.beside, {}, {file: lambda path: path.write_bytes(b"mine") for file in ("model.safetensors", "test.parquet", "heads.parquet")})
     assert {file for file, digest in run.files.items() if digest != run.config["files"].get(file)} == {"heads.parquet"}
+    (run.beside / "config.json").unlink()
+    run = measure_run("heads", Run.open(shipped))
+    table, digest, files = run.frame("heads.parquet"), run.digest, run.files
+    moved = take_in(run)
+    assert moved.digest != digest and moved.config["files"] == files and not run.beside.exists()
+    assert moved.path("heads.parquet").parent == shipped and moved.frame("heads.parquet").equals(table)

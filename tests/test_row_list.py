@@ -385,7 +385,7 @@ def test_a_second_run_stands_beside_the_rows_that_both_have(monkeypatch: pytest.
 def test_each_further_column_is_a_slice_also_if_it_is_named_like_a_filter() -> None:
     names = ("city", "stars", "label", "row", "slice", "has", "text", "col:umn=~%", "among")
     columns = {f"own:{name}": [f"{name} {'first' if k % 2 else 'second'}" for k in range(40)] for name in names}
-    positive = np.full(40, 0.9)
+    columns["own:price"], positive = list(map(float, range(40))), np.full(40, 0.9)
     frame = {"id": [str(k) for k in range(40)], "label": np.arange(40) % 2, "text": ["a song"] * 40, **columns}
     rows = predicted_rows(FILE, "mine", CLASSES, frame, np.stack([1 - positive, positive], axis=1))
     app = drawn(rows, chosen=True)
@@ -393,6 +393,7 @@ def test_each_further_column_is_a_slice_also_if_it_is_named_like_a_filter() -> N
     for name in names:
         part = Slice.column(name, f"{name} first")
         assert part.says(CLASSES) + " · 50\u00a0%" in offered, name
+    assert "price" in offered
     app.multiselect(key="focus-among").set_value([str(part), "Warm~  song", str(Slice.column("city", "city first"))]).run()
     assert sound(app).session_state["focus"].among == "col=among:among first~col=city:city first~word=warm song"
 
