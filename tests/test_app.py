@@ -1,4 +1,4 @@
-"""What a visitor does on a page, and what the page, its link and the visit then have."""
+"""A visitor does something on a page, which the page, its link and the visit then say."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def working(turns: Turns, who: str, used: dict[str, float], order: list[str], sl
 
 
 def test_visitors_share_the_time_equally_and_a_new_one_catches_up() -> None:
-    """No visitor gets ahead of another by more than a slice. A visitor who has searched before lets the others catch up."""
+    """No visitor is ahead of another by more than a slice. A visitor who has searched before lets the others catch up."""
     visitors, turns, order = 4, Turns(2), list[str]()
     names = [f"visitor {i}" for i in range(visitors)]
     used = dict.fromkeys(names, 0.0) | {names[0]: 10 * SLICE}

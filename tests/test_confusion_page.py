@@ -109,8 +109,8 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
 
 
 def test_a_class_without_a_curve_or_a_number_says_so() -> None:
-    one = of_answers(np.zeros(3, np.int64), {"x": np.array([[0.7, 0.3]] * 3)})
-    figure = figure_of("roc", one)
+    answered = of_answers(np.zeros(3, np.int64), {"x": np.array([[0.7, 0.3]] * 3)})
+    figure = figure_of("roc", answered)
     assert any("no curve" in text for text in texts(figure.plot)) and figure.frame.empty
     figure = figure_of("classes", of_answers(np.array([0, 0, 1, 1]), {"one": np.array([[1.0, 0.0]] * 4)}))
     notes = [text for trace in figure.plot.data for text in trace.text or ()]

@@ -153,7 +153,7 @@ def test_half_characters_and_other_odd_ones_are_read(client: TestClient) -> None
 
 
 def test_visitors_get_their_own_answers(client: TestClient, tiny_model: Model) -> None:
-    """Four visitors at once, each with two texts of their own."""
+    """Four visitors ask at once, each with two texts of their own."""
     words = ["warm", "cold", "dull", "song"]
     texts = {ticket(): [f"a {word} " + "song " * k for k in range(2)] for word in words}
     wanted = {text: tiny_model.trace(text).probabilities for own in texts.values() for text in own}

@@ -87,7 +87,7 @@ def heading(app: AppTest) -> str:
     return next(item.value for item in app.markdown if "table_rows" in item.value).partition(": ")[2].replace("\\", "")
 
 
-def shown(app: AppTest) -> list[str]:
+def texts_of(app: AppTest) -> list[str]:
     """Return the texts in the table."""
     return list(app.dataframe[0].value["text"]) if app.dataframe else []
 
@@ -183,7 +183,7 @@ def test_a_text_has_the_room_of_three_lines() -> None:
 )
 def test_search_lengths_and_order_choose_the_rows(chosen: dict[str, str], places: tuple[int, ...]) -> None:
     app = drawn(rows_of(), **chosen)
-    assert shown(app) == [TEXTS[place] for place in places] and heading(app) == f"{len(places)} of 5 rows"
+    assert texts_of(app) == [TEXTS[place] for place in places] and heading(app) == f"{len(places)} of 5 rows"
     assert (len(app.warning), "No rows match." in page_text(app)) == (int("(" in chosen.values()), not places)
     words = "Words 0 to 2" if "most" in chosen else "Words"
     words = {"2": "Words 2 to 4", "6": "Words 6 to …", "3": "Words 3 to …"}.get(chosen.get("least", ""), words)
@@ -196,7 +196,7 @@ def test_what_is_typed_is_a_setting_that_other_rows_delete() -> None:
     app.number_input(key="focus-least").set_value(3).run()
     app.selectbox(key="focus-order").set_value("doubtful").run()
     own, chosen = app.session_state["settings"], {"find": "song", "least": "3", "order": "doubtful"}
-    assert shown(app) == [TEXTS[3]] and own.values == chosen == own.query("")
+    assert texts_of(app) == [TEXTS[3]] and own.values == chosen == own.query("")
     own.forget({"run"})
     assert own.values == chosen
     own.forget({"over"})
@@ -253,19 +253,19 @@ def test_a_row_of_any_page_opens_with_the_way_to_the_other_mistakes(monkeypatch:
     for module in ("rows", "pages"):
         monkeypatch.setattr(f"app.blocks.{module}.SIZE", 2)
     app = drawn(rows_of(), by="id")
-    assert shown(app) == [*TEXTS[:2]] and opened(app) == [] and "Select a row to read" in page_text(app)
+    assert texts_of(app) == [*TEXTS[:2]] and opened(app) == [] and "Select a row to read" in page_text(app)
     after = next(each for each in app.button if each.key.startswith("after-"))
     assert "Rows 1 to 2 of 5" in page_text(app) and next(each for each in app.button if each.key.startswith("before-")).disabled
     after.click().run()
-    assert shown(app) == [*TEXTS[2:4]] and "Rows 3 to 4 of 5" in page_text(app)
+    assert texts_of(app) == [*TEXTS[2:4]] and "Rows 3 to 4 of 5" in page_text(app)
     select(app, 1)
     assert opened(app) == [TEXTS[3]] and "predicted positive** (90" in page_text(app)
     app.button(key="row-next").click().run()
-    assert (opened(app), shown(app)) == ([TEXTS[4], "Next mistake"], [TEXTS[4]])
+    assert (opened(app), texts_of(app)) == ([TEXTS[4], "Next mistake"], [TEXTS[4]])
     assert "3 of 3" in page_text(app) and "Rows 5 to 5 of 5" in page_text(app)
     for text, count in ((TEXTS[2], 2), (TEXTS[0], 1)):
         app.button(key="row-previous").click().run()
-        assert opened(app)[0] == text and f"{count} of 3" in page_text(app) and text in shown(app)
+        assert opened(app)[0] == text and f"{count} of 3" in page_text(app) and text in texts_of(app)
     assert opened(app)[1:] == ["Previous mistake"]
     assert "labelled negative, predicted positive** (80\u00a0%) · r1 · loss 1.61" in page_text(app)
     select(select(app, 1))
@@ -291,7 +291,7 @@ def test_rows_without_labels_are_gone_through_one_by_one() -> None:
 
 
 def test_an_own_label_and_a_note_are_kept_with_the_rows() -> None:
-    """They are counted, stand in the table and the file, and belong to the rows: other rows, and another file, have none."""
+    """Both are counted, stand in the table and the file, and belong to the rows: another file has none."""
     rows = replace(rows_of(), file=("digest", "text", "label"))
     app = select(drawn(rows, by="id"), 0)
     assert "with your label or note" not in page_text(app) and app.selectbox(key="own-label-mine-r1").options == ["as it is", *CLASSES]
@@ -418,13 +418,13 @@ def test_a_slice_without_rows_is_one_sentence(among: str, count: int, warned: st
 
 def test_two_files_with_one_slice_text_have_their_own_rows() -> None:
     """Other texts, and other labels, under the same names and keys are other rows: no stored mask is used for them."""
-    first, other = rows_of(), rows_of(("a song", "a dull song", "no", "no", "song"))
-    swapped = replace(other, frame=other.frame.assign(label=1 - other.labels))
+    first, later = rows_of(), rows_of(("a song", "a dull song", "no", "no", "song"))
+    swapped = replace(later, frame=later.frame.assign(label=1 - later.labels))
     app = drawn(first, Focus(over="mine", among="word=song~cell=0,1"), chosen=True)
-    for rows, ids in ((first, 5), (other, 2), (swapped, 1), (first, 5)):
+    for rows, ids in ((first, 5), (later, 2), (swapped, 1), (first, 5)):
         app.args = (rows, {}, True)
-        assert len(shown(sound(app.run()))) == ids
-    assert len({each.digest for each in (first, other, swapped)}) == 3 and first.digest == rows_of().digest
+        assert len(texts_of(sound(app.run()))) == ids
+    assert len({each.digest for each in (first, later, swapped)}) == 3 and first.digest == rows_of().digest
 
 
 def test_typed_words_are_slices_and_a_column_like_an_id_is_none() -> None:

@@ -1,4 +1,4 @@
-"""Runs on pages: a fitting run replaces one that a page cannot show, others stand beside it, and each has its place and colour."""
+"""Runs on pages: a fitting run replaces one that a page cannot show, further runs stand beside it, and each has its place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stub(name: str, configuration: str = "", **more: Any) -> Any:
 
 @SHIPPED
 def test_the_run_with_weights_is_alike() -> None:
-    """Of the same configuration and pairs of texts, else the best of its language; one on a base for one on a base."""
+    """The replacement has the same configuration and number of texts, or it is the best run of its language."""
     models = list(cache.models().values())
     wanted = {
         "sst2/ndt-free-3-s1": "sst2/ndt-free-3",
@@ -48,7 +48,7 @@ def test_the_run_with_weights_is_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "others", "best"),
+    ("first", "fitting", "best"),
     [
         (stub("sst2/a"), [], ""),
         (stub("sst2/a"), [stub("sst2/a"), stub("nsmc/a")], "nsmc/a"),
@@ -61,12 +61,12 @@ def test_the_run_with_weights_is_alike() -> None:
         (stub("english/a"), [stub("sst2/b"), stub("english_balanced/b", has_weights=False)], "sst2/b"),
     ],
 )
-def test_the_usual_second_run_is_most_comparable(first: Any, others: list[Any], best: str) -> None:
-    assert usual_second(first, others) == best
+def test_the_usual_second_run_is_most_comparable(first: Any, fitting: list[Any], best: str) -> None:
+    assert usual_second(first, fitting) == best
 
 
 @pytest.mark.parametrize(
-    ("others", "best"),
+    ("fitting", "best"),
     [
         ([stub("nsmc/a", base="mini"), stub("imdb/b")], "imdb/b"),
         ([stub("imdb/a", base="mini"), stub("sst2/b", base="")], "sst2/b"),
@@ -76,8 +76,8 @@ def test_the_usual_second_run_is_most_comparable(first: Any, others: list[Any], 
         ([stub("sst2/a", base="mini"), stub("sst2/b", base="mini", epochs=(1,))], "sst2/b"),
     ],
 )
-def test_the_most_similar_run_is_chosen_in_this_order(others: list[Any], best: str) -> None:
-    assert most_similar(stub("sst2/x", base="mini"), others).name == best
+def test_the_most_similar_run_is_chosen_in_this_order(fitting: list[Any], best: str) -> None:
+    assert most_similar(stub("sst2/x", base="mini"), fitting).name == best
 
 
 @pytest.mark.parametrize("chosen", [True, False])
@@ -133,18 +133,18 @@ def test_runs_beside_the_one_in_focus_are_those_of_the_focus(monkeypatch: pytest
     """The run that stands there while nobody chose one can be taken away if several can be chosen."""
     monkeypatch.setattr(run_choice, "option_texts", lambda names: {name: name.upper() for name in names})
 
-    def shown(most: int, instead: str = "", *versus: str) -> tuple[AppTest, str]:
+    def drawn(most: int, instead: str = "", *versus: str) -> tuple[AppTest, str]:
         app = AppTest.from_function(page, args=(most, instead))
         app.session_state["focus"] = Focus(run="a", versus=versus)
         return app, app.run().text[0].value
 
     for most, versus, beside in ((1, ("x", "c", "b"), "c"), (2, ("d", "c", "b"), "d,c"), (0, ("d", "a", "c", "b"), "d,c,b"), (1, (), "")):
-        assert shown(most, "", *versus)[1] == beside
-    app, beside = shown(1, "c")
+        assert drawn(most, "", *versus)[1] == beside
+    app, beside = drawn(1, "c")
     assert beside == "c" and app.selectbox[0].options == ["B", "C", "D"]
     app.selectbox[0].set_value("b").run()
     assert app.session_state["focus"].versus == ("b",) and app.text[0].value == "b"
-    app, beside = shown(0, "c")
+    app, beside = drawn(0, "c")
     for chosen in ([], ["b", "d"]):
         app.multiselect[0].set_value(chosen).run()
         assert (app.text[0].value, app.session_state["focus"].versus) == (",".join(chosen), tuple(chosen))

@@ -100,9 +100,9 @@ def test_nothing_of_an_own_file_is_kept_after_the_visit() -> None:
 
 
 OTHER: dict[str, Any] = {
-    "source": replace(SOURCE, digest="ba9876543210"), "over": "demo", "classes": ("positive", "negative"), "calibration": 2.0, "threshold": 0.7,
-    "frame": rows_of("test", "kind", "dull").frame, "unread": {"7": "it is empty"}, "file": ("0123", "text", "label"), "total": 9,
-    "remarks": ("The labels are numbers.",), "among": "word=kind", "described": "with the word kind",
+    "source": replace(SOURCE, digest="ba9876543210"), "over": "demo", "classes": ("positive", "negative"), "calibration": 2.0,
+    "threshold": 0.7, "frame": rows_of("test", "kind", "dull").frame, "unread": {"7": "it is empty"}, "file": ("0", "text", "label"),
+    "total": 9, "remarks": ("The labels are numbers.",), "among": "word=kind", "described": "with the word kind",
 }  # fmt: skip
 OF_SOURCE = {"name": "a/c", "digest": "ba98", "seed": 1, "calibration": 2.0, "gives": "scores"}
 

@@ -59,18 +59,18 @@ def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
 def test_splits_of_which_recipes_take_different_numbers_of_rows_are_not_compared() -> None:
     """Two runs have the same rows if all other splits have equal digests. `rows` draws from train, `test_rows` from test splits only."""
 
-    def run(settings: dict[str, int], other: str = "") -> Any:
-        digests = {name: "b" if name in other.split() else "a" for name in ("train", "validation", "test", "transfer")}
+    def run(settings: dict[str, int], changed: str = "") -> Any:
+        digests = {name: "b" if name in changed.split() else "a" for name in ("train", "validation", "test", "transfer")}
         return SimpleNamespace(config={"recipe": settings, "data": {"splits": {name: {"digest": of} for name, of in digests.items()}}})
 
     rows, test_rows = {"rows": 500}, {"test_rows": 500}
-    for settings, other, same in (
+    for settings, changed, same in (
         *(({}, "", True), ({}, "train", False), ({}, "test", False)),
         *((rows, "train", True), (rows, "test", False), (rows, "validation", False)),
         *((test_rows, "test transfer", True), (test_rows, "train", False), (rows | test_rows, "train test", True)),
     ):
-        first, second = run({}), run(settings, other)
-        assert _same_rows(first, second) is _same_rows(second, first) is same, (settings, other)
+        first, second = run({}), run(settings, changed)
+        assert _same_rows(first, second) is _same_rows(second, first) is same, (settings, changed)
 
 
 @pytest.mark.parametrize("file", ["config.json", "metrics.json", "history.parquet", "test.parquet"])

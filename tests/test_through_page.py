@@ -1,4 +1,4 @@
-"""What the film of a training is sent, and what it may ask for."""
+"""The film of a training gets what the link names, and it may ask for one of its rows only."""
 
 from __future__ import annotations
 

@@ -130,14 +130,16 @@ def test_a_page_may_show_another_run_than_the_chosen_one(state: dict[str, Any]) 
 
 
 def test_results_of_a_visit_are_computed_once_and_the_oldest_go(state: dict[str, Any]) -> None:
-    made: list[int] = []
+    computed: list[int] = []
 
     def result(key: int, **most: int) -> int:
-        return visit.keep_result("squares", key, lambda: made.append(key) or key * key, **most)
+        return visit.keep_result("squares", key, lambda: computed.append(key) or key * key, **most)
 
-    assert [result(key) for key in (2, 2, 3, 2)] == [4, 4, 9, 4] and made == [2, 3, 2] and state["squares"] == {2: 4}
+    assert [result(key) for key in (2, 2, 3, 2)] == [4, 4, 9, 4] and computed == [2, 3, 2] and state["squares"] == {2: 4}
     assert (
-        [result(key, most=2) for key in (3, 4, 3, 2)] == [9, 16, 9, 4] and made == [2, 3, 2, 3, 4, 2] and state["squares"] == {4: 16, 2: 4}
+        [result(key, most=2) for key in (3, 4, 3, 2)] == [9, 16, 9, 4]
+        and computed == [2, 3, 2, 3, 4, 2]
+        and state["squares"] == {4: 16, 2: 4}
     )
     assert visit.keep_result("other", 2, lambda: "another kind") == "another kind"
 
