@@ -26,14 +26,13 @@ from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.faithfulness import against_chance
 from sentviz.analysis.explain.permutation import permutation_shap
 from sentviz.cli import main
-from sentviz.errors import Stopped
 from sentviz.models import batches
 from sentviz.models import model as models
 from sentviz.models.budget import SLICE, Budget, Spent
 from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Flip
 from sentviz.runs.trace import Trace
-from sentviz.serving.jobs import Job, Turns
+from sentviz.serving.jobs import Turns
 from tests.kit import planted_model, small_model
 
 TEXT, SHORT = "what a warm, clever song we saw and a cold garden", "a warm song we saw"
@@ -284,18 +283,6 @@ def test_only_the_pass_of_an_answer_is_short_work(tiny_runs: Path, monkeypatch: 
 
 
 # ---- who leaves
-
-
-def test_a_job_gives_way_and_ends_when_nobody_waits() -> None:
-    """A job stops at the end of the slice in which its last visitor left, and its place is free again."""
-    job, parts = Job("work", lambda who: True), 0
-    job.waiting.add("somebody")
-    with pytest.raises(Stopped), queue.giving_way(job) as step:
-        for parts in range(10_000_000):
-            step()
-            if parts == 1000:
-                job.stop.set()
-    assert 1000 < parts < 10_000_000 - 1 and not queue.turns("model")._busy
 
 
 def test_a_search_counts_its_words_and_can_be_stopped() -> None:

@@ -16,6 +16,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from sentviz.analysis.measurements import measure_run
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import RunError
 from sentviz.io.files import hold
 from sentviz.models.loading import load
@@ -98,41 +99,32 @@ def _nan(folder: Path) -> None:
     resealed(folder, path.name)
 
 
-def _other_shape(folder: Path) -> None:
-    edit(folder, lambda config: config["model"].update(ffn_width=30))
-
-
 def _other_vocabulary(folder: Path) -> None:
-    from sentviz.data.tokenizers import Tokenizer
-
     Tokenizer.train_words(["quite another vocabulary"], 1).save(folder / "tokenizer.json")
     resealed(folder, "tokenizer.json")
 
 
-def _foreign_weights(folder: Path) -> None:
-    (folder / "model.safetensors").write_bytes(b"\x80\x04}q\x00.")
-    resealed(folder, "model.safetensors")
-
-
-def _foreign_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}')
-    resealed(folder, "tokenizer.json")
-
-
-def _swapped(folder: Path) -> None:
-    shutil.copy(folder.parent / "vanilla-matched" / "model.safetensors", folder / "model.safetensors")
+def _foreign(folder: Path, file: str, content: bytes) -> None:
+    (folder / file).write_bytes(content)
+    resealed(folder, file)
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut weights": (lambda f: _cut(f, "model.safetensors"), "model.safetensors is damaged"),
     "cut tokenizer": (lambda f: _cut(f, "tokenizer.json"), "tokenizer.json is damaged"),
-    "weights of another run": (_swapped, "model.safetensors is damaged or was replaced"),
+    "weights of another run": (
+        lambda f: shutil.copy(f.parent / "vanilla-matched" / "model.safetensors", f),
+        "model.safetensors is damaged or was replaced",
+    ),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors is missing"),
     "weights that are no numbers": (_nan, "model.safetensors holds values that are not numbers"),
-    "weights that are a pickle": (_foreign_weights, "model.safetensors cannot be read"),
-    "weights of another shape": (_other_shape, "model.safetensors does not fit"),
+    "weights that are a pickle": (lambda f: _foreign(f, "model.safetensors", b"\x80\x04}q\x00."), "model.safetensors cannot be read"),
+    "weights of another shape": (lambda f: edit(f, lambda c: c["model"].update(ffn_width=30)), "model.safetensors does not fit"),
     "another vocabulary": (_other_vocabulary, "do not belong together"),
-    "a foreign tokenizer": (_foreign_tokenizer, "tokenizer.json is not a tokenizer"),
+    "a foreign tokenizer": (
+        lambda f: _foreign(f, "tokenizer.json", b'{"model": {"type": "Unigram"}}'),
+        "tokenizer.json is not a tokenizer",
+    ),
     "no config": (lambda f: (f / "config.json").unlink(), "ndt-unit-2"),
     "another format": (lambda f: edit(f, lambda c: c.update(format=99)), "format 99"),
     "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list of 2 to 1,000 entries, not None"),
@@ -190,7 +182,6 @@ def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], A
 
 
 def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
-    """A text or a path is accepted in the place of several folders."""
     for folder in (root, str(root)):
         assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
         assert find("toy/ndt-unit-2", folder).configuration == "ndt-unit-2"
@@ -240,17 +231,16 @@ def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.M
         measure_run("heads", find(folder))
 
 
-@pytest.mark.parametrize("file", ["history.parquet", "example.safetensors", "test.parquet"])
-def test_other_files_are_checked_when_they_are_read(file: str, root: Path) -> None:
+def test_other_files_are_checked_when_they_are_read(root: Path) -> None:
     """A cut file is found by its digest, and a foreign file with a right digest by its content."""
-    folder = root / "toy" / "ndt-unit-2"
-    read = {"history.parquet": Run.history, "example.safetensors": Run.example}.get(file, lambda run: run.frame(file))
-    _cut(folder, file)
-    with pytest.raises(RunError, match=f"{file} is damaged"):
-        read(Run.open(folder))
-    resealed(folder, file)
-    with pytest.raises(RunError, match=file):
-        read(Run.open(folder))
+    folder, predictions = root / "toy" / "ndt-unit-2", lambda run: run.frame("test.parquet")
+    for file, read in (("history.parquet", Run.history), ("example.safetensors", Run.example), ("test.parquet", predictions)):
+        _cut(folder, file)
+        with pytest.raises(RunError, match=f"{file} is damaged"):
+            read(Run.open(folder))
+        resealed(folder, file)
+        with pytest.raises(RunError, match=file):
+            read(Run.open(folder))
 
 
 def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:

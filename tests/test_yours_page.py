@@ -24,14 +24,10 @@ pytestmark = SHIPPED
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test an empty library."""
+    """Give each test an empty library on the serving machine."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def local(monkeypatch: pytest.MonkeyPatch) -> None:
     on_this_machine(monkeypatch, True)
+    return tmp_path
 
 
 def on_this_machine(monkeypatch: pytest.MonkeyPatch, is_local: bool) -> None:
@@ -90,16 +86,6 @@ def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
     app.session_state["yours-file"] = TextTable("empty.csv", table.frame.assign(label=None), "", "", "empty"), []
     app.run()
     assert not app.exception and "there is no class; a data set needs two or more" in page_text(app)
-
-
-@pytest.mark.slow
-def test_the_example_file_leads_to_the_wish() -> None:
-    """Twenty reviews with labels are read as a file is, and the button opens the view that was asked for."""
-    app = opened("yours", run=RUN, wish="judge")
-    app.button(key="yours-example").click().run()
-    assert "**hotel-reviews.csv**: 20 rows." in page_text(app) and app.dataframe[-1].value["rows"].sum() == 20
-    app.button(key="yours-look").click().run()
-    assert not app.exception and (app.session_state["mine"].label, app.session_state["view"].title) == ("label", "Confusion")
 
 
 def test_a_file_is_saved_once_and_its_name_checked(monkeypatch: pytest.MonkeyPatch) -> None:
