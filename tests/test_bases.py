@@ -15,15 +15,8 @@ import torch
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from sentviz.analysis.explain import explained
-from sentviz.analysis.explain.counterfactual import smallest_flip
-from sentviz.analysis.explain.notices import notices
-from sentviz.analysis.explain.word_swaps import suggestions
-from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
-from sentviz.export.record import Record
-from sentviz.export.verify import compare_with_runs
 from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
 from sentviz.models.loading import load
@@ -32,7 +25,7 @@ from sentviz.models.pretrained.base import add_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
-from sentviz.models.weights import CodedEmbedding, code, unpack
+from sentviz.models.weights import code, unpack
 from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
@@ -52,8 +45,7 @@ from tests.kit import use_toy_data
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a folder with the base `tiny`. Copy it before you change it."""
-    root = tmp_path_factory.mktemp("based")
-    toy_base(root)
+    toy_base(root := tmp_path_factory.mktemp("based"))
     return root
 
 
@@ -79,7 +71,6 @@ def trained(root: Path) -> Run:
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_path: Path) -> None:
-    """Matrices are rounded, all other weights are exact, and the positions include the type of the first text."""
     base = toy_base(tmp_path, bits)
     read = read_checkpoint(tmp_path / "folders" / "tiny")
     settings = read.settings | {"pooling": "mean", "classes": 2}
@@ -98,7 +89,6 @@ def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_p
 
 
 def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
-    """The network of NDT's ending is exactly the base's at the start, where every lambda is 0."""
     base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
     settings = base.settings | {"classes": 2, "segments": 1}
     single, two = (based(base, EncoderConfig(**(settings | on_base(name, "tiny"))))[0].eval() for name in ("tiny", "tiny-ndt-free-2"))
@@ -108,16 +98,7 @@ def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
         np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
 
 
-@pytest.mark.exhaustive
-def test_bases_are_found_by_name_and_are_no_runs(root: Path, trained: Run) -> None:
-    assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
-    assert find_base("tiny").digest == trained.config["base"]["digest"]
-    listing = CliRunner().invoke(main, ["base", "list"])
-    assert listing.exit_code == 0 and "nobody/tiny" in listing.output and "3 layers, width 32" in listing.output
-
-
 def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command finds a folder by its name below SENTVIZ_MODELS; a corrected remark leaves the digest as it was."""
     bert_folder(tmp_path / "models" / "some-bert")
     monkeypatch.setenv("SENTVIZ_MODELS", str(tmp_path / "models"))
     result = CliRunner().invoke(
@@ -135,9 +116,10 @@ def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # ---- adapters
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
     """The run holds the changes of every matrix in half precision and the classifier, but no tokenizer, and it has learned."""
+    assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
     weights = load_file(trained.folder / "model.safetensors")
     changed = {f"blocks.{layer}.{part}" for layer in range(3) for part in ("attention.project", "attention.output", "ffn.up", "ffn.down")}
     assert set(weights) == {f"{name}.{side}" for name in changed for side in "ab"} | {"classifier.weight", "classifier.bias"}
@@ -146,11 +128,18 @@ def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
     assert "tokenizer.json" not in trained.config["files"]
     assert trained.metrics()["test"]["accuracy"]["value"] > 0.9
     assert trained.epochs == (3,) and set(load_file(trained.folder / "epochs" / "3.safetensors")) == set(weights)
+    model, network = load(trained), based(find_base("tiny"), trained.shape)[0].requires_grad_(False)
+    a, b = (weights[f"blocks.1.attention.project.{side}"].float() for side in "ab")
+    change = torch.cat([b[32 * part : 32 * part + 32] @ a[4 * part : 4 * part + 4] for part in range(3)])
+    ours = dict(model.network.named_parameters())["blocks.1.attention.project.weight"]
+    np.testing.assert_allclose(ours, network.blocks[1].attention.project.weight + change, atol=1e-6)
+    assert load(trained.at(3)).predict(["a dull, cold garden"])["label"].tolist() == ["negative"]
+    assert trained.config["parameters"] == model.network.parameters_count()
 
 
 @pytest.mark.parametrize("rank", [15, 16])
 def test_changes_of_a_higher_rank_have_8_bits(rank: int) -> None:
-    """From rank 16, each row of A and each column of B is stored in 8 bits; what is loaded differs from what was trained by half steps."""
+    """What is loaded differs from what was trained by half steps."""
     base, alpha = find_base("tiny"), 8.0
     network, of_base = based(base, EncoderConfig(**(base.settings | {"classes": 2})))
     adapt(network, of_base, rank=rank, alpha=alpha)
@@ -172,49 +161,9 @@ def test_changes_of_a_higher_rank_have_8_bits(rank: int) -> None:
     assert bool((error <= bound * 1.01 + 1e-6).all()) and float(error.max()) > 0
 
 
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
-    """Loaded weights are W + B A of each part, from the file's numbers; traces, explanations and predictions use them."""
-    model, weights = load(trained), load_file(trained.folder / "model.safetensors")
-    network = based(find_base("tiny"), trained.shape)[0].requires_grad_(False)
-    a, b = (weights[f"blocks.1.attention.project.{side}"].float() for side in "ab")
-    for part in range(3):
-        rows = slice(32 * part, 32 * part + 32)
-        change = b[rows] @ a[4 * part : 4 * part + 4]
-        ours = dict(model.network.named_parameters())["blocks.1.attention.project.weight"][rows]
-        np.testing.assert_allclose(ours, network.blocks[1].attention.project.weight[rows] + change, atol=1e-6)
-        assert abs(change).max() > 1e-3
-    trace = explained(model, model.trace("what a warm, clever song we saw!", projections=True))
-    assert trace.label == "positive" and trace.tokens[0] == "[CLS]" and trace.token_scores
-    assert load(trained.at(3)).predict(["a dull, cold garden"])["label"].tolist() == ["negative"]
-    assert trained.config["parameters"] == model.network.parameters_count()
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_explanations_never_expand_the_whole_table(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parts of the table make the whole, and the smallest edit, word suggestions and gradients read only parts."""
-    monkeypatch.setattr("sentviz.models.encoder.TABLE_ROWS", 7)
-    model = load(trained)
-    parts = list(model.network.table_parts())
-    assert torch.equal(torch.cat(parts), model.network.table) and {len(part) for part in parts[:-1]} == {7}
-
-    def whole(table: CodedEmbedding) -> torch.Tensor:
-        raise AssertionError("the whole table is expanded")
-
-    monkeypatch.setattr(CodedEmbedding, "weight", property(whole))
-    trace = model.trace("what a warm, clever song we saw!")
-    smallest_flip(model, trace, passes=20)
-    suggestions(model, trace, 1)
-    explained(model, trace, ["removal", "units", "gradient", "integrated-gradients"])
-
-
 @pytest.mark.exhaustive
 def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
-    """A stopped and resumed training equals an uninterrupted one bit for bit. Only the upper layer is adapted, and no lower one has a
-    gradient.
-    """
+    """Only the upper layer is adapted, and no lower one has a gradient."""
     recipe = replace(based_recipe(adapter_layers=1), weights=find_base("tiny").digest)
     whole = Trainer(BasedTask(recipe), tmp_path / "whole")
     whole.fit(progress=False)
@@ -236,28 +185,11 @@ def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Path) -> None:
-    """With `adapter_rank` 0 the matrices of the upper layers are stored completely, and the other layers stay those of the base."""
+def test_with_rank_0_the_matrices_of_the_upper_layers_are_stored_completely(tmp_path: Path) -> None:
     run = train(based_recipe(adapter_rank=0, adapter_layers=2, learning_rate=2e-3), tmp_path, progress=False)
     names = {name.split(".int8")[0].split(".scale")[0] for name in load_file(run.folder / "model.safetensors")}
     assert {name.split(".")[1] for name in names if name.startswith("blocks.")} == {"1", "2"}
     assert run.metrics()["test"]["accuracy"]["value"] > 0.8
-
-
-@pytest.mark.exhaustive
-def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model name that ends with an injection adds the lexicon; its polarities are stored with the run, and special tokens are neutral."""
-    from sentviz.data.lexicon import Lexicon
-
-    terms = Lexicon("lexicon_en_vader", ("warm", "dull"), np.array([[2.0, 0, 0], [0, 0, 2.0]]))
-    monkeypatch.setattr(Lexicon, "load", classmethod(lambda cls, name: terms))
-    run = train(based_recipe(model="tiny-last-scaled", lexicon="lexicon_en_vader", epochs=1), tmp_path, progress=False)
-    model = load(run)
-    assert run.name == "toy/tiny-last-scaled" and run.capabilities.lexicon and run.shape.lexicon_heads == "last"
-    table = model.network.polarity
-    np.testing.assert_allclose(table[[0, 1, 2, 3]], 1 / 3, atol=1e-6)
-    warm = model.tokenizer.encode("warm").ids[0]
-    assert table[warm, 0] > 0.5 and model.trace("warm", strength={"lexicon": 0}).change.strength == {"lexicon": 0}
 
 
 # ---- what does not belong together
@@ -279,13 +211,10 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
     [
         (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not installed"),
         (lambda config, weights: config["base"].update(digest="0" * 12), "is a different base"),
-        (lambda config, weights: weights.pop("classifier.bias"), "classifier.bias is missing, extra or has another shape"),
         (lambda config, weights: weights.pop("blocks.1.ffn.up.b"), "blocks.1.ffn.up is missing, extra"),
         (lambda config, weights: weights.update({"blocks.1.ffn.up.a": torch.zeros(4, 33).half()}), "blocks.1.ffn.up is missing, extra"),
-        (lambda config, weights: weights.update({"blocks.7.ffn.up.weight": torch.zeros(2, 2).half()}), "blocks.7.ffn.up.weight is"),
         (lambda config, weights: weights["classifier.bias"].fill_(float("nan")), "holds values that are not numbers"),
         (lambda config, weights: config["model"].update(ffn_width=65), "does not fit this model: blocks.0.ffn"),
-        (lambda config, weights: config["model"].update(vocab_size=99), "does not fit this model: embedding.weight"),
     ],
 )
 def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, message: str, trained: Run, tmp_path: Path) -> None:
@@ -295,7 +224,7 @@ def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["weights-1.safetensors", "tokenizer.json", "base.json", "all"])
+@pytest.mark.parametrize("damage", ["weights-1.safetensors", "all"])
 def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
     damage: str, trained: Run, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,20 +250,15 @@ def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
         (lambda card, weights: weights.pop("blocks.1.ffn.up.bias"), "is damaged: blocks.1.ffn.up.bias is missing"),
         (lambda card, weights: [weights.pop(f"embedding.weight.{part}") for part in ("codes", "scale")], "embedding.weight is missing"),
         (lambda card, weights: weights.update(position=torch.zeros(24, 33)), "position is extra or has another shape than base.json says"),
-        (lambda card, weights: weights.update(other=torch.zeros(2)), "other is extra or has"),
         (lambda card, weights: weights["embedding.weight.scale"][3].fill_(float("nan")), "not numbers (embedding.weight)"),
-        (lambda card, weights: weights["position"].fill_(float("inf")), "not numbers (position)"),
-        (lambda card, weights: card["settings"].update(width=33), "base.json cannot be read"),
         (lambda card, weights: card["settings"].update(depth=3), "base.json cannot be read"),
         (lambda card, weights: card.update(format=2), "its format is 2, this version reads 1"),
         (lambda card, weights: card["settings"].update(vocab_size=20), "tokenizer.json knows"),
     ],
 )
-@pytest.mark.parametrize("use", ["train", "load"])
 def test_a_base_that_does_not_fit_its_card_is_refused_in_a_sentence(
-    use: str, change: Any, message: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Any, message: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message is the same if a run is trained on the base and if one is loaded; `base list` goes on."""
     shutil.copytree(root / "bases" / "tiny", folder := tmp_path / "bases" / "tiny")
     card, weights = json.loads((folder / "base.json").read_text()), load_file(folder / "weights-1.safetensors")
     change(card, weights)
@@ -344,12 +268,9 @@ def test_a_base_that_does_not_fit_its_card_is_refused_in_a_sentence(
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RunError) as error:
-        if use == "train":
-            train(based_recipe(), tmp_path / "out", progress=False)
-        else:
-            base = find_base("tiny")
-            tokenizer_of(base)
-            based(base, EncoderConfig(**(base.settings | {"classes": 2})), empty=True)
+        base = find_base("tiny")
+        tokenizer_of(base)
+        based(base, EncoderConfig(**(base.settings | {"classes": 2})), empty=True)
     assert message in str(error.value) and str(error.value).startswith("The base tiny")
     assert CliRunner().invoke(main, ["base", "list"]).exit_code == 0
 
@@ -359,34 +280,25 @@ def test_a_base_that_does_not_fit_its_card_is_refused_in_a_sentence(
     [
         ({"max_length": 600}, "reads 600 tokens; the base tiny has positions for 24"),
         ({"adapter_layers": 4}, "trains 4 layers; the base tiny has 3"),
-        ({"base": "mpnet", "model": "mpnet"}, "The base 'mpnet' is not installed"),
-        ({"weights": "0" * 12}, "is a different base"),
         ({"shape": {"mixing": "free"}}, "does not fit 1 components"),
         ({"shape": {"depth": 3}}, "depth"),
     ],
 )
 def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises((InputError, RunError)) as error:
+    with pytest.raises((InputError, RunError), match=message):
         train(based_recipe(**changes), tmp_path, progress=False)
-    assert message in str(error.value) and not any(tmp_path.iterdir())
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model": "minilm"}, "The name of a run on the base tiny is tiny, or tiny- with"),
-        ({"model": "tiny-faster"}, "not 'tiny-faster'"),
-        ({"model": "tiny-last-scaled"}, "tiny-last-scaled injects a lexicon, but the recipe names none"),
-    ],
+    ("model", "message"), [("minilm", "is tiny, or tiny- with"), ("tiny-faster", "not 'tiny-faster'"), ("tiny-last-scaled", "names none")]
 )
-def test_a_run_on_a_base_is_called_after_it(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError) as error:
-        based_recipe(**changes)
-    assert message in str(error.value)
+def test_a_run_on_a_base_is_called_after_it(model: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        based_recipe(model=model)
 
 
 def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    """RunError for a tokenizer with more entries than the table has rows, with a replacement of 2,000 letters, or of another kind."""
     folder = bert_folder(tmp_path / "other")
     with pytest.raises(RunError, match="they do not belong together"):
         PretrainedTokenizer.of_file(folder / "tokenizer.json", 20)
@@ -399,18 +311,6 @@ def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"tokenizer.json is not a tokenizer"):
         add_base(folder, "other", tmp_path / "bases", bits=8)
     assert not (tmp_path / "bases" / "other").exists()
-
-
-@pytest.mark.slow
-def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
-    """600 words are cut to 24 positions and counted; an unknown letter is an unknown token at its place in the text."""
-    model = load(trained)
-    trace = model.trace("warm " * 600)
-    assert len(trace.tokens) == 24 and trace.dropped == 600 - 22
-    trace = model.trace("warm 정원 song")
-    assert trace.unknown.tolist() == [False, False, True, False, False] and trace.tokens[2] == "정원"
-    notes = [sentence for kind, sentence in notices(trace, trained) if kind == "unknown"]
-    assert "The model's vocabulary lacks “정원” (6 bytes): it reads an unknown token instead." in notes
 
 
 def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path: Path) -> None:
@@ -430,7 +330,7 @@ def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path:
 
 @pytest.mark.slow
 def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A base is packed and listed with its run, is not fetched again if it is installed, and is refused if it was changed on the way."""
+    """The base is not fetched again if it is installed, and is refused if it was changed on the way."""
     packed = {entry.name: entry for entry in release([find_base("tiny"), trained], tmp_path / "release")}
     assert packed["toy/tiny"].base == "bases/tiny" and not packed["bases/tiny"].base
     assert read_index(tmp_path / "release" / "release.json") == packed and with_bases(["toy/tiny"], packed) == ["bases/tiny", "toy/tiny"]
@@ -450,7 +350,6 @@ def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 def test_the_card_names_the_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The card names base, source and licence; without the base it names the base alone."""
     monkeypatch.setattr("sentviz.papers.cards._known", lambda run: [])
     text = card(trained)
     assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text
@@ -458,28 +357,3 @@ def test_the_card_names_the_base(trained: Run, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     text = card(trained)
     assert f"tiny (digest {trained.config['base']['digest']}), whose weights" in text and "base_model" not in text
-
-
-@pytest.mark.slow
-def test_a_figure_of_a_run_on_a_base_is_verified(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers of the figure are equal if it is drawn again. Without the base it cannot be drawn, and the message names the base."""
-    record = Record.of(draw("toy/tiny", "strip", text="what a warm, clever song"))
-    assert compare_with_runs(record).state == "equal"
-    shutil.copytree(trained.folder, tmp_path / "toy" / "tiny")
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    check = compare_with_runs(record)
-    assert check.state != "equal" and "The base 'tiny' is not installed" in str(check)
-
-
-@pytest.mark.exhaustive
-def test_a_run_on_a_base_is_written_as_onnx_with_its_table_expanded(trained: Run, tmp_path: Path) -> None:
-    """The exported folder holds the tokenizer and answers as the run does, to 1e-4."""
-    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
-    from sentviz.serving import onnx
-
-    onnx.export(trained, tmp_path / "out")
-    there, own = onnx.load(tmp_path / "out"), load(trained)
-    texts = ["what a warm, clever song we saw!", "a dull garden"]
-    np.testing.assert_allclose(there.predict(texts)[list(trained.labels)], own.predict(texts)[list(trained.labels)], atol=1e-4)
-    assert isinstance(there.tokenizer, PretrainedTokenizer) and isinstance(own.network.embedding, CodedEmbedding)

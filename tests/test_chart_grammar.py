@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz.charts.chart import Axis, Chart, Mark, Panels, Rule, bars, cells, line, points
+from sentviz.charts.chart import Axis, Chart, Mark, Panels, bars, cells, line, points
 from sentviz.charts.chart_layout import row_texts
 from sentviz.charts.look import PALETTES, Look, Style
 
@@ -71,12 +71,6 @@ def test_an_empty_chart_says_so(make: Callable[..., Mark]) -> None:
     assert [note.text for note in plot.layout.annotations] == ["There is no row to draw."]
 
 
-def test_a_table_without_rows_says_so() -> None:
-    frame = pd.DataFrame({"row": [], "column": [], "value": []})
-    plot = Chart("Nothing", [cells(frame, "column", "row", "value")], Axis(rows={"a": "a"}), Axis(rows={"b": "b"})).draw(Look())
-    assert "There is no row to draw." in [note.text for note in plot.layout.annotations]
-
-
 def test_a_narrow_table_says_how_many_columns_it_leaves_out() -> None:
     """The columns of the largest worth stay; where all have room, nothing is said."""
     frame = pd.DataFrame({"column": [f"c{i}" for i in range(30)], "row": "a", "value": 0.5})
@@ -90,14 +84,6 @@ def test_a_narrow_table_says_how_many_columns_it_leaves_out() -> None:
     assert len(wide.layout.xaxis.ticktext) == 30 and not [note for note in wide.layout.annotations if "columns" in note.text]
 
 
-def test_the_note_of_a_level_line_is_beside_the_panel() -> None:
-    """The note hides no point there, and has room in the margin."""
-    frame = pd.DataFrame({"x": [0.0, 1.0], "y": [0.5, 0.5]})
-    plot = Chart("Level", [points(frame, "x", "y")], rules=[Rule(y=0.5, note="unchanged")]).draw(Look())
-    (note,) = (note for note in plot.layout.annotations if note.text == "unchanged")
-    assert (note.x, note.xref, note.xanchor) == (1, "paper", "left") and plot.layout.margin.r >= 60
-
-
 def test_of_two_hundred_series_the_legend_names_the_first() -> None:
     """The others are counted; the picture fits a screen."""
     frame = pd.DataFrame(
@@ -108,13 +94,6 @@ def test_of_two_hundred_series_the_legend_names_the_first() -> None:
     assert len(named) == len(set(named)) == 31 and named[-1] == "and 170 more"
     assert plot.layout.height < 900
     assert len({(trace.line.color, trace.line.dash, trace.marker.symbol) for trace in plot.data if not trace.showlegend}) > 5
-
-
-def test_an_interval_on_the_wrong_side_is_drawn_where_it_is() -> None:
-    """The ends are sorted; an interval beside its value is drawn beside it."""
-    frame = pd.DataFrame({"x": [2.0], "y": [5.0], "low": [4.0], "high": [3.0]})
-    (trace,) = Chart("One", [points(frame, "x", "y", low="low", high="high")]).draw(Look()).data
-    assert (5.0 - trace.error_y.arrayminus[0], 5.0 + trace.error_y.array[0]) == (3.0, 4.0)
 
 
 def test_words_of_rows_are_those_of_pythons_format() -> None:

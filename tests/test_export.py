@@ -7,7 +7,6 @@ import io
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -20,8 +19,7 @@ import plotly.graph_objects as go
 import pytest
 
 import sentviz.export.files as export
-from sentviz.charts import Figure, heatmap, probability_bars, small_multiples, token_strip
-from sentviz.charts.layers import head_table
+from sentviz.charts import Figure, heatmap, probability_bars
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS, render, save
@@ -41,51 +39,12 @@ def words(svg: bytes) -> str:
 
 @pytest.mark.exhaustive
 @needs_browser
-def test_png_has_the_size_asked_for() -> None:
-    data = render(probability_bars(["no", "yes"], [0.2, 0.8]), "png", scale=2, width=400, height=100)
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", data[16:24])
-    assert width == 800 and height > 200  # the caption stands below the 100 pixels
-
-
-@pytest.mark.exhaustive
-@needs_browser
 def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
-    figure = heatmap(fake_trace(tokens=["quiet", "delight"]), 0)
-    svg = render(figure, "svg")
+    svg = render(heatmap(fake_trace(tokens=["quiet", *EVIL[:3]]), 0), "svg")
     root = ET.fromstring(svg)
-    assert not list(root.iter(f"{SVG}image"))
-    assert {"quiet", "delight", "query", "key"} <= set(words(svg).splitlines())
-    assert "Each row is a token" in words(svg)
-    assert len([path for path in root.iter(f"{SVG}g") if path.get("class") == "point"]) >= 9
-
-
-@needs_browser
-@pytest.mark.exhaustive
-def test_svg_cells_have_the_colours_of_the_scale() -> None:
-    """The smallest and the largest cell have the end colours of the scale, as in Plotly's heatmap."""
-    plot = go.Figure(go.Heatmap(z=[[0.0, 1.0], [None, 0.5]], colorscale=[[0, "#102030"], [1, "#a0b0c0"]]))
-    svg = render(Figure("two", picture(plot), pd.DataFrame(), ""), "svg").decode()
-    fills = re.findall(r'class="point">\s*<path[^>]*fill: rgb\(([^)]*)\)', svg)
-    assert fills == ["16, 32, 48", "160, 176, 192", "88, 104, 120"]
-
-
-@needs_browser
-@pytest.mark.exhaustive
-def test_large_mosaics_stay_images_and_webgl_becomes_vectors() -> None:
-    assert b"<image" in render(small_multiples(fake_trace(n=30, layers=4, heads=4)), "svg")
-    plot = go.Figure(go.Scattergl(x=[1, 2], y=[3, 4], mode="markers"))
-    assert b"<image" not in render(Figure("points", picture(plot), pd.DataFrame(), ""), "svg")
-
-
-@pytest.mark.exhaustive
-@needs_browser
-def test_user_text_is_text_in_svg() -> None:
-    svg = render(token_strip(EVIL, np.arange(6) - 3, title="<i>$t$"), "svg")
-    drawn_text = words(svg).replace("\u2068", "").replace("\u2069", "")
-    for token in [*EVIL[1:3], "<i>$t$"]:
-        assert token in drawn_text.splitlines()
-    assert not {f"{SVG}script", f"{SVG}a"} & {node.tag for node in ET.fromstring(svg).iter()}
+    assert not {f"{SVG}image", f"{SVG}script", f"{SVG}a"} & {node.tag for node in root.iter()}
+    assert {"quiet", *EVIL[1:3], "query", "key"} <= set(words(svg).splitlines()) and "Each row is a token" in words(svg)
+    assert len([path for path in root.iter(f"{SVG}g") if path.get("class") == "point"]) >= 25
 
 
 @needs_browser
@@ -102,42 +61,15 @@ def test_html_is_self_contained_and_harmless() -> None:
     assert "&lt;script&gt;bad()" in page and page.partition("<body>")[0].count("</title>") == 1
 
 
-@pytest.mark.browser
-@needs_browser
-@pytest.mark.exhaustive
-def test_html_asks_for_nothing(tmp_path: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    path = save(heatmap(fake_trace(tokens=EVIL), 0), tmp_path / "figure.html")
-    requests: list[str] = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        page = browser.new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("pageerror", lambda error: requests.append(str(error)))
-        page.goto(path.as_uri())
-        page.wait_for_selector(".xtick text")
-        labels = page.locator(".xtick text").all_text_contents()
-        browser.close()
-    assert requests == [path.as_uri()]
-    assert "<b>x</b>" in labels and "$x$" in labels
-
-
-def test_csv_round_trip() -> None:
-    figure = heatmap(fake_trace(tokens=["영화", "a,b", 'say "x"', "a\nb"]), 0)
-    data = render(figure, "csv")
-    assert data.startswith(b"\xef\xbb\xbf")
-    back = pd.read_csv(io.BytesIO(data), encoding="utf-8-sig")
-    assert list(back["key_token"]) == list(figure.frame["key_token"])
-    np.testing.assert_allclose(back["attention"], figure.frame["attention"], rtol=1e-12)
-
-
 def test_csv_runs_no_formulas() -> None:
-    tokens = ["=cmd()", "+1", "-", "@x", "\t=1", " =1", "plain"]
+    tokens = ["=cmd()", "+1", "-", "@x", "\t=1", " =1", '영화,"\nb']
     frame = pd.DataFrame({"token": tokens, "kind": pd.Categorical(tokens), "value": np.linspace(-1, 1, 7), "=name": 0})
     data = render(Figure("f", picture(go.Figure()), frame, ""), "csv")
     back = pd.read_csv(io.BytesIO(data), encoding="utf-8-sig")
-    assert list(back["token"]) == list(back["kind"]) == ["'" + token for token in tokens[:-1]] + ["plain"]
-    assert back["value"].iloc[0] == -1 and list(back.columns)[-1] == "'=name"
+    assert (
+        data.startswith(b"\xef\xbb\xbf") and list(back["token"]) == list(back["kind"]) == ["'" + each for each in tokens[:-1]] + tokens[-1:]
+    )
+    assert back["value"].tolist() == frame["value"].tolist() and list(back.columns)[-1] == "'=name"
     assert frame["token"].iloc[0] == "=cmd()"
 
 
@@ -169,28 +101,21 @@ def test_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("wrong", [{"scale": 0}, {"scale": 99}, {"width": 3}, {"height": 10**6}])
-def test_impossible_sizes_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(InputError):
-        render(probability_bars(["a", "b"], [0.5, 0.5]), "png", **wrong)
-
-
 def test_without_a_browser_html_and_csv_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.export.chromium.find_browser", lambda: None)
+    monkeypatch.setenv("BROWSER_PATH", sys.executable)
+    assert find_browser() == sys.executable
+    monkeypatch.setenv("BROWSER_PATH", "/no/such/browser")
+    assert find_browser() is None
     figure = probability_bars(["a", "b"], [0.5, 0.5])
+    for wrong in ({"scale": 0}, {"scale": 99}, {"width": 3}, {"height": 10**6}):
+        with pytest.raises(InputError):
+            render(figure, "png", **wrong)
     for format in FORMATS:
         if format in ("html", "csv", "tex"):
             assert render(figure, format)
         else:
             with pytest.raises(SentvizError, match="need Chrome or Chromium"):
                 render(figure, format)
-
-
-def test_browser_path_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BROWSER_PATH", sys.executable)
-    assert find_browser() == sys.executable
-    monkeypatch.setenv("BROWSER_PATH", "/no/such/browser")
-    assert find_browser() is None
 
 
 @pytest.mark.exhaustive
@@ -237,18 +162,3 @@ def test_the_browser_stops_with_the_process() -> None:
     assert not done.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
-
-
-@pytest.mark.exhaustive
-@needs_browser
-def test_cells_with_names_are_cells_with_names_as_vectors() -> None:
-    """The SVG of a table of heads has a cell and a number per habit and head, and every name once."""
-    habits = ["entropy", "distance"]
-    patterns = pd.DataFrame([(0, 0, 0.25, 1.5), (0, 1, 0.75, 2.5), (1, 0, 0.5, 3.5)], columns=["layer", "head", *habits])
-    svg = render(head_table(patterns), "svg")
-    lines = words(svg).splitlines()
-    for name in (*habits, "L1 H1", "L1 H2", "L2 H1", "0.25", "0.75", "0.50", "1.50", "2.50", "3.50"):
-        assert lines.count(name) == 1, name
-    cells = re.findall(r'class="point">\s*<path d="M([\d.]+),([\d.]+)V([\d.]+)H([\d.]+)V', svg.decode())
-    assert len(cells) == 6
-    assert all(abs(float(x) - float(right)) > 20 and abs(float(y) - float(below)) > 20 for x, y, below, right in cells)

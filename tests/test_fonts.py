@@ -10,15 +10,12 @@ from base64 import b64decode
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from fontTools.pens.areaPen import AreaPen
 from fontTools.pens.boundsPen import BoundsPen
 from fontTools.ttLib import TTFont
 
 from sentviz.charts import fonts, token_strip
-from sentviz.charts.cloud_layout import layout, unwritable
-from sentviz.charts.word_clouds import cloud
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 
@@ -40,16 +37,8 @@ def embedded(svg: bytes) -> list[set[str]]:
     return [letters_of(b64decode(data)) for data in re.findall(r"data:font/ttf;base64,([^)]+)\)", svg.decode())]
 
 
-def korean_cloud(*words: str) -> bytes:
-    """Return the pixels of a cloud of some words."""
-    spots = layout(dict.fromkeys(words, 1.0), 330, 236)
-    frame = spots.assign(cell=0, z=3.0, count=5, rows=4, sure=True)
-    return render(cloud(frame, ["rows"]), "png", scale=1)
-
-
 @fontconfig
 def test_a_font_has_the_letters_that_it_is_said_to_bring() -> None:
-    """Each letter of many scripts is in the character map of the font that is named for it; a letter without a font is in none of them."""
     letters = "abcéλжשß−√あ好영화ก\ue123"
     fonts_of_letters = fonts.fonts_for(FAMILIES, letters)
     brought = [letter for font in fonts_of_letters for letter in font.letters]
@@ -89,36 +78,8 @@ def test_an_svg_carries_hangul_beside_latin() -> None:
 @pytest.mark.slow
 @korean
 @pictures
-@pytest.mark.exhaustive
-def test_hangul_is_drawn_and_not_boxes() -> None:
-    """Two words with equally many syllables look different, as boxes for missing letters would not."""
-    assert unwritable(["영화", "음악"]) == ""
-    first, same, another_word = (korean_cloud(word) for word in ("영화", "영화", "음악"))
-    assert first == same
-    from PIL import Image
-
-    pixels = [np.asarray(Image.open(io.BytesIO(data)).convert("L"), dtype=int) for data in (first, another_word)]
-    assert pixels[0].shape == pixels[1].shape
-    assert (np.abs(pixels[0] - pixels[1]) > 80).sum() > 200
-
-
-@pytest.mark.slow
-@korean
-@pictures
-def test_a_korean_cloud_as_svg_needs_no_font_of_its_reader() -> None:
-    words = ["영화", "재미있는", "지루했다", "좋은"]
-    spots = layout(dict(zip(words, [9.0, 7.0, 5.0, 3.0], strict=True)), 330, 236).assign(cell=0, z=3.0, count=5, rows=4, sure=True)
-    svg = render(cloud(pd.DataFrame(spots), ["긍정"]), "svg")
-    assert all(word in svg.decode() for word in words)
-    assert set("".join(words)) <= set().union(*embedded(svg))
-
-
-@pytest.mark.slow
-@korean
-@pictures
 @pytest.mark.skipif(shutil.which("pdffonts") is None or shutil.which("pdftotext") is None, reason="no poppler on this machine")
 def test_hangul_in_a_pdf_is_text_in_an_outline_font(tmp_path: Path) -> None:
-    """pdffonts and pdftotext read the file: every font is embedded as TrueType with a map to Unicode, and the words are text."""
     strip = token_strip(["정말", "좋은", "영화", "quiet", "<b>"], np.arange(5) - 2.0, title="나쁘지 않은 λ")
     (path := tmp_path / "strip.pdf").write_bytes(render(strip, "pdf"))
     rows = subprocess.run(["pdffonts", path], capture_output=True, text=True, check=True).stdout.splitlines()[2:]

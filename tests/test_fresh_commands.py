@@ -9,8 +9,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from sentviz.charts.gallery import FIGURES
-from sentviz.charts.subjects import SUBJECTS
 from sentviz.cli import main
 from sentviz.data.datasets import datasets
 from sentviz.runs.registry import built_in
@@ -136,18 +134,3 @@ def test_every_command_of_a_run(texts: None, name: str) -> None:
 @pytest.mark.parametrize("command", OTHERS, ids=" ".join)
 def test_every_other_command(texts: None, command: tuple[str, ...]) -> None:
     walked(*((*command, *more) for more in OTHERS[command]))
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_is_drawn_or_says_what_it_needs(texts: None, figure: str) -> None:
-    """Every figure is exported or names its needs, for the default run, for runs with more capabilities, and for studies."""
-    of_run = issubclass(FIGURES[figure].of, tuple(subject for subject in SUBJECTS if subject.OF_RUN))
-    names = (DEFAULT, "sst2/ndt-unit-2", "sst5_trees/sentiformer", "imdb/hardmax-d2") if of_run else ("all", "sst2")
-    walked(*(("export", name, figure, "-o", "out.csv") for name in names))
-
-
-def test_what_is_mistyped_is_answered_with_the_nearest_names(nothing_at_hand: Path) -> None:
-    output = CliRunner().invoke(main, ["explain", "english/ndt-unit2", SENTENCE]).output
-    assert "similar names: english/ndt-unit-2" in output and "sentviz catalog" in output and len(output) < 400
-    output = CliRunner().invoke(main, ["export", DEFAULT, "attentoin", "-o", "x.csv"]).output
-    assert "similar names: attention" in output and "sentviz figures" in output and len(output) < 200

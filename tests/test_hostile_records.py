@@ -70,7 +70,6 @@ def changed(text: str, path: tuple[Any, ...]) -> str:
 @pytest.mark.parametrize("record", [RECORD, SHEET], ids=["figure", "sheet"])
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_no_byte_of_a_picture_changes_unnoticed(format: str, record: Record) -> None:
-    """Flipping a bit in any byte outside the record is found or refused."""
     whole = embed_record(BARE[format], format, record)
     text = _split(whole)[1]
     assert text is not None and Record.read(text) == replace(record, picture=hashlib.sha256(BARE[format]).hexdigest()[:32])
@@ -83,7 +82,7 @@ def test_no_byte_of_a_picture_changes_unnoticed(format: str, record: Record) -> 
             extract_record(whole[:place] + bytes([byte ^ 1 << place % 8]) + whole[place + 1 :])
 
 
-@pytest.mark.parametrize("name", ["sentence.pdf", "runs.html", "testset.png"])
+@pytest.mark.parametrize("name", ["sentence.pdf", "runs.html"])
 def test_verify_compares_all_that_a_record_says(name: str, tmp_path: Path) -> None:
     """Other words leave the numbers equal, and the sentence names which; another call, run, number or picture is never equal."""
     _, text, rest = _split((EXPORTED / name).read_bytes())
@@ -98,47 +97,28 @@ def test_verify_compares_all_that_a_record_says(name: str, tmp_path: Path) -> No
             assert verdict.state in ("differs", "cannot be had"), way
 
 
-def test_another_caption_is_said(tmp_path: Path) -> None:
-    figure = draw(RUN, "verdict", text="A quiet delight.")
-    (path := tmp_path / "x.html").write_bytes(embed_record(BARE["html"], "html", Record.of(figure)))
-    assert verify(path).state == "equal"
-    path.write_bytes(embed_record(BARE["html"], "html", replace(Record.of(figure), caption="All is well.")))
-    assert verify(path).state == "numbers equal" and "Its caption is not the one" in verify(path).why
-
-
 # ---- files of before
 
 
 STORED = {
-    "sentence.pdf": Call(
-        RUN,
-        "verdict",
-        {
-            "text": "The cake was <dry> & late, but we laughed.",
-            "lambdas": ((1.0, -0.25), (1.0, 0.5)),
-            "heads_off": ((0, 1),),
-        },
-    ),
-    "runs.html": Call(RUN, "curves", {"versus": ("sst2/vanilla-matched",), "x": "step"}),
-    "testset.png": Call(RUN, "confusion", {"threshold": 0.625}),
+    "sentence.pdf": {
+        "text": "The cake was <dry> & late, but we laughed.",
+        "lambdas": ((1.0, -0.25), (1.0, 0.5)),
+        "heads_off": ((0, 1),),
+    },
+    "runs.html": {"versus": ("sst2/vanilla-matched",), "x": "step"},
+    "testset.png": {"threshold": 0.625},
 }
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [*STORED, "before/sheet.svg", *(f"before/{name}" for name in STORED)])
 def test_what_was_exported_keeps_verifying(name: str) -> None:
-    """Files of an older sentviz verify: they name figures, options and runs, not modules."""
     verdict = verify(EXPORTED / name)
     words = "sentence" in name or "sheet" in name  # the source says interventions in other words since then
     assert verdict.state == ("numbers equal" if words else "equal") and verdict.record is not None, verdict.why
-    assert (verdict.record.call == STORED[Path(name).name]) if "sheet" not in name else len(verdict.record.panels) == 2
-
-
-@pytest.mark.parametrize(("old", "new", "state"), [("view", "vieW", "cannot be had"), ("picture", "picturE", "cannot be had")])
-def test_an_older_record_holds_what_it_should(old: str, new: str, state: str, tmp_path: Path) -> None:
-    data = (EXPORTED / "before" / "runs.html").read_bytes()
-    (path := tmp_path / "old.html").write_bytes(data.replace(f'"{old}": '.encode(), f'"{new}": '.encode()))
-    assert verify(path).state == state and verify(path).why.startswith("Its record is damaged (")
+    call = verdict.record.call
+    assert call.options == STORED[Path(name).name] if call is not None else len(verdict.record.panels) == 2
 
 
 # ---- records that somebody wrote
@@ -154,41 +134,18 @@ HOSTILE: dict[str, tuple[Callable[[], str], str]] = {
     "a million brackets": (lambda: '{"sentviz": ' + "[" * 1_000_000, "its record is damaged"),
     "9 MB of options": (lambda: written(call={"options": "x" * 9_000_000}), f"more than {MAX_RECORD:,} characters"),
     "1 MB of options": (lambda: written(view="x" * 1_000_000), f"has more than {MAX_WORDS:,} characters per figure"),
-    "an entry twice": (
-        lambda: written().replace('"view":', '"name":'),
-        "its record is damaged (it is not JSON: an entry is named 'name' twice)",
-    ),
-    "an option twice": (lambda: written().replace('"answered":', '"text":'), "an entry is named 'text' twice"),
+    "an entry twice": (lambda: written().replace('"view":', '"name":'), "(it is not JSON: an entry is named 'name' twice)"),
     "no number": (lambda: written(call={"of": "", "figure": "", "options": {"x": float("nan")}}), "NaN is not a number"),
-    "no end": (lambda: written(call={"of": "", "figure": "", "options": {"x": -float("inf")}}), "-Infinity is not a number"),
-    "a number beyond all": (
-        lambda: written().replace('"seed": 0', '"seed": 1e999'),
-        "the value of runs[0].seed is inf, not a finite number",
-    ),
-    "a number of many digits": (
-        lambda: written().replace('"seed": 0', '"seed": 1' + "0" * 30),
-        "runs[0].seed is 1000000000000000000000000000000, a number that is too large",
-    ),
-    "a seed that is true": (lambda: written().replace('"seed": 0', '"seed": true'), "its record is damaged"),
+    "a number beyond all": (lambda: written().replace('"seed": 0', '"seed": 1e999'), "the value of runs[0].seed is inf"),
+    "many digits": (lambda: written().replace('"seed": 0', '"seed": 1' + "0" * 30), "000000, a number that is too large"),
     "a text that is a number": (lambda: written(source=1), "its record is damaged"),
-    "an entry that no record has": (lambda: written(more=""), "its record is damaged"),
     "an entry too few": (lambda: re.sub(r'"view": "[^"]*", ', "", written()), "its record is damaged"),
-    "options in options": (
-        lambda: written(call={"of": "", "figure": "", "options": {"x": "NESTED"}}).replace('"NESTED"', "[" * 200 + "]" * 200),
-        "its record is damaged",
-    ),
     "a call of something else": (lambda: written(call={"of": "", "figure": "", "options": {}, "module": "os"}), "its record is damaged"),
     "65 panels": (lambda: written(panels=[PANEL] * 65, call=None, runs=[]), f"names 65 figures, and a sheet holds {MAX_PANELS} at most"),
-    "a sheet in a sheet": (
-        lambda: written(panels=[PANEL | {"panels": [PANEL]}]),
-        "its record describes a sheet and a single figure at once",
-    ),
     "a sheet that is a figure": (lambda: written(panels=[PANEL]), "describes a sheet and a single figure at once"),
     "a list": (lambda: "[1, 2]", "its record is damaged"),
     "nothing": (lambda: "", "its record is damaged"),
-    "null": (lambda: "null", "its record is damaged"),
     "numbers that do not fit": (lambda: written(table="eJyrrgUAAXUA+Q=="), "do not have the stored digest"),
-    "numbers that are none": (lambda: written(table="%"), "the numbers in its record are damaged"),
     "numbers cut off": (lambda: written(table="eJyrrg=="), "the numbers in its record are damaged"),
 }
 
@@ -211,7 +168,6 @@ def test_of_several_records_none_counts(format: str) -> None:
 
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
-    """A file behind the head of another kind, and a table with a record, are refused."""
     for foreign in RECORD_FORMATS:
         if foreign != format:
             with pytest.raises(InputError, match=r"has no sentviz record|several|damaged"):
@@ -232,7 +188,6 @@ def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
     ids=["starts of SVG", "starts of a record", "a long number", "starts of a script", "a long chunk"],
 )
 def test_hostile_files_are_read_in_one_go(data: bytes, why: str) -> None:
-    """Many beginnings without ends do not make a reader start again for each."""
     with pytest.raises(InputError, match=why):
         extract_record(data)
 
@@ -247,16 +202,8 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 
 def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
-    """A folder in the place of a run, an additional run, or one run many times is not opened."""
-    record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
-    assert record.call is not None
-    folder = str(find(RUN).folder)
-    for call in (
-        replace(record.call, of=folder),
-        Call(RUN, "curves", {"versus": (folder,)}),
-        Call(RUN, "difference", {"versus": folder}),
-        Call(RUN, "curves", {"versus": {"a": folder}}),
-    ):
+    record, folder = Record.of(draw(RUN, "verdict", text="A quiet delight.")), str(find(RUN).folder)
+    for call in (Call(folder, "verdict", {}), *(Call(RUN, "curves", {"versus": versus}) for versus in (folder, (folder,), {"a": folder}))):
         verdict = compare_with_runs(replace(record, call=call))
         assert verdict.state == "differs" and "a run that is not named in its record:" in verdict.why, call
     assert compare_with_runs(replace(record, runs=())).state == "differs"
@@ -269,10 +216,8 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
     [
         (Call(RUN, "smoother", {"kernel": 10**12}), "yes or no, not 1000000000000"),
         (Call("all", "separation", {"rows": 10**12}), "200,000 sequences at most"),
-        (Call("all", "separation", {"epochs": 10**12}), "200,000 sequences at most"),
         (Call("/etc", "coverage", {}), "It shows '/etc', which is not available."),
         (Call(RUN, "x" * 100_000, {}), "There is no figure 'xxx"),
-        (Call(RUN, "confusion", {"over": "../../" * 10_000}), "no stored predictions for the split"),
         (Call(RUN, "verdict", {"module": "os"}), "takes no module"),
         (Call(RUN, "attention", {"layer": ()}), "It cannot be drawn again"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from sentviz.analysis.explain.exact import exact
 from sentviz.analysis.explain.value_function import Cut
 from sentviz.charts import Figure
 from sentviz.charts.gallery import draw
-from sentviz.charts.look import Look
 from sentviz.errors import InputError
 from sentviz.runs.target import Target
 from tests.charts import figure_of, stub
@@ -46,30 +44,14 @@ def test_every_number_is_in_the_frame_and_strong_pairs_have_arcs() -> None:
     assert [trace for trace in arcs_of(["a"], [0.0], [[0.0]]).plot.data if trace.type == "scatter" and trace.mode == "lines"] == []
 
 
-def test_long_parts_stand_in_rows() -> None:
-    """Three words stand in a line; three long parts, or a narrow column, have a row each, and every box is inside the picture."""
-    words, longer = ["not", "bad", "song"], ["the first half of the film", "a long and painful middle part", "an ending"]
-    line, rows = (arcs_of(parts, [1.0, -2.0, 0.5], PAIRS) for parts in (words, longer))
-    narrow = replace(rows, look=Look(width=300))
-    assert len(set(line.plot.data[0].y)) == 1
-    for drawn in (rows, narrow):
-        assert len(set(drawn.plot.data[0].y)) == 3
-        assert max(drawn.plot.data[0].x) <= drawn.plot.layout.xaxis.range[1]
-    assert narrow.plot.layout.width == 300
-
-
 def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:
-    """Pair, sums, class and the fate of absent words are in the caption; a model with one answer, and one word, are said."""
     model = planted_model(lambda there: 3 * there("not") * there("dull") - 2 * there("dull"))
     trace = model.trace("it is not dull").for_target(Target("positive"))
     drawn = drawn_of(exact(model, trace))
-    assert drawn.caption.startswith(
-        "“not” and “dull” together change the log-odds of “positive” by +2.00, apart by −4.00. Averaged over all"
-    )
-    assert "the pair adds +6.00 beyond" in drawn.caption and "Absent words are deleted." in drawn.caption
-    assert "f(text) − f(empty text) = 2.00 − (0.00) = 2.00" in drawn.caption and drawn.frame["number"].tolist()[3] == pytest.approx(-1)
-    masked = drawn_of(exact(model, trace, absent="masked", measure="probability"))
-    assert "replaced by [UNK], which the model reads" in masked.caption and "f is the probability of “positive”" in masked.caption
+    for part in ("by +2.00, apart by −4.00.", "the pair adds +6.00 beyond", "f(text) − f(empty text) = 2.00 − (0.00) = 2.00"):
+        assert part in drawn.caption
+    assert drawn.frame["number"].tolist()[3] == pytest.approx(-1)
+    assert "replaced by [UNK]" in drawn_of(exact(model, trace, absent="masked", measure="probability")).caption
     flat = planted_model(lambda there: 0 * there("song") + 1.0)
     assert drawn_of(exact(flat, flat.trace("a song"))).caption.startswith("The model gives the same prediction for every subset")
     assert drawn_of(exact(model, model.trace("dull"))).caption.startswith("The text has only one word, which has the complete value.")
@@ -78,7 +60,6 @@ def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:
 
 
 def test_the_figure_takes_classes_and_cuts() -> None:
-    """`draw` takes target, against, absent, measure and by, and refuses a class that does not exist."""
     model = small_model(components=2, mixing="free", labels=["sad", "plain", "glad"])
     text = "what a warm song, but we saw a dull film"
     by: Cut = "clauses"
@@ -86,7 +67,5 @@ def test_the_figure_takes_classes_and_cuts() -> None:
     want = exact(model, model.trace(text).for_target(Target("sad", "glad")), by=by)
     np.testing.assert_allclose(drawn.frame["number"][:2], want.values, atol=1e-6)
     assert len(want.players) == 2 and "supports “sad” against “glad”" in drawn.caption
-    strip = draw(model, "strip", text=text, score="removal", target="sad", against="glad")
-    assert "supports “sad” against “glad”" in strip.caption
     with pytest.raises(InputError, match="There is no class 'joyful'"):
         draw(model, "exact", text=text, target="joyful")

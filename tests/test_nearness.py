@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments.hardmax.nearness import THRESHOLDS, by_threshold
 from sentviz.analysis.testset.leaders import MEASURES, NEAR, at_leaders, followed
-from sentviz.charts.gallery import make
-from sentviz.charts.subjects import Study
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.papers.hardmax import figures, study
 from tests.kit import random_model
 
 
@@ -43,17 +37,3 @@ def test_quantiles_over_reviews_leave_out_those_without_a_known_word() -> None:
     assert frame["n"].tolist() == [8] * len(THRESHOLDS)
     np.testing.assert_allclose(frame["mean"], alone.mean(axis=0))
     np.testing.assert_allclose(frame["q05"], np.quantile(alone, 0.05, axis=0))
-
-
-def test_the_curve_is_the_frame(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The curve is sorted by nearness, whatever the order of the rows, and the wanted share is marked."""
-    frame = pd.DataFrame({"nearness": [0.1, 0.001, 0.01], "mean": [1, 0.5, 0.9], "q05": [0.9, 0.1, 0.6], "q50": [1.0, 0.6, 0.95], "n": 7})
-    run = SimpleNamespace(digest="a", capabilities=SimpleNamespace(layers=8))
-    monkeypatch.setattr(study, "NEARNESS", SimpleNamespace(read=lambda: frame.assign(d=2, run="r", digest="a"), command="measure"))
-    monkeypatch.setattr(figures, "trained", lambda runs: {2: [run]})
-    monkeypatch.setattr(figures, "sourced", lambda figure, *runs: figure)
-    figure = make("hardmax-nearness", Study.of("all", []))
-    assert figure.frame["nearness"].tolist() == [0.001, 0.01, 0.1]
-    assert [list(line.y) for line in figure.plot.data] == [figure.frame[name].tolist() for name in ("q50", "mean", "q05")]
-    assert "95\u00a0% of the words within 1\u00a0% (the poster names no number)" in figure.caption and "n = 7" in figure.caption
-    assert {shape.x0 for shape in figure.plot.layout.shapes} >= {0.01}

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import json
-import os
 import re
-import subprocess
-import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -54,7 +51,6 @@ def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
 
 
 def test_a_trace_is_its_linked_picture(tiny_model: Model) -> None:
-    """The frame runs its own script only, sends no request, and shows scores that were computed; the run may be deleted."""
     plain = tiny_model.trace(f"a warm song {MARKUP}")
     scored = explained(tiny_model, plain)
     for trace, coloured in ((plain, False), (scored, True)):
@@ -80,61 +76,25 @@ def run_cell(source: str, scope: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFixture[str]) -> None:
     """Every cell runs in order and shows its last value; the notebook is stored without outputs, and its own checks pass."""
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    assert stored["nbformat"] == 4 and stored["cells"][0]["source"][0].startswith("# ")
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
     scope: dict[str, Any] = {}
-    values = []
-    for cell in stored["cells"]:
-        if cell["cell_type"] != "code":
-            continue
-        assert not cell["outputs"] and cell["execution_count"] is None
-        value = run_cell("".join(cell["source"]), scope)
-        if hasattr(value, "_repr_mimebundle_"):
-            assert "text/plain" in value._repr_mimebundle_()
-        values.append(value)
+    values = [run_cell("".join(cell["source"]), scope) for cell in cells]
     pictures = [value for value in values if hasattr(value, "_repr_mimebundle_")]
-    assert len(pictures) >= 2 and all(isinstance(value, Figure) or value.tokens for value in pictures)
+    assert len(pictures) >= 2 and all("text/plain" in value._repr_mimebundle_() for value in pictures)
     assert not any(value is False for value in values)
-    CHECKS[path.stem](scope)
+    assert eval(CHECKS[path.stem], scope)
 
 
-@pytest.mark.exhaustive
-def test_the_notebooks_run_as_the_readme_says(tmp_path: Path) -> None:
-    """The notebooks run in a separate kernel with the packages of the extra `notebook`."""
-    command = [sys.executable, "-m", "nbconvert", "--execute", "--to", "notebook", f"--output-dir={tmp_path}", *map(str, NOTEBOOKS)]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(DOCS.parent)}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    for path in NOTEBOOKS:
-        cells = json.loads((tmp_path / path.name).read_text(encoding="utf-8"))["cells"]
-        assert any(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
-
-
-def _figure(scope: dict[str, Any]) -> None:
-    assert scope["verdict"].state == "equal" and len(scope["files"]) == 3
-
-
-def _attention(scope: dict[str, Any]) -> None:
-    assert scope["trace"].probabilities.tolist() != scope["without"].probabilities.tolist()
-
-
-def _why(scope: dict[str, Any]) -> None:
-    assert scope["answers"]["label"].tolist()[:3] == ["positive", "negative", "positive"]
-    assert scope["flip"].label == "positive"
-
-
-def _which(scope: dict[str, Any]) -> None:
-    assert scope["judgement"].verdict in ("believe", "doubt", "unclear") and len(scope["judgement"].exact.players) > 5
-
-
-CHECKS = {"figure_for_a_paper": _figure, "attention_at_work": _attention, "why_negative": _why, "which_explanation": _which}
-
-
-def test_every_notebook_is_checked() -> None:
-    assert {path.stem for path in NOTEBOOKS} == CHECKS.keys()
+CHECKS = {
+    "figure_for_a_paper": "verdict.state == 'equal' and len(files) == 3",
+    "attention_at_work": "trace.probabilities.tolist() != without.probabilities.tolist()",
+    "why_negative": "answers['label'].tolist()[:3] == ['positive', 'negative', 'positive'] and flip.label == 'positive'",
+    "which_explanation": "judgement.verdict in ('believe', 'doubt', 'unclear') and len(judgement.exact.players) > 5",
+}
 
 
 def test_the_picture_of_a_figure_is_a_fallback(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a browser is installed, a PNG with an alternative text replaces the table; if the browser fails, the table is shown."""
     figure = heatmap(tiny_model.trace("a warm song"), layer=0)
     monkeypatch.setattr(notebook, "find_browser", lambda: "chromium")
     monkeypatch.setattr(notebook, "render", lambda figure, format: PNG)

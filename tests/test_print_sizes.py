@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,12 +12,10 @@ import pytest
 from sentviz.charts import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.charts.bar_panels import bar_panels
 from sentviz.charts.clustering import layer_lines
-from sentviz.charts.curves import curves
 from sentviz.charts.heads import head_grid
 from sentviz.charts.layers import head_table, verdict_lines
 from sentviz.charts.look import SIZES, Look
 from sentviz.charts.measured_vs_printed import measured_beside_printed
-from sentviz.charts.methods import ranking
 from sentviz.charts.panels import pushed_apart
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
@@ -55,48 +49,6 @@ def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
     assert 13 * factor * 72 / 96 == pytest.approx(SIZES[name].points, rel=1e-3)
 
 
-@pytest.mark.exhaustive
-@pictures
-def test_a_pdf_is_as_wide_as_a_column() -> None:
-    pdf = render(figure(), "pdf", size="column")
-    box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
-    assert box is not None
-    assert float(box[1]) / 72 * 25.4 == pytest.approx(84, abs=0.5)
-
-
-@pytest.mark.exhaustive
-@pictures
-def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
-    """Two runs' lambdas in a column keep most of the width for the lines."""
-    rows = [(step, step / 10, "lambda", 0, 1, 0.1 + step / 100) for step in range(0, 30, 10)]
-    history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
-    svg = render(scalar_evolution({"a/b": history, "a/c": history}, ["lambda"]), "svg", size="column")
-    root = ElementTree.fromstring(svg)
-    grounds = [e for e in root.iter() if e.tag.endswith("rect") and "bg" in e.attrib.get("class", "").split()]
-    widest = max(float(e.attrib["width"]) for e in grounds)
-    assert widest > 0.45 * float(root.attrib["viewBox"].split()[2])
-
-
-def test_panels_too_narrow_for_a_column_are_stacked() -> None:
-    """Three panels of curves are side by side in two columns of print; in one column they are stacked, with their titles."""
-    rows = [
-        (step, step / 10, name, -1, -1, step / 10) for step in range(3) for name in ("train_loss", "validation_loss", "validation_accuracy")
-    ]
-    history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
-    for width, stacked in ((320, True), (900, False)):
-        plot = curves({"a/b": history}).picture.draw(Look(width=width))
-        assert plot.layout.width == width
-        spans = [tuple(axis.domain) for axis in (plot.select_yaxes() if stacked else plot.select_xaxes())]
-        assert len(spans) == 3 and len(set(spans)) == 3
-        order = sorted(spans, reverse=stacked)
-        assert spans == order
-        gaps = [a[0] - b[1] for a, b in pairwise(order)] if stacked else [b[0] - a[1] for a, b in pairwise(order)]
-        assert min(gaps) > 0.05
-        assert {"train loss", "validation loss"} <= {note.text for note in plot.layout.annotations}
-        places = [(note.x, note.y) for note in plot.layout.annotations if note.font.size == 13]
-        assert places == ([(0.5, top) for _, top in spans] if stacked else places)
-
-
 def test_names_of_a_map_in_a_column_do_not_overlap() -> None:
     """A map of about 30 tokens keeps every name and sum at its own width, and every third one in a column; the frame keeps all."""
     whole = heatmap(fake_trace(tokens=[f"word{i}" for i in range(28)]), 0)
@@ -107,31 +59,7 @@ def test_names_of_a_map_in_a_column_do_not_overlap() -> None:
     assert len(whole.plot.layout.xaxis.ticktext) == 29 == len(whole.plot.layout.yaxis.ticktext) and len(whole.frame) > 28**2
 
 
-def test_rows_of_words_keep_their_height_in_a_column() -> None:
-    """A row of dots is as high in a column as on a page."""
-    frame = pd.DataFrame({"method": [f"method {i}" for i in range(8)], "value": 0.5, "low": 0.4, "high": 0.6, "n": 9})
-    whole = ranking(frame, title="Any")
-    heights = []
-    for look in (Look(), Look(width=320)):
-        plot = whole.picture.draw(look)
-        (start, end), margin = plot.layout.yaxis.domain, plot.layout.margin
-        heights.append((end - start) * (plot.layout.height - margin.t - margin.b))
-    assert heights[1] == pytest.approx(heights[0])
-
-
-@pictures
-@pytest.mark.skipif(fonts.font_file("sans-serif", "a") is None, reason="no fontconfig, or no font file, on this machine")
-@pytest.mark.exhaustive
-def test_an_svg_carries_its_letters() -> None:
-    """The embedded font holds the letters of the picture, and the text stays text."""
-    svg = render(figure(), "svg").decode()
-    assert "@font-face" in svg
-    assert "data:font/ttf;base64," in svg
-    assert "delight" in "".join(ElementTree.fromstring(svg.encode()).itertext())
-
-
 def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SVG is unchanged without fontconfig, or with a font that lacks every letter."""
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: Nowhere Sans;">abc</text></svg>'
     monkeypatch.setattr(fonts, "font_file", lambda families, letters, bold=False: None)
     assert fonts.embed_fonts(svg) == svg
@@ -142,20 +70,10 @@ def test_a_tex_table_is_booktabs_and_escaped() -> None:
     tex = render(Figure("x", figure.picture, figure.frame, "Costs $5 {now}."), "tex").decode()
     assert r"\toprule" in tex and r"\bottomrule" in tex
     assert r"50\% \& more" in tex and r"a\_b" in tex
-    assert r"\$5 \{now\}" in tex
-
-
-def test_sizes_that_are_none_are_named() -> None:
-    with pytest.raises(InputError, match="column or wide or slide"):
-        render(figure(), "png", size="poster")
-    with pytest.raises(InputError, match="points"):
-        render(figure(), "png", size="column", points=1)
-
-
-def test_the_file_is_written_by_its_suffix(tmp_path: Path) -> None:
-    from sentviz.export.files import save
-
-    assert save(figure(), tmp_path / "t.tex").read_text(encoding="utf-8").startswith("% ")
+    assert r"\$5 \{now\}" in tex and tex.startswith("% ")
+    for wrong, message in (({"size": "poster"}, "column or wide or slide"), ({"size": "column", "points": 1}, "points")):
+        with pytest.raises(InputError, match=message):
+            render(figure, "png", **wrong)
 
 
 def sentences() -> Figure:
@@ -211,15 +129,12 @@ def overview() -> Figure:
     return small_multiples(fake_trace(layers=3, heads=8))
 
 
-MADE_UP = ((sentences, bars, lengths), (verdict, heads, cells, scalars, accuracy, layers, overview, figure))
-
-
 @pytest.mark.exhaustive
 @pytest.mark.browser
 @pictures
-@pytest.mark.parametrize("makers", often(MADE_UP, MADE_UP[0]), ids=("three", "others"))
-def test_made_up_figures_fit_a_column(makers: tuple[Callable[[], Figure], ...]) -> None:
+def test_made_up_figures_fit_a_column() -> None:
     """Figures with long names, many columns and lines that end together have no fault as SVGs of 84 mm."""
+    makers = (sentences, bars, lengths, verdict, heads, cells, scalars, accuracy, layers, overview, figure)
     pytest.importorskip("playwright.sync_api")
     with reader() as read:
         faults = {make.__name__: of_svg(make(), "column", read) for make in makers}
@@ -241,22 +156,3 @@ def test_names_at_ends_move_as_little_as_they_can() -> None:
                 owed[i] = back - slow
         np.testing.assert_allclose(pushed_apart(heights, least), slow, atol=1e-6)
     np.testing.assert_array_equal(pushed_apart([0.0, 1.0], 0.5), [0.0, 1.0])
-
-
-@pictures
-@pytest.mark.exhaustive
-def test_an_axis_of_a_column_keeps_its_numbers() -> None:
-    """The axis has fewer numbers than on a page, but at least three."""
-    svg = render(accuracy(), "svg", size="column")
-    ticks = [e for e in ElementTree.fromstring(svg).iter() if e.attrib.get("class") == "xtick"]
-    assert len(ticks) >= 3
-
-
-@pytest.mark.exhaustive
-@pictures
-def test_a_long_name_at_the_end_of_a_column_is_drawn() -> None:
-    """All names above the columns are in the picture, also a last one that would leave it at 45 degrees."""
-    names = ["entropy", "distance", "previous", "next", "same", "first", "punctuation"]
-    table = head_table(pd.DataFrame([(0, i, *np.full(7, 0.5)) for i in range(2)], columns=["layer", "head", *names]))
-    svg = ElementTree.fromstring(render(table, "svg", size="column"))
-    assert ["".join(e.itertext()) for e in svg.iter() if e.attrib.get("class") == "xtick"] == names

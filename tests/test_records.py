@@ -14,11 +14,10 @@ import sentviz.export.files as export
 from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.export.chromium import find_browser
-from sentviz.export.embedded_record import RECORD_FORMATS, extract_record
+from sentviz.export.embedded_record import extract_record
 from sentviz.export.verify import verify
 from sentviz.io.table import Table
 from sentviz.papers.studies.export_paper import _write
-from tests.shipped import often
 
 RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."
 
@@ -34,11 +33,6 @@ def run(*words: str) -> None:
 def exported(folder: Path) -> None:
     for format in export.FORMATS:
         run("export", RUN, "verdict", "--text", TEXT, "-o", str(folder / f"figure.{format}"))
-
-
-def styled(folder: Path) -> None:
-    for format in RECORD_FORMATS:
-        run("export", RUN, "attention", "--style", "note=Ours", "--size", "column", "-o", str(folder / f"figure.{format}"))
 
 
 def reported(folder: Path) -> None:
@@ -63,7 +57,7 @@ BARE = {".csv", ".tex"}  # tables carry no record
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("write", often([exported, styled, reported, of_notebook, of_paper], exported), ids=lambda write: write.__name__)
+@pytest.mark.parametrize("write", [exported, reported, of_notebook, of_paper], ids=lambda write: write.__name__)
 def test_every_file_with_a_figure_holds_its_record(write: Callable[[Path], None], tmp_path: Path) -> None:
     """Each file and each of its panels has a record, and the numbers equal those of the runs."""
     write(tmp_path)
