@@ -26,7 +26,6 @@ from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.models.weights import code, unpack
-from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import on_base
@@ -223,27 +222,6 @@ def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, 
     assert str(error.value).startswith("toy/changed: ") and message in str(error.value)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", ["weights-1.safetensors", "all"])
-def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
-    damage: str, trained: Run, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(trained.folder.parent.parent / "bases", tmp_path / "bases")
-    shutil.copytree(trained.folder, tmp_path / "toy" / "tiny")
-    shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2")
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    if damage == "all":
-        shutil.rmtree(tmp_path / "bases")
-    else:
-        file = tmp_path / "bases" / "tiny" / damage
-        file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(RunError, match=r"toy/tiny: The base .*tiny.*(damaged|not installed|cannot be read)"):
-        load("toy/tiny")
-    assert load("toy/ndt-unit-2").predict(["a warm song"])["label"].notna().all()
-    assert all(isinstance(run, Run) for run in runs().values())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -346,14 +324,3 @@ def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch
     assert all(map(is_here, packed.values())) and get("bases/tiny", str(tmp_path / "release"), known=packed) is None
     shutil.rmtree(tmp_path / "home")
     assert get("toy/tiny", str(trained.folder.parent.parent), known=packed) is not None and set(bases()) == {"tiny"}
-
-
-@pytest.mark.slow
-def test_the_card_names_the_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.papers.cards._known", lambda run: [])
-    text = card(trained)
-    assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    text = card(trained)
-    assert f"tiny (digest {trained.config['base']['digest']}), whose weights" in text and "base_model" not in text

@@ -20,30 +20,16 @@ SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"window": "x"}, "window must be a whole number from 0 to 131,072, not 'x'"),
         ({"window": True}, "window must be a whole number from 0 to 131,072, not True"),
         ({"window": -1}, "window must be a whole number from 0"),
-        ({"width": 16.0}, "width must be a whole number"),
-        ({"norm_first": "no"}, "norm_first must be true or false"),
         ({"norm_first": 1}, "norm_first must be true or false"),
         ({"embedding_scale": math.nan}, "embedding_scale must be a number from 0 to 1,000,000, not nan"),
-        ({"lambda_std": math.inf}, "lambda_std must be a number from 0 to 1,000,000, not inf"),
         ({"lambda_std": "much"}, "lambda_std must be a number from 0 to 1,000,000, not 'much'"),
         ({"dropout": 1.0}, "dropout must be a number of at least 0 and below 1, not 1.0"),
-        ({"dropout": None}, "dropout must be a number of at least 0 and below 1, not None"),
         ({"segments": 0}, "segments must be a whole number from 1"),
-        ({"heads": 0}, "heads must be a whole number from 1"),
         ({"heads": 7}, "7 heads do not divide"),
         ({"global_tokens": [0, "last"]}, r"global_tokens\[1\] must be a whole number from -131,072 to 131,072, not 'last'"),
-        ({"global_tokens": 3}, "global_tokens must be a list of at most 1,000 entries, not 3"),
-        (
-            {"components": 2, "mixing": "unit", "lambda_start": [0.1, 0.2]},
-            r"_start\[0\] must be a list of at most 1,000 entries",
-        ),
-        (
-            {"components": 2, "mixing": "unit", "lambda_start": [[math.nan], [0.2]]},
-            r"\[0\]\[0\] must be a finite number, not nan",
-        ),
+        ({"components": 2, "mixing": "unit", "lambda_start": [[math.nan], [0.2]]}, r"\[0\]\[0\] must be a finite number, not nan"),
         ({"norm": ["rms"]}, "norm must be rms, layer or none"),
     ],
 )

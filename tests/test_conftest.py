@@ -15,29 +15,15 @@ from tests.shipped import of_each
 RUNS: Any = [SimpleNamespace(name=name) for name in ("one", "two", "three")]
 
 
-def test_a_test_without_marks_is_fast(request: pytest.FixtureRequest) -> None:
-    assert request.node.get_closest_marker("fast")
-
-
-@pytest.mark.slow
-def test_a_slow_test_is_not_fast(request: pytest.FixtureRequest) -> None:
-    assert not request.node.get_closest_marker("fast")
-
-
 def test_files_with_most_slow_tests_come_first() -> None:
-    """Browser tests come first, then files by their number of slow tests; tests of a file stay together and keep their order."""
     marks = {"a::x": "", "b::x": "", "b::y": "slow", "c::x": "slow", "c::y": "slow", "browser/d::x": "browser"}
     added: dict[str, str] = {}
-    items: Any = [
-        SimpleNamespace(
-            nodeid=key,
-            path=Path(key.partition("::")[0]),
-            get_closest_marker=lambda name, mark=mark: name == mark,
-            add_marker=partial(added.__setitem__, key),
-        )
-        for key, mark in marks.items()
-    ]
-    conftest.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda name: None), items)  # type: ignore[arg-type]
+    items: Any = []
+    for key, mark in marks.items():
+        has = lambda name, mark=mark: name == mark  # noqa: E731
+        path, add = Path(key.partition("::")[0]), partial(added.__setitem__, key)
+        items.append(SimpleNamespace(nodeid=key, path=path, get_closest_marker=has, add_marker=add))
+    conftest.pytest_collection_modifyitems(items)
     assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
     assert {key for key, mark in added.items() if mark == "fast"} == {"a::x", "b::x"} and "browser/d::x" in added
 

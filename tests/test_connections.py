@@ -34,7 +34,6 @@ HEAD = b"POST /explain HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Change some of the limits."""
     return lambda **some: monkeypatch.setattr(asking, "LIMITS", replace(asking.LIMITS, **some))
 
 
@@ -68,7 +67,6 @@ def ask(port: int, path: str, body: Any = None) -> tuple[int, Any]:
 
 
 def sent(port: int, some: bytes) -> socket.socket:
-    """Open a connection and send some bytes."""
     connection = socket.create_connection(("127.0.0.1", port), PATIENCE)
     connection.sendall(some)
     return connection
@@ -128,14 +126,12 @@ class Batches:
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
-    """Watch the batches of every model."""
     return Batches(monkeypatch)
 
 
 def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     start: Callable[..., int], limits: Callable[..., None], batches: Batches
 ) -> None:
-    """The list of runs is answered while clients wait for work; if they leave, none of their batches is run, and others are served."""
     limits(at_once=1, waiting=3)
     port = start()
     assert ask(port, "/predict", GOOD)[0] == 200
@@ -153,38 +149,19 @@ def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     assert batches.log == ["batch", "stopped", "batch"]
 
 
-@pytest.mark.exhaustive
-def test_work_that_takes_too_long_stops_too(start: Callable[..., int], limits: Callable[..., None], batches: Batches) -> None:
-    port = start()
-    assert ask(port, "/predict", GOOD)[0] == 200
-    batches.log.clear()
-    limits(seconds=1.5)  # long enough to reach the first batch on a busy machine
-    batches.hold()
-    status, body = ask(port, "/explain", LONG)
-    assert status == 504 and "1.5 seconds" in body["error"] and batches.stopped.wait(PATIENCE)
-    limits(seconds=PATIENCE)
-    assert ask(port, "/predict", GOOD)[0] == 200
-    assert batches.log == ["batch", "stopped", "batch"]
-
-
 def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """Seventy clients send headers or a body and stop: other clients are answered, and the oldest connections are closed."""
+    """Clients send headers or a body and stop: other clients are answered, and the oldest connections are closed."""
     limits(connections=8)
     port = start()
-    slow = [sent(port, HEAD + (b"content-length: 9\r\n\r\n{" if i % 2 else b"")) for i in range(70)]
-    for _ in range(2):
-        assert ask(port, "/runs")[0] == 200
-        assert ask(port, "/predict", GOOD)[0] == 200
-    assert [rest(client) for client in slow[:62]] == [b""] * 62
+    slow = [sent(port, HEAD + (b"content-length: 9\r\n\r\n{" if i % 2 else b"")) for i in range(30)]
+    assert (ask(port, "/runs")[0], ask(port, "/predict", GOOD)[0]) == (200, 200)
+    assert [rest(client) for client in slow[:22]] == [b""] * 22
     for client in slow:
         client.close()
 
 
 @pytest.mark.exhaustive
 def test_headers_and_bodies_have_a_time(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """A client that is too slow with headers or body gets an error; then the connection is closed, also for one that continues or sends
-    nothing.
-    """
     limits(head=0.3, seconds=0.3)
     port = start()
     assert rest(sent(port, b"")) == b""
@@ -196,7 +173,6 @@ def test_headers_and_bodies_have_a_time(start: Callable[..., int], limits: Calla
 
 
 def test_an_answer_that_nobody_takes_is_dropped(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """An answer to a client that does not read is dropped, also with further requests waiting."""
     limits(seconds=0.3)
     ended = threading.Semaphore(0)
 

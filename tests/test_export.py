@@ -7,7 +7,6 @@ import io
 import os
 import re
 import signal
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
@@ -118,15 +117,6 @@ def test_without_a_browser_html_and_csv_work(monkeypatch: pytest.MonkeyPatch) ->
                 render(figure, format)
 
 
-@pytest.mark.exhaustive
-@needs_browser
-def test_a_browser_that_does_not_start_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    export.BROWSER.close()
-    monkeypatch.setenv("BROWSER_PATH", "/bin/false")
-    with pytest.raises(SentvizError, match="could not make the picture"):
-        render(probability_bars(["a", "b"], [0.5, 0.5]), "svg")
-
-
 @needs_browser
 @pytest.mark.exhaustive
 def test_many_threads_and_a_running_loop() -> None:
@@ -149,16 +139,3 @@ def test_a_crashed_browser_is_replaced() -> None:
     render(figure, "svg")
     os.killpg(export.BROWSER._kaleido.subprocess.pid, signal.SIGKILL)
     assert b"<svg" in render(figure, "svg")
-
-
-@needs_browser
-@pytest.mark.exhaustive
-def test_the_browser_stops_with_the_process() -> None:
-    code = (
-        "from sentviz.charts import probability_bars; from sentviz.export.files import render, BROWSER;"
-        "render(probability_bars(['a', 'b'], [.5, .5]), 'svg'); print(BROWSER._kaleido.subprocess.pid)"
-    )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert not done.stderr
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(done.stdout), 0)

@@ -11,7 +11,6 @@ import pytest
 
 from sentviz.charts import (
     Figure,
-    Theme,
     as_text,
     file_safe,
     heatmap,
@@ -20,7 +19,6 @@ from sentviz.charts import (
     small_multiples,
     token_strip,
 )
-from sentviz.charts.colours import blend, ink_on
 from sentviz.charts.curves import curves
 from sentviz.charts.look import Look
 from sentviz.charts.text import as_run, text_columns
@@ -28,7 +26,6 @@ from sentviz.errors import InputError
 from tests.kit import fake_trace
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
-THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 def history(start: float = 0.2) -> pd.DataFrame:
@@ -47,16 +44,11 @@ def history(start: float = 0.2) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("<script>", "&lt;script&gt;"),
         ("<b>x</b>", "&lt;b&gt;x&lt;/b&gt;"),
-        ("&lt;", "&amp;lt;"),
-        ("$x$", "&#36;x&#36;"),
-        ("a\nb", "a↵b"),
-        ("\t", "⇥"),
-        ("a\x00", "a␀"),
+        ("&lt;$x$", "&amp;lt;&#36;x&#36;"),
+        ("a\nb\t\x00", "a↵b⇥␀"),
         ("a\u200bb", "a⬚b"),
         (" good ", "·good·"),
-        ("  ", "··"),
         ("", "∅"),
         ("שלום", "\u2068שלום\u2069"),
         ("\u202eevil", "⬚evil"),
@@ -126,16 +118,9 @@ def test_small_multiples_frame_is_the_maps(layers: int, heads: int, n: int) -> N
     drawn = np.asarray(figure.plot.data[0].z)
     assert np.isfinite(drawn).sum() == trace.attention.size
     assert len(figure.plot.layout.xaxis.tickvals) == heads * n
-    assert {f"L{layers}", f"H{heads}"} <= {note.text for note in figure.plot.layout.annotations}
-
-
-def test_small_multiples_of_chosen_layers_and_blocks() -> None:
-    trace = fake_trace(n=100, layers=3, heads=2)
-    figure = small_multiples(trace, 0, layers=[2])
-    assert set(figure.frame["layer"]) == {2} and set(figure.frame["component"]) == {"A₁"}
-    assert figure.frame.groupby(["head", "query"])["attention"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
-    assert "block of 2 × 2 tokens" in figure.caption
-    assert list(figure.frame["key"].unique()) == list(range(0, 100, 2))
+    some = small_multiples(fake_trace(n=100, layers=3, heads=2), 0, layers=[2]).frame  # in blocks of 2 tokens
+    assert set(some["layer"]) == {2} and set(some["component"]) == {"A₁"} and list(some["key"].unique()) == list(range(0, 100, 2))
+    assert some.groupby(["head", "query"])["attention"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
 
 
 def boxes(figure: Figure) -> pd.DataFrame:
@@ -163,16 +148,6 @@ def test_strip_wraps_without_overlaps() -> None:
     assert width["재미있는"] == pytest.approx(8 + 1.2) and width["but"] == pytest.approx(3 + 1.2)
 
 
-def test_strip_keeps_every_token_in_its_frame() -> None:
-    figure = token_strip(["<b>"] * 500, np.zeros(500), unknown=np.ones(500), title="<i>$")
-    assert len(boxes(figure)) == 400 and len(figure.frame) == 500
-    assert "The first 400 of 500 tokens are shown." in figure.caption
-    assert figure.plot.data[0].text[0] == "&lt;b&gt;°" and figure.plot.layout.title.text == "&lt;i&gt;&#36;"
-    for tokens, scores in ((["a"], [1, 2]), ([], [])):
-        with pytest.raises(InputError):
-            token_strip(tokens, scores)
-
-
 def test_lambda_starts_and_ends_where_training_did() -> None:
     figure = scalar_evolution({"run": history()}, ["lambda"])
     assert set(figure.frame["component"]) == {1, 2}
@@ -186,15 +161,10 @@ def test_lambda_starts_and_ends_where_training_did() -> None:
     assert changed.frame.groupby(["layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)
     with pytest.raises(InputError):
         scalar_evolution({"vanilla": history().query("name != 'lambda'")}, ["lambda"])
-
-
-def test_scalars_by_share_of_training_end_together() -> None:
     longer = history().assign(step=lambda rows: 2 * rows["step"])
-    figure = scalar_evolution({"short": history(), "long": longer}, ["lambda"], x="share")
-    lines = [trace for trace in figure.plot.data if trace.mode == "lines" and trace.x[0] is not None]
+    shared = scalar_evolution({"short": history(), "long": longer}, ["lambda"], x="share")  # of each run's training
+    lines = [trace for trace in shared.plot.data if trace.mode == "lines" and trace.x[0] is not None]
     assert len(lines) == 8 and all(list(line.x) == [0, 0.5, 1] for line in lines)
-    assert figure.frame.groupby("run")["share"].max().to_dict() == {"short": 1, "long": 1}
-    assert "share" not in scalar_evolution({"short": history()}, ["lambda"]).frame
     with pytest.raises(InputError, match="`x` must be 'step' or 'share'"):
         scalar_evolution({"short": history()}, ["lambda"], x="epoch")  # type: ignore[arg-type]
 
@@ -208,24 +178,6 @@ def test_curves_mark_the_first_best_epoch() -> None:
         curves({"run": history()}, names=("nothing",))
     with pytest.raises(InputError):
         curves({})
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_lines_and_ink_are_legible(theme: Theme) -> None:
-    def luminance(colour: str) -> float:
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-
-    def contrast(a: str, b: str) -> float:
-        low, high = sorted((luminance(a), luminance(b)))
-        return (high + 0.05) / (low + 0.05)
-
-    colours = palette(theme)
-    assert min(contrast(line, colours.paper) for line in colours.lines) >= 3
-    assert contrast(colours.ink, colours.paper) >= 7 and contrast(colours.muted, colours.paper) >= 4.5
-    fills = blend(colours.signed, np.linspace(0, 1, 201)) + blend(colours.sequential, np.linspace(0, 1, 201))
-    assert min(contrast(fill, ink_on(fill)) for fill in fills) >= 4.5
 
 
 def test_names_are_safe_and_themes_known() -> None:

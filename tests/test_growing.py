@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import fields, make_dataclass
-from functools import cached_property
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-import sentviz
 from sentviz.errors import RunError
-from sentviz.io.typed import bare, fields_of
 from sentviz.runs.configs import (
-    CONFIGS,
     ConvolutionalConfig,
     EncoderConfig,
     HardmaxConfig,
@@ -26,7 +19,7 @@ from sentviz.runs.configs import (
     read_config,
     stored_config,
 )
-from sentviz.runs.store import FORMAT, Run, _opened, runs
+from sentviz.runs.store import FORMAT, Run
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
 shipped = pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
@@ -47,7 +40,6 @@ def test_what_is_stored_is_read_back(config: ModelConfig) -> None:
 
 @pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
 def test_settings_that_are_missing_mean_as_before(config: ModelConfig) -> None:
-    """A missing setting has its default; a missing setting without a default is refused by name."""
     for item in fields(config):
         values = {name: value for name, value in stored_config(config).items() if name != item.name}
         try:
@@ -73,58 +65,6 @@ def test_unknown_settings_and_kinds_are_one_sentence() -> None:
         read_config(stored_config(EXAMPLES[0]) | {"magic": 3})
     with pytest.raises(ValueError, match="kind 'oracle'; this version knows encoder, hub, hardmax, recurrent, convolutional"):
         read_config({"kind": "oracle"})
-
-
-@pytest.fixture
-def read_anew() -> Iterator[None]:
-    """Make runs be read again, now and after the test."""
-    _opened.cache_clear()
-    yield
-    _opened.cache_clear()
-
-
-def grown(base: Any) -> Any:
-    """Return the configuration with a new setting that no stored run has."""
-    return make_dataclass(base.__name__, [("novel", int, 7)], bases=(base,), frozen=True)
-
-
-def shrunk(base: Any, name: str, value: Any) -> Any:
-    """Return the configuration without a setting, which is listed among the retired ones."""
-    remaining = [(item.name, fields_of(base)[item.name], item) for item in fields(base) if item.name != name]
-    methods = {key: part for key, part in vars(base).items() if isinstance(part, property | cached_property)}
-    constants = {"KIND": base.KIND, "RETIRED": {**base.RETIRED, name: value}, name: value}
-    return make_dataclass(base.__name__, remaining, frozen=True, namespace=methods | constants)
-
-
-@pytest.mark.exhaustive
-@shipped
-@pytest.mark.parametrize("kind", ["encoder", "hardmax"])
-def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a new setting all shipped runs open with its default and give the same logits."""
-    before = runs([ROOT])
-    _opened.cache_clear()
-    monkeypatch.setitem(CONFIGS, kind, grown(CONFIGS[kind]))
-    after = runs([ROOT])
-    assert list(after) == list(before) and all(isinstance(run, Run) for run in after.values())
-    assert {run.shape.novel for run in after.values() if kind == run.shape.KIND} == {7}
-    name = {"encoder": "sst2/ndt-unit-2", "hardmax": "imdb/hardmax-d2"}[kind]
-    logits = [sentviz.load(folders[name]).trace("A quiet delight.").logits for folders in (before, after)]
-    np.testing.assert_array_equal(*logits)
-
-
-@shipped
-def test_every_shipped_run_is_read_by_a_version_without_a_setting(read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All runs open and state the same values if a setting that all shipped encoders agree on is removed."""
-    before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
-    shapes = [run.shape for run in before.values() if isinstance(run.shape, EncoderConfig)]
-    names = [name for name, kind in fields_of(EncoderConfig).items() if bare(kind) in (int, float, bool, str)]
-    stored_values = {name: {getattr(shape, name) for shape in shapes} for name in names}
-    name, (value,) = next((name, values) for name, values in stored_values.items() if len(values) == 1)
-    _opened.cache_clear()
-    monkeypatch.setitem(CONFIGS, "encoder", shrunk(EncoderConfig, name, value))
-    after = runs([ROOT])
-    assert all(isinstance(run, Run) for run in after.values())
-    assert {name: run.capabilities for name, run in after.items()} == {name: run.capabilities for name, run in before.items()}
 
 
 @shipped

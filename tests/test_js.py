@@ -48,6 +48,7 @@ def test_every_view_is_one_script(folder: Path, name: str, page: str | None, tmp
     """
     _, style, script = front(folder, name, page)
     assert not re.search(r"^\s*import\b|@import|url\(", script + style, re.MULTILINE)
+    assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|importScripts|https?://(?!www\.w3\.org/2000/svg)", script)
     assert re.findall(r"^export .*", script, re.MULTILINE) == ([] if page else ["export default inApp(mount)"])
     file = tmp_path / ("page.cjs" if page else "app.mjs")
     file.write_text(script, encoding="utf-8")
@@ -90,17 +91,3 @@ def test_modules_keep_their_own_names(tmp_path: Path) -> None:
 def test_what_cannot_be_bundled_is_one_sentence(texts: dict[str, str], message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         bundle(modules(tmp_path, **texts))
-
-
-def test_no_module_goes_unused_or_beyond_the_project() -> None:
-    """Every module of a view is in its script, every module of the kit in some script, and none uses the network."""
-    views = [(MAP, "map"), (LIST, "list"), (points.HERE, "points"), (particles.HERE, "particles")]
-    scripts = {name: front(folder, name)[2] for folder, name in views}
-    scripts["notebook"] = bundle(ROOT / "sentviz/browser/kit/notebook.js")
-    for folder, name in views:
-        for path in folder.glob("*.js"):
-            assert re.search(rf"^const {path.stem}_\d+ = ", scripts[name], re.MULTILINE), path
-    for path in (ROOT / "sentviz/browser/kit").glob("*.js"):
-        assert any(re.search(rf"^const {path.stem}_\d+ = ", script, re.MULTILINE) for script in scripts.values()), path
-    for script in scripts.values():
-        assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|importScripts|https?://(?!www\.w3\.org/2000/svg)", script)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.general import planted as experiment
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.label_errors import (
     NEAREST,
@@ -21,13 +20,11 @@ from sentviz.analysis.testset.label_errors import (
     summarised,
     suspected_pairs,
 )
-from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.charts import gallery
 from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import percent
-from sentviz.runs.store import find
-from tests.kit import SHIPPED
 
 NAMES = ("bad", "fair", "good")
 
@@ -115,19 +112,6 @@ def test_precision_is_that_of_a_loop() -> None:
     assert table.loc["probability", "low"] == pytest.approx(np.mean(values) - spread, abs=1e-5)
     assert table.loc["chance", "value"] == 0.1 and table.loc["cleanlab", "value"] > 0.5
     assert "against 10\u00a0% by chance" in describe_check(table.reset_index())
-
-
-@SHIPPED
-@pytest.mark.slow
-def test_shipped_precision_is_measured_again() -> None:
-    shipped = experiment.measured()
-    for name in experiment.RUNS:
-        assert (shipped.loc[shipped["run"] == name, "digest"] == find(name).digest).all()
-    rows = stored(find("sst2/ndt-unit-2"))
-    again = summarised(planted(rows.labels, rows.probabilities))
-    part = shipped[(shipped["run"] == "sst2/ndt-unit-2") & (shipped["rows"] == "test split")]
-    for column in ("value", "low", "high", "flagged", "found"):
-        assert again[column].to_numpy(float) == pytest.approx(part[column].to_numpy(float), abs=1e-5, rel=1e-4, nan_ok=True)
 
 
 # ---- bad input

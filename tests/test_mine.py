@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,7 @@ from sentviz.data import datasets, user_datasets
 from sentviz.data.understanding import Choices, understand
 from sentviz.data.user_datasets import add_data, remove_data
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from tests.kit import BAD, GOOD, no_room, workbook
-
-Write = Callable[[pd.DataFrame, Path], object]
-FORMATS: dict[str, Write] = {
-    "csv": lambda frame, path: frame.to_csv(path, index=False),
-    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
-    "parquet": lambda frame, path: frame.to_parquet(path),
-}
+from tests.kit import BAD, GOOD, no_room
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +38,9 @@ def command(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["data", *map(str, arguments)])
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_file_becomes_a_data_set(kind: str, tmp_path: Path) -> None:
-    """Every format gives the same rows: disjoint splits, each with both classes, ids with the row's number in the file."""
-    FORMATS[kind](table(), path := tmp_path / f"reviews.{kind}")
+def test_a_file_becomes_a_data_set(tmp_path: Path) -> None:
+    """Splits are disjoint, each with both classes, and ids have the row's number in the file."""
+    table().to_json(path := tmp_path / "reviews.jsonl", orient="records", lines=True)
     done = command("add", path, "--name", "soups")
     assert done.exit_code == 0, done.output
     assert "Texts are in the column “review”, labels in “label”." in done.output
@@ -68,22 +58,10 @@ def test_a_file_becomes_a_data_set(kind: str, tmp_path: Path) -> None:
     assert "mine/soups" in command("list").output and "mine/soups" in command("where").output
 
 
-@pytest.mark.exhaustive
-def test_a_workbook_becomes_a_data_set(tmp_path: Path) -> None:
-    frame = table(label=[0, 1] * 20)
-    path = tmp_path / "reviews.xlsx"
-    path.write_bytes(workbook([list(frame), *frame.to_numpy().tolist()]))
-    added = add_data(path)
-    assert added.name == "mine/reviews" and added.understood.labels == ("0", "1")
-    assert "--classes 0=NAME,1=NAME names them" in str(added)
-
-
-@pytest.mark.exhaustive
-def test_further_columns_stay_with_their_rows_for_slices(tmp_path: Path) -> None:
-    """Each row has its product and price in every split, whatever the order; an id forms no groups, and this is said."""
+def test_further_columns_stay_with_their_rows_for_slices() -> None:
+    """An id forms no groups, and this is said."""
     products, prices = [f"product {i % 3}" for i in range(40)], [None, *(i / 7 for i in range(1, 40))]
-    table(product=products, price=prices, note=[f"note {i}" for i in range(40)]).to_csv(path := tmp_path / "reviews.csv", index=False)
-    added = add_data(path, name="soups")
+    added = add_data(table(product=products, price=prices, note=[f"note {i}" for i in range(40)]), "soups")
     assert any("Columns without groups" in remark and "“note”" in remark for remark in added.understood.sentences)
     for split in ("train", "validation", "test"):
         rows = datasets.load_split("mine/soups", split).frame
@@ -93,16 +71,13 @@ def test_further_columns_stay_with_their_rows_for_slices(tmp_path: Path) -> None
 
 
 def test_equal_texts_stay_in_one_split(tmp_path: Path) -> None:
-    """Texts that differ in case and white space only count as equal, over many seeds."""
+    """Texts that differ in case and white space only count as equal; the division is the same again, and another with another seed."""
     frame = pd.concat([table(), table().assign(review=table()["review"].str.upper() + " ")])
     for seed in range(5):
         understood = understand(frame, "f", Choices(seed=seed))
         seen = [{" ".join(text.casefold().split()) for text in part["text"]} for part in understood.parts.values()]
         assert sum(map(len, seen)) == len(set.union(*seen)) == 40
     assert "Rows that repeat the text of another row: 40. They are in the same split." in understood.remarks
-
-
-def test_the_division_is_the_same_again_and_another_with_another_seed() -> None:
     ids = [list(understand(table(), "f", Choices(seed=seed)).parts["test"]["id"]) for seed in (0, 0, 1)]
     assert ids[0] == ids[1] != ids[2]
 
@@ -133,13 +108,11 @@ def test_a_column_of_splits_is_used() -> None:
 @pytest.mark.parametrize(
     "values, labels",
     [
-        ([1, 2] * 20, ("1", "2")),
         ([1.0, 2.0] * 20, ("1", "2")),
         ([True, False] * 20, ("False", "True")),
         (["Positive", "negative"] * 20, ("negative", "Positive")),
         (["very positive", "negative", "neutral", "very negative"] * 10, ("very negative", "negative", "neutral", "very positive")),
         (["10", "9"] * 20, ("9", "10")),
-        (pd.array([1, 2] * 20, dtype="Int64"), ("1", "2")),
         (pd.Categorical(["b", "a"] * 20), ("a", "b")),
     ],
 )
@@ -187,11 +160,9 @@ BAD_INPUT: list[tuple[pd.DataFrame, Choices, str]] = [
     (table().drop(columns="label"), Choices(), "no column is known to hold labels"),
     (table(label=["a"] * 40), Choices(), "there is one class, a; a data set needs two or more"),
     (table(label=[None] * 40), Choices(), "there is no class"),
-    (table(label=np.arange(40)), Choices(), None),  # type: ignore[list-item]
     (pd.concat([table()] * 2).assign(label=np.arange(80) / 7), Choices(), "80 different values, so it does not hold classes"),
     (table().iloc[:0], Choices(), "has no rows"),
     (pd.DataFrame([["a", "b", "c"]], columns=["text", "text", "label"]), Choices(), "several columns named 'text'"),
-    (table(), Choices(shares=(50, 50)), "three whole percentages"),
     (table(), Choices(shares=(90, 10, 0)), "three whole percentages"),
     (table(), Choices(split="label"), "the column 'label' has 'negative', which is not one of train, validation, test"),
     (table(), Choices(classes=("a",)), r"has 2 labels \(negative, positive\), but 1 class names are given"),
@@ -203,21 +174,22 @@ BAD_INPUT: list[tuple[pd.DataFrame, Choices, str]] = [
 
 
 @pytest.mark.parametrize("frame, choices, message", BAD_INPUT)
-def test_a_table_that_is_no_data_set_is_refused(frame: pd.DataFrame, choices: Choices, message: str | None) -> None:
-    with pytest.raises(InputError, match=message or "there is no class") as caught:
+def test_a_table_that_is_no_data_set_is_refused(frame: pd.DataFrame, choices: Choices, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         understand(frame, "reviews.csv", choices)
     assert "\n" not in str(caught.value) and (str(caught.value).startswith("reviews.csv") or message == "three whole percentages")
 
 
-@pytest.mark.parametrize("name", ["a/b", "../x", "Upper", "with blank", "", ".", "x" * 41, "-a", "sst2", "nsmc", "mine/mine/x"])
-def test_names_that_cannot_be_names_are_refused(name: str, tmp_path: Path, home: Path) -> None:
-    table().to_csv(path := tmp_path / "reviews.csv", index=False)
-    done = command("add", path, "--name", name or "é")
-    assert done.exit_code == 1 and done.output.count("\n") == 1 and done.output.startswith("Error: ")
+def test_names_that_cannot_be_names_are_refused(home: Path) -> None:
+    for name in ("a/b", "../x", "Upper", "with blank", "é", ".", "x" * 41, "-a", "sst2", "mine/mine/x"):
+        with pytest.raises(InputError):
+            add_data(table(), name)
+    for name in ("sst2", "../data", "mine/../../home"):
+        with pytest.raises(InputError):
+            remove_data(name)
     assert not (home / "data").exists()
 
 
-@pytest.mark.exhaustive
 def test_an_existing_name_is_replaced_only_if_asked(tmp_path: Path, home: Path) -> None:
     table().to_csv(path := tmp_path / "My Reviews.csv", index=False)
     assert add_data(path).name == "mine/my-reviews"
@@ -232,12 +204,6 @@ def test_an_existing_name_is_replaced_only_if_asked(tmp_path: Path, home: Path) 
         datasets.load_split("mine/my-reviews", "test")
 
 
-def test_only_data_sets_of_the_user_can_be_removed(home: Path) -> None:
-    for name in ("sst2", "../data", "mine/../../home"):
-        with pytest.raises(InputError):
-            remove_data(name)
-
-
 def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Path) -> None:
     add_data(table(), "good")
     add_data(table(), "bad")
@@ -250,9 +216,8 @@ def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Pat
         datasets.load_split("mine/good", "test")
 
 
-@pytest.mark.parametrize("most", [0, 500, 1_500])
+@pytest.mark.parametrize("most", [0, 1_500])
 def test_a_full_disk_leaves_what_was_there(most: int, home: Path) -> None:
-    """An interrupted or failed replacement leaves the old data set unchanged, and no other file."""
     add_data(table(), "soups")
     before = {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()}
     with no_room(most), pytest.raises(SentvizError, match=r"space|cannot be written"):
@@ -262,48 +227,7 @@ def test_a_full_disk_leaves_what_was_there(most: int, home: Path) -> None:
 
 
 def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(path: Path) -> str:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(user_datasets, "sha256", interrupted)
+    monkeypatch.setattr(user_datasets, "sha256", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         add_data(table(), "soups")
     assert not [*(home / "data" / "mine").iterdir()]
-
-
-@pytest.mark.exhaustive
-def test_files_that_are_no_tables_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing file, a folder, a wide file and too much content are each refused in one sentence."""
-    monkeypatch.setattr(
-        user_datasets, "LIMITS", user_datasets.Limits(size=1 << 24, rows=50, columns=1_000, content=1 << 20, memory=1 << 32)
-    )
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "wide.csv").write_text(",".join(f"c{i}" for i in range(100_000)) + "\n")
-    (tmp_path / "open.csv").write_text('text,label\n"never closed,1\n')
-    (tmp_path / "twice.csv").write_text("text,text,label\na,b,1\n")
-    pd.DataFrame({"text": ["x" * 9_000_000] * 3, "label": [0, 1, 0]}).to_parquet(tmp_path / "grows.parquet")
-    for name, message in {
-        "none.csv": "none.csv is missing.",
-        "folder.csv": "folder.csv is a folder, not a file.",
-        "wide.csv": "columns; at most 1,000 are read",
-        "open.csv": "a quotation mark in row",
-        "twice.csv": "several columns named 'text'",
-    }.items():
-        done = command("add", tmp_path / name)
-        assert done.exit_code == 1 and message in done.output and done.output.count("\n") == 1, done.output
-    assert command("add", tmp_path / "grows.parquet").exit_code == 1
-    table().loc[[*range(40)] * 2].to_csv(tmp_path / "long.csv", index=False)
-    assert "Only the first 50 rows are read." in command("add", tmp_path / "long.csv").output
-
-
-@pytest.mark.exhaustive
-def test_a_workbook_with_notes_before_the_table_is_added_and_another_sheet_can_be_named(tmp_path: Path) -> None:
-    """The command says which sheets there are, also if the sheet that was named has no table of labelled texts."""
-    path = tmp_path / "soups.xlsx"
-    frame = table()
-    cells = [list(map(str, frame.columns)), *frame.astype(object).to_numpy().tolist()]
-    path.write_bytes(workbook([["Read this first"], ["Soups of one year."], ["No other use."]], cells))
-    done = command("add", path)
-    assert done.exit_code == 0 and "soups.xlsx has the sheets “S0”, “S1”; “S1” is read." in done.output
-    done = command("add", path, "--replace", "--sheet", "S0")
-    assert done.exit_code == 1 and done.output.startswith("Error: ") and "the sheets “S0”, “S1”; “S0” is read" in done.output

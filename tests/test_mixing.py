@@ -41,7 +41,6 @@ def test_lambda_is_the_formula(constraint: str, layer: int) -> None:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_lambda_stays_in_its_range(constraint: str) -> None:
-    """Raw values far below and far above stay between the bounds of the constraint and come near them."""
     low, high = RANGES[constraint]
     values = CONSTRAINTS[constraint][0](torch.linspace(-30, 30, 601, dtype=torch.float64))
     assert bool((values >= low).all()) and bool((values <= high).all())
@@ -53,7 +52,6 @@ def test_lambda_stays_in_its_range(constraint: str) -> None:
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("components", [2, 3, 4])
 def test_training_starts_at_the_start_values(constraint: str, components: int) -> None:
-    """Lambda is its start exactly without the small random vectors, and within six of their spreads with them."""
     config = configured(constraint, components)
     for layer in range(config.layers):
         starts = torch.tensor(config.lambda_start[layer])
@@ -90,7 +88,6 @@ def test_differential_lambda_is_the_formula(layer: int, start: float) -> None:
 
 
 def test_one_component_has_nothing_to_mix() -> None:
-    """With C = 1 the mixing gives 1 and has no parameter."""
     module = mixing(configured("none", 1), 0)
     assert isinstance(module, NoMixing)
     assert module(LIKE).tolist() == [1.0] and not list(module.parameters())
@@ -98,7 +95,6 @@ def test_one_component_has_nothing_to_mix() -> None:
 
 @pytest.mark.parametrize("kind", [*CONSTRAINTS, "differential"])
 def test_gradients_flow_or_are_frozen(kind: str) -> None:
-    """Every lambda parameter has a gradient, and none with learn_lambda = False, which keeps the start values."""
     module = mixing(configured(kind, 2), 1).double()
     (module(LIKE) * torch.tensor([0.0, 2.0])).sum().backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in module.parameters())
@@ -109,6 +105,5 @@ def test_gradients_flow_or_are_frozen(kind: str) -> None:
 
 @pytest.mark.parametrize("constraint, start", [("unit", 1.2), ("unit", -0.1), ("symmetric", -1.5), ("nonneg", -0.2)])
 def test_a_start_outside_the_constraint_is_refused(constraint: str, start: float) -> None:
-    """A start outside the range is refused, because no raw value gives it."""
     with pytest.raises(ValueError, match="outside"):
         mixing(configured(constraint, 2, layers=1, lambda_start=((start,),)), 0)

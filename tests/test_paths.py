@@ -32,17 +32,6 @@ def device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-def folder(path: Path) -> None:
-    """Make a folder in the place of a file."""
-    path.mkdir()
-
-
-def huge(path: Path) -> None:
-    """Make a file of a terabyte that takes no space."""
-    with path.open("wb") as file:
-        file.truncate(1 << 40)
-
-
 def hub_model(path: Path) -> None:
     """Make a folder as Hugging Face libraries write it, with empty files."""
     for name in ("model.safetensors", "tokenizer.json"):
@@ -59,15 +48,12 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {  # a file name, and a comma
     "a run": ("config.json", ("explain", "{folder}", "Good.")),
     "a model's configuration": ("config.json", ("adopt", "{folder}", "--dataset", "sst2")),
     "a model's weights": ("model.safetensors", ("adopt", "{folder}", "--dataset", "sst2")),
-    "a model's tokenizer": ("tokenizer.json", ("adopt", "{folder}", "--dataset", "sst2")),
-    "a base's configuration": ("config.json", BASE),
-    "a base's weights": ("model.safetensors", BASE),
     "a base's tokenizer": ("tokenizer.json", BASE),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [pipe, device, folder, huge], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [pipe, device], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("what", COMMANDS)
 def test_a_command_reads_regular_files_only(
     what: str, make: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -83,42 +69,24 @@ def test_a_command_reads_regular_files_only(
     assert "Usage" not in done.output and done.output.count("\n") <= 5 and len(done.output) < 1_500, done.output
 
 
-@pytest.mark.parametrize("make", [pipe, device, huge], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [pipe, device], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("name", ["model.json", "model.onnx", "tokenizer.json"])
-def test_a_model_in_onnx_is_of_regular_files(name: str, make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_model_in_onnx_is_of_regular_files_in_its_folder(name: str, make: Callable[[Path], None], tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     from sentviz.serving.onnx import load
 
     card = {"format": 1, "run": "x", "labels": ["a", "b"], "calibration": 1.0, "cls": True, "tokens": {}, "model": {}}
-    card |= {"files": {name: hashlib.sha256(b"{}").hexdigest() for name in ("model.onnx", "tokenizer.json")}}
-    for file, text in (("model.json", json.dumps(card)), ("model.onnx", "{}"), ("tokenizer.json", "{}")):
-        (tmp_path / file).write_text(text)
+    digests = {name: hashlib.sha256(b"{}").hexdigest() for name in ("model.onnx", "tokenizer.json")}
+    for file in digests:
+        (tmp_path / file).write_text("{}")
+    (tmp_path / "model.json").write_text(json.dumps(card | {"files": digests | {"../secret": ""}}))
+    with pytest.raises(RunError):
+        load(tmp_path)
+    (tmp_path / "model.json").write_text(json.dumps(card | {"files": digests}))
     (tmp_path / name).unlink()
     make(tmp_path / name)
     with pytest.raises(RunError, match=name):
         load(tmp_path)
-
-
-def test_files_of_a_model_in_onnx_lie_in_its_folder(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    from sentviz.serving.onnx import load
-
-    card = {
-        "format": 1,
-        "run": "x",
-        "labels": ["a", "b"],
-        "calibration": 1.0,
-        "cls": True,
-        "tokens": {},
-        "model": {},
-        "files": {"../secret": ""},
-    }
-    (tmp_path / "m").mkdir()
-    for file in ("m/model.onnx", "m/tokenizer.json", "secret"):
-        (tmp_path / file).write_text("")
-    (tmp_path / "m" / "model.json").write_text(json.dumps(card))
-    with pytest.raises(RunError):
-        load(tmp_path / "m")
 
 
 # ---- corpora
@@ -139,9 +107,8 @@ def test_ranges_hold_no_more_bytes_than_are_read_at_a_time(tmp_path: Path, monke
     assert sum(len(rows_of(source, piece)) for piece in source.pieces) == 10
 
 
-@pytest.mark.parametrize("size", [1, 7, 1_000, 2_500, 20_000])
+@pytest.mark.parametrize("size", [7, 1_000, 20_000])
 def test_ranges_of_a_parquet_file_are_its_rows(size: int, tmp_path: Path) -> None:
-    """Ranges have the same texts, labels and missing cells for any sizes of row groups and ranges."""
     texts = [None if i % 11 == 0 else f"text {i % 50}" for i in range(3_100)]
     table = pa.table({"text": texts, "label": list(range(3_100)), "tags": [["a"]] * 3_100})
     pq.write_table(table, path := tmp_path / "a.parquet", row_group_size=700)
@@ -151,7 +118,6 @@ def test_ranges_of_a_parquet_file_are_its_rows(size: int, tmp_path: Path) -> Non
 
 
 def test_a_small_parquet_file_that_stands_for_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of 50 KB that expands to 50 MB of text is refused."""
     monkeypatch.setattr(inputs, "MAX_CONTENT", 1 << 20)
     pq.write_table(pa.table({"text": ["good film "] * 60 + ["good " * 10_000] * 1_000}), path := tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000

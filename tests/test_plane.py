@@ -43,7 +43,6 @@ def address(scored: Scored) -> Iterator[str]:
 
 
 def test_the_axes_are_the_principal_components_of_all_rows(scored: Scored) -> None:
-    """The axes equal a decomposition of the complete matrix, up to signs, to 1e-4."""
     points = plane(scored)
     frame = pd.read_parquet(scored.folder)
     vectors = np.stack(frame["vector"].dropna().tolist()).astype(np.float64)
@@ -56,7 +55,6 @@ def test_the_axes_are_the_principal_components_of_all_rows(scored: Scored) -> No
 
 
 def test_a_sample_is_fair_and_stays_on_zooming_in() -> None:
-    """Of 50,000 points in a square, the sample has the asked number and fair halves, and zooming in keeps every point shown before."""
     rng = np.random.default_rng(0)
     points = np.zeros(50_000, dtype=POINT)
     points["x"], points["y"] = rng.random((2, 50_000))
@@ -69,7 +67,6 @@ def test_a_sample_is_fair_and_stays_on_zooming_in() -> None:
 
 
 def test_the_server_sends_what_is_in_view(scored: Scored, address: str) -> None:
-    """The server sends counts, places and classes of a range, and the data of a point."""
     points = plane(scored)
     middle = float(np.median(points["x"]))
     body = urlopen(f"{address}/points?x0={middle}&x1=1e9&y0=-1e9&y1=1e9").read()

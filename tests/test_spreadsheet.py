@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from sentviz.cli import main
 from sentviz.errors import SentvizError
 from sentviz.io.spreadsheet import as_csv, plain_csv, store_csv, write_csv
 from tests.kit import no_room
@@ -21,7 +19,6 @@ FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "  =1", "\t=1", "\r=1", "\n=1", 
 
 
 def test_one_module_writes_csv() -> None:
-    """No other module of the library or the app makes CSV text, and buttons of the app that offer CSV use it."""
     writer = re.compile(r"\bto_csv\(|\bto_excel\(|\bcsv\.writer\(|\bDictWriter\(")
     for path in [*(PACKAGE / "sentviz").rglob("*.py"), *(PACKAGE / "app").rglob("*.py")]:
         code = path.read_text(encoding="utf-8")
@@ -31,7 +28,6 @@ def test_one_module_writes_csv() -> None:
 
 @pytest.mark.parametrize("cell", FORMULAS)
 def test_no_cell_nor_name_is_a_formula(cell: str) -> None:
-    """No cell and no name becomes a formula, even with equal column names or mixed columns."""
     frame = pd.DataFrame([[cell, cell, -1.5], [2, "a", -2.5]], columns=[cell, cell, "n"])
     lines = list(csv.reader(io.StringIO(as_csv(frame).decode("utf-8-sig"), newline="")))
     assert lines[0][:2] == [f"'{cell}"] * 2 and lines[1] == [f"'{cell}"] * 2 + ["-1.5"] and lines[2][0] == "2"
@@ -40,24 +36,8 @@ def test_no_cell_nor_name_is_a_formula(cell: str) -> None:
 def test_tables_of_this_program_are_read_back_as_they_were(tmp_path: Path) -> None:
     frame = pd.DataFrame({"word": ["=1+1", "-ly", "a\nb", 'c"d'], "value": [1 / 3, 2.0, -1e-9, 4.5]})
     pd.testing.assert_frame_equal(pd.read_csv(store_csv(tmp_path / "table.csv", frame)), frame)
-    assert (
-        plain_csv(frame) == frame.to_csv(index=False).encode()
-        and plain_csv(frame, "%.1f") == frame.to_csv(index=False, float_format="%.1f").encode()
-    )
-
-
-@pytest.mark.exhaustive
-def test_labels_writes_no_formula(tmp_path: Path) -> None:
-    """`sentviz labels -o` escapes texts that a spreadsheet would run."""
-    texts = [f"{formula.strip()} and nine more words in row {k}" for k, formula in enumerate(FORMULAS) for _ in range(2)]
-    answers = pd.DataFrame({"text": texts, "label": ["bad", "good"] * 10, "prediction": ["bad", "bad", "good", "good"] * 5})
-    answers.to_csv(tmp_path / "answers.csv", index=False)
-    done = CliRunner().invoke(main, ["labels", str(tmp_path / "answers.csv"), "-o", str(tmp_path / "suspects.csv")])
-    assert done.exit_code == 0, done.output
-    suspects = pd.read_csv(tmp_path / "suspects.csv", encoding="utf-8-sig")
-    written = set(suspects["text"])
-    assert len(written) == len(FORMULAS) and {text[0] for text in written} == {"'"}
-    assert {text[1:] for text in written} == set(texts)
+    for form in (None, "%.1f"):
+        assert plain_csv(frame, form) == frame.to_csv(index=False, float_format=form).encode()
 
 
 @pytest.mark.parametrize("write", [write_csv, store_csv])
@@ -70,13 +50,3 @@ def test_a_disk_error_is_one_sentence_and_keeps_the_old_file(write: object, tmp_
     assert path.read_text() == "old" and [each.name for each in tmp_path.iterdir()] == ["table.csv"]
     with pytest.raises(SentvizError, match=r"no folder/table\.csv cannot be written: No such file"):
         write(tmp_path / "no folder" / "table.csv", frame)  # type: ignore[operator]
-
-
-@pytest.mark.exhaustive
-def test_labels_on_a_disk_without_room_is_one_sentence(tmp_path: Path) -> None:
-    answers = tmp_path / "answers.csv"
-    answers.write_text("text,label,prediction\n" + "the same words again and again,bad,bad\n" * 200)
-    with no_room(2_000):
-        done = CliRunner().invoke(main, ["labels", str(answers), "-o", str(tmp_path / "suspects.csv")])
-    assert done.exit_code == 1 and done.output.splitlines()[-1].startswith("Error: ") and "cannot be written" in done.output
-    assert [each.name for each in tmp_path.iterdir()] == ["answers.csv"]

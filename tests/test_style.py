@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -15,20 +13,17 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentviz.charts import Figure, heatmap, probability_bars, token_strip
+from sentviz.charts import Figure, heatmap, probability_bars
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import base_layout
 from sentviz.charts.look import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Look, Style
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import extract_record
-from sentviz.export.files import render
 from sentviz.export.verify import verify
 from tests.kit import fake_trace
 
 RUN = "sst2/ndt-unit-2"
-pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 COLOURS = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -111,35 +106,6 @@ def test_greys_keep_series_apart() -> None:
     assert all(len(set(kind)) == 7 for kind in zip(*looks, strict=True))
     grey = COLOURS.findall(str(plot.to_plotly_json()))
     assert grey and all(colour[1:3] == colour[3:5] == colour[5:7] for colour in grey)
-
-
-def test_greys_keep_the_sides_of_a_scale_apart() -> None:
-    strip = token_strip(["bad", "so", "good"], [-3.0, 0.0, 3.0], low_label="against", high_label="for")
-    plot = styled(strip, Style(palette="grey")).plot
-    assert plot.data[0].marker.pattern.shape == ("/", "", "")
-    legend = next(note.text for note in plot.layout.annotations if "against" in note.text)
-    assert legend.index("▨") < legend.index("against") < legend.index("■") < legend.index("for")
-    trace = fake_trace(signed=True, tokens=["a", "b"])
-    map_, figure = trace.map(0, 0), heatmap(trace, 0, 0)
-    signs = styled(figure, Style(palette="grey")).plot.data[-1]
-    negative = {(column, row) for row, column in zip(*np.nonzero(map_ < 0), strict=True)}
-    assert negative and set(zip(signs.x, signs.y, strict=True)) == negative
-
-
-@pytest.mark.exhaustive
-@pictures
-def test_millimetres_letters_and_words_are_those_asked_for() -> None:
-    style = Style(width=120, height=70, points=9, font="serif", title=False, caption=True, note="<i>Mine</i> & yours")
-    svg = render(lines(), "svg", style=style)
-    root = ElementTree.fromstring(svg)
-    wide, high = (float(root.attrib[side]) / 96 * 25.4 for side in ("width", "height"))
-    factor = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
-    words = " ".join("".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text"))
-    assert wide == pytest.approx(120, abs=0.5) and 13 * factor * 72 / 96 == pytest.approx(9, rel=0.01)
-    assert 70 < high < 85  # the caption stands below the 70 mm
-    assert "Series" not in words and "Three series. <i>Mine</i> & yours" in words and b"Liberation Serif" in svg
-    alone = ElementTree.fromstring(render(lines(), "svg", style=Style(width=120, height=70)))
-    assert float(alone.attrib["height"]) / 96 * 25.4 == pytest.approx(70, abs=0.5)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.sentiformer import throughput as experiment
 from experiments.writing import update
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
@@ -70,21 +69,6 @@ def test_full_and_sparse_cross_between_the_lengths(times: list[float], wanted: f
     assert lengths == (None if wanted is None else pytest.approx(wanted))
 
 
-def test_what_ships_is_whole() -> None:
-    frame, curves = throughput.SPEEDS.read(), throughput.curves(1)
-    for _, rows in frame.groupby("threads"):
-        assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
-        assert rows.set_index("model").loc[throughput.OURS, "times"] == 1
-    assert set(curves["tokens"]) == set(experiment.LENGTHS) and len(curves) == 2 * len(experiment.LENGTHS)
-    steps = throughput.STEPS.read()
-    assert steps.loc[steps["threads"] == 1, "tokens"].tolist() == list(throughput.TRAINED)
-    for shipped in (frame, curves, steps):
-        assert shipped["hardware"].map(len).gt(3).all()
-        assert ((shipped["low"] <= shipped["times"]) & (shipped["times"] <= shipped["high"])).all()
-    table = throughput.speeds_table()[0].drop_duplicates("model").set_index("model")
-    assert table["printed_times"].dropna().to_dict() == pytest.approx(throughput.printed_times())
-
-
 def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("SPEEDS", "GROWTH", "STEPS"):
         plant(monkeypatch, f"sentiformer.throughput.{name}", tmp_path)
@@ -95,20 +79,3 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         throughput.steps_table()
     with pytest.raises(InputError, match="The time against length is not measured"):
         make("time-by-length", Study.of("all", []))
-
-
-def test_the_curves_mark_where_they_cross(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = pd.DataFrame(
-        {"of": ["attention"] * 2 + ["model"] * 2, "tokens": [64, 512] * 2, "full": [1e-3, 8e-3] * 2, "sparse": [2e-3, 4e-3] * 2}
-    )
-    crossings = iter((128.0, None, 128.0, 140.0, 128.0, 120.0))
-    monkeypatch.setattr(throughput, "curves", lambda threads: frame.assign(times=frame["full"] / frame["sparse"]))
-    monkeypatch.setattr(throughput, "crossing", lambda tokens, times: next(crossings))
-    figure = make("time-by-length", Study.of("all", []))
-    np.testing.assert_allclose(figure.plot.data[0].y, [1, 8])
-    assert len(figure.plot.layout.shapes) == 1 and figure.plot.layout.shapes[0].x0 == 128
-    assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. " in figure.caption
-    for model in (140.0, 120.0):  # close by, the labels stand outside of both lines
-        labels = make("time-by-length", Study.of("all", [])).plot.layout.annotations
-        sides = {label.text: label.xanchor for label in labels if label.text.isdigit()}
-        assert sides == {f"{min(model, 128):.0f}": "right", f"{max(model, 128):.0f}": "left"}

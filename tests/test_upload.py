@@ -27,18 +27,12 @@ CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", ","), ("utf-8-sig", "\t"), ("utf-16", ";"), ("cp1252", ",")])
 def test_a_csv_is_read_whatever_its_encoding_and_separator(encoding: str, mark: str) -> None:
     table, remarks = parsed(TABLE.to_csv(index=False, sep=mark).encode(encoding), "mine.csv", LIMITS)
     pd.testing.assert_frame_equal(table.to_pandas(), TABLE, check_dtype=False)
     assert bool(remarks) == (encoding in ("utf-16", "cp1252"))
-
-
-def test_korean_in_its_old_encoding_is_read() -> None:
-    table, remarks = parsed("text,label\n정말 재미있는 영화,1\n".encode("cp949"), "k.csv", LIMITS)
-    assert table["text"].to_pylist() == ["정말 재미있는 영화"]
-    assert "cp949" in remarks[0]
+    assert "cp949" in parsed("text,label\n정말 재미있는 영화,1\n".encode("cp949"), "k.csv", LIMITS)[1][0]
 
 
 def parquet(table: pd.DataFrame | pa.Table) -> bytes:
@@ -47,14 +41,11 @@ def parquet(table: pd.DataFrame | pa.Table) -> bytes:
     return data.getvalue()
 
 
-def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
+def test_parquet_files_that_others_write() -> None:
+    """Metadata of pandas that names a missing column is ignored."""
     assert parsed(parquet(TABLE), "mine.parquet", LIMITS)[0].to_pandas().equals(TABLE)
     with pytest.raises(InputError, match=r"mine\.parquet is a damaged parquet file"):
         parsed(parquet(TABLE)[:200], "mine.parquet", LIMITS)
-
-
-def test_parquet_files_that_others_write() -> None:
-    """Metadata of pandas that names a missing column is ignored, and a text that is not UTF-8 is refused."""
     named = pa.table({"text": ["a"]}).replace_schema_metadata({"pandas": json.dumps({"index_columns": ["gone"], "columns": []})})
     assert parsed(parquet(named), "x.parquet", LIMITS)[0]["text"].to_pylist() == ["a"]
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
@@ -81,7 +72,6 @@ def zipped(content: bytes) -> bytes:
         (b"text,label\na film, warm, and long,positive\nb,c\n", "Row 2 of x.csv has 4 fields, but its header 2"),
         (b"text,label\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,002 of x.csv has 3 fields, but its header 2"),
         (b"text,label\na,b,\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,003 of x.csv has 3 fields, but its header 2"),
-        (b"text,label\n" + b",".join([b"a"] * 1_000) + b"\n", "Row 2 of x.csv has 1,000 fields, but its header 2"),
         (b'text,label\n"a,b\n', "quotation mark in row 2 is never closed"),
         (b",".join(b"c%d" % i for i in range(1_000_000)), "The first line of x.csv has more than 4 MB"),
         (gzip.compress(b"text\n" + b"a" * (100 << 20)), "x.csv is a compressed file. Unpack it first"),
@@ -89,7 +79,7 @@ def zipped(content: bytes) -> bytes:
     ],
     ids=[
         *("nothing", "blank", "header", "bytes", "quote", "wide", "wide parquet", "twice", "twice in CSV"),
-        *("a comma in the first text", "in a later one", "after an empty field", "a wide row", "an open quote"),
+        *("a comma in the first text", "in a later one", "after an empty field", "an open quote"),
         *("a million columns", "gzip", "zip"),
     ],
 )
@@ -101,7 +91,6 @@ def test_what_is_no_table_is_one_sentence(data: bytes, message: str) -> None:
 
 @pytest.mark.parametrize("data", [b"t" + b",a" * 300 + b"\n", b"t,u\n" + b"a," * 300 + b"\n"], ids=["header", "row"])
 def test_a_shape_that_no_table_has_is_refused_before_anything_heavy_is_loaded(data: bytes) -> None:
-    """A separate process refuses the file, and has loaded neither pandas nor NumPy."""
     code = (
         "import sys\nfrom sentviz.data.table import Limits, parsed\n"
         f"try:\n    parsed({data!r}, 'x.csv', Limits())\nexcept ValueError:\n    print(sorted({{'pandas', 'numpy'}} & set(sys.modules)))"
@@ -117,7 +106,6 @@ def test_fields_without_a_name_hold_nothing_and_a_text_a_line_may_hold_any_sign(
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_first_sheet_of_a_workbook_is_read(shared: bool) -> None:
-    """Numbers stay numbers, a formula is a text, a blank cell is empty, and a second sheet is mentioned."""
     rows = [["text", "n", "odd"], ["=HYPERLINK(1)", 3, 0.5], [None, None, None], ["a\nb", None, "x"]]
     table, remarks = parsed(workbook(rows, [["other"]], shared=shared), "x.xlsx", LIMITS)
     assert table.to_pydict() == {"text": ["=HYPERLINK(1)", "a\nb"], "n": [3, None], "odd": ["0.5", "x"]}
@@ -133,18 +121,14 @@ UNNAMED = [["words", "verdict"], ["a calm lake", "good"], ["a loud road", "bad"]
 @pytest.mark.parametrize(
     ("sheets", "read"),
     [
-        ([NOTES, REVIEWS], "S1"),
-        ([FIELDS, REVIEWS], "S1"),
         ([[], NOTES, FIELDS, REVIEWS], "S3"),
         ([NOTES, UNNAMED], "S1"),
-        ([REVIEWS, REVIEWS], "S0"),
-        ([REVIEWS, NOTES], "S0"),
+        ([REVIEWS, NOTES, REVIEWS], "S0"),
         ([NOTES, [["review", "sentiment"]]], "S0"),
         ([NOTES], "S0"),
     ],
 )
 def test_the_sheet_that_looks_like_a_table_of_texts_is_read(sheets: list[list[list[str]]], read: str) -> None:
-    """A sheet of notes or of fields before the table does not hide it; a remark names all sheets; each sheet can be chosen."""
     table, remarks = parsed(workbook(*sheets), "x.xlsx", LIMITS)
     assert table.to_pylist()[0] == dict(zip(*sheets[int(read[1:])][:2], strict=True))
     names = ", ".join(f"“S{k}”" for k in range(len(sheets)))
@@ -166,61 +150,25 @@ def test_a_hidden_sheet_is_read_only_by_name() -> None:
     [
         (workbook(NOTES, REVIEWS), "x.xlsx", "s1", r"x\.xlsx has no sheet 's1'; .*its sheets are S0, S1\."),
         (b"text\na\n", "x.csv", "S1", r"x\.csv is not an Excel file, so it has no sheet 'S1'\."),
-        (workbook([["t"]], [["u"]]), "x.xlsx", "", r"x\.xlsx has a header but no rows\. x\.xlsx has the sheets “S0”, “S1”; “S0” is read"),
+        (workbook([["t"]], [["u"]]), "x.xlsx", "", r"x\.xlsx has a header but no rows\. x\.xlsx has the sheets “S0”, “S1”"),
+        (b"PK\x03\x04 no zip", "x.xlsx", "", "x.xlsx is a damaged Excel file"),
+        (workbook([["t"], ["<!x"]])[:-40], "x.xlsx", "", "damaged Excel file"),
+        (b"\xd0\xcf\x11\xe0 old", "x.xls", "", r"old Excel file \(\.xls\)"),
+        (workbook([["t", "t"], ["a", "b"]]), "x.xlsx", "", "several columns named 't'"),
+        (workbook([[f"c{k}" for k in range(201)]]), "x.xlsx", "", "more than 200 columns"),
+        (b"[1, 2", "x.json", "", "x.json is not JSON"),
+        (b'{"a": {"b": 1},\n "c": 2}', "x.json", "", "holds no list of rows"),
+        (b'{"t": "a"' + b"".join(b',"c%d": 1' % k for k in range(300)) + b"}\n", "x.jsonl", "", "301 columns"),
     ],
 )
-def test_a_sheet_that_cannot_be_read_is_one_sentence(data: bytes, name: str, sheet: str, message: str) -> None:
+def test_workbooks_and_json_that_cannot_be_read_are_one_sentence(data: bytes, name: str, sheet: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parsed(data, name, LIMITS, sheet)
 
 
-@pytest.mark.exhaustive
-def test_the_reader_passes_the_sheet_to_its_process_and_back() -> None:
-    frame, _ = read_table(workbook(NOTES, REVIEWS), "x.xlsx")
-    assert frame.attrs == {"sheets": ["S0", "S1"], "sheet": "S1"} and frame["review"].tolist() == ["a calm lake", "a loud road"]
-    assert read_table(workbook(NOTES, REVIEWS), "x.xlsx", sheet="S0")[0].attrs["sheet"] == "S0"
-    assert read_table(b"text\na\n", "x.csv")[0].attrs == {"sheets": [], "sheet": ""}
-
-
-def grown(size: int) -> bytes:
-    """Return a workbook whose sheet unpacks to `size` bytes and more."""
-    data = io.BytesIO(workbook([["text"], ["a"]]))
-    with zipfile.ZipFile(data, "a", zipfile.ZIP_DEFLATED) as book, book.open("xl/worksheets/sheet9.xml", "w") as part:
-        for _ in range(size >> 20):
-            part.write(b" " * (1 << 20))
-    return data.getvalue().replace(b"sheet1.xml", b"sheet0.xml").replace(b"sheet9.xml", b"sheet1.xml")
-
-
-@pytest.mark.parametrize(
-    ("data", "name", "message"),
-    [
-        (b"PK\x03\x04 no zip", "x.xlsx", "x.xlsx is a damaged Excel file"),
-        (workbook([["t"], ["<!x"]])[:-40], "x.xlsx", "damaged Excel file"),
-        (b"\xd0\xcf\x11\xe0 old", "x.xls", r"old Excel file \(\.xls\)"),
-        (workbook([["t", "t"], ["a", "b"]]), "x.xlsx", "several columns named 't'"),
-        (workbook([[f"c{k}" for k in range(201)]]), "x.xlsx", "more than 200 columns"),
-        (workbook([["t"]]), "x.xlsx", "no rows"),
-        (b"[1, 2", "x.json", "x.json is not JSON"),
-        (b'{"a": {"b": 1},\n "c": 2}', "x.json", "holds no list of rows"),
-        (b'{"t": "a"' + b"".join(b',"c%d": 1' % k for k in range(300)) + b"}\n", "x.jsonl", "301 columns"),
-    ],
-)
-def test_workbooks_and_json_that_cannot_be_read_are_one_sentence(data: bytes, name: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parsed(data, name, LIMITS)
-
-
-@pytest.mark.exhaustive
-def test_a_workbook_that_grows_when_it_is_unpacked_is_refused() -> None:
-    data = grown(600 << 20)
-    assert len(data) < 1 << 20
-    with pytest.raises(InputError, match=r"x\.xlsx unpacks to more than 512 MB"):
-        parsed(data, "x.xlsx", LIMITS)
-
-
 @pytest.mark.parametrize("kind", ["jsonl", "json", "object"])
 def test_json_is_read_with_rows_of_different_columns(kind: str) -> None:
-    """Numbers and texts in one column become texts; lists are written as JSON; a line that is not JSON keeps its row number."""
+    """Numbers and texts in one column become texts; lists are written as JSON."""
     rows: list[dict[str, object]] = [{"text": "a", "n": 1}, {"text": "b", "n": "x", "more": [1, "\u00e9"]}] * 1_500
     data = "\n".join(map(json.dumps, rows)) + "\nno JSON\n" if kind == "jsonl" else json.dumps({"rows": rows} if kind == "object" else rows)
     table, remarks = parsed(data.encode(), f"x.{kind.replace('object', 'json')}", LIMITS)
@@ -228,6 +176,10 @@ def test_json_is_read_with_rows_of_different_columns(kind: str) -> None:
     assert len(table) == 3_000 + (kind == "jsonl") and remarks[0] == "Columns of lists are read as texts: more."
     unread = ["Rows that cannot be read and are left out: 1. The first problem: The line is not JSON."]
     assert remarks[1:] == (unread if kind == "jsonl" else [])
+    odd = b'{"text": "a", "x.y": NaN}\n{"text": "b", "x.y": 0.5}\n{"text": "c", "x.y": Infinity}\n{"text": "d", "x": {"y": 2}, "x.y": 3}\n'
+    table, remarks = parsed(odd, "x.jsonl", LIMITS)  # pandas and NumPy write NaN for a missing cell
+    assert table.to_pydict() == {"text": ["a", "b", None, None], "x.y": [None, 0.5, None, None]}
+    assert remarks == ["Rows that cannot be read and are left out: 2. The first problem: Infinity is not a number of JSON."]
 
 
 NESTED = [
@@ -239,37 +191,23 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "parquet"])
 def test_entries_inside_entries_are_columns(kind: str) -> None:
-    """Objects inside a row become columns, as in pandas.json_normalize, and a remark names them; the texts and labels are found."""
     if kind == "parquet":
         data = parquet(pa.Table.from_pylist([{**row, "label": row["label"] or None} for row in NESTED]))
     else:
         data = ("\n".join(map(json.dumps, NESTED)) if kind == "jsonl" else json.dumps(NESTED)).encode()
     table, remarks = parsed(data, f"x.{kind}", LIMITS)
-    want = pd.json_normalize([row for row in NESTED if row["review"]])
-    assert want["review.text"].tolist() == [text for text in table["review.text"].to_pylist() if text is not None]
-    assert [row["label.sentiment"] for row in table.to_pylist()] == ["good", "bad", None]
-    assert [row["review.by.id"] for row in table.to_pylist()] == [7, None, 8]
-    assert "review" not in table.column_names
+    columns = table.to_pydict()
+    assert columns.pop("tags")[0] == '["x"]' or kind == "parquet"
+    assert columns == {
+        "review.text": ["a calm lake", None, "a loud road"],
+        "review.by.id": [7, None, 8],
+        "label.sentiment": ["good", "bad", None],
+    }
     assert remarks[:2] == [
         "Entries inside other entries became columns: review.text, review.by.id, label.sentiment.",
         "Columns of lists are read as texts: tags.",
     ]
-    frame = table.to_pandas()
-    assert guess(frame) == "review.text" and guess(frame, labels=True) == "label.sentiment"
-
-
-def test_two_values_for_one_column_are_a_problem_of_the_row() -> None:
-    data = b'{"text": "a", "x.y": 1}\n{"text": "b", "x": {"y": 2}, "x.y": 3}\n'
-    table, remarks = parsed(data, "x.jsonl", LIMITS)
-    assert table["text"].to_pylist() == ["a", None] and "two values for one column" in " ".join(remarks)
-
-
-def test_missing_cells_of_other_programs_are_missing() -> None:
-    """NaN, which pandas and NumPy write for a missing cell, is a missing cell; an infinite number is a problem of its row."""
-    data = b'{"text": "a", "score": NaN}\n{"text": "b", "score": 0.5}\n{"text": "c", "score": Infinity}\n'
-    table, remarks = parsed(data, "x.jsonl", LIMITS)
-    assert table["score"].to_pylist() == [None, 0.5, None] and table["text"].to_pylist() == ["a", "b", None]
-    assert "Infinity is not a number of JSON" in remarks[0]
+    assert [guess(table.to_pandas(), labels=labels) for labels in (False, True)] == ["review.text", "label.sentiment"]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +215,6 @@ def test_missing_cells_of_other_programs_are_missing() -> None:
     [
         ("A warm film.,1\nA dull one.,0\n", "column 1, column 2"),
         ("positive\tit was warm\nnegative\tit was dull\npositive\tfine\npositive\tgood\n", "column 1, column 2"),
-        ("1,0.3\n2,0.4\n", "column 1, column 2"),
         ("kind,words\n1,it was warm\n0,it was dull\n", "kind, words"),
         (",words\n0,warm\n1,dull\n", "column 1, words"),
         ("a,b\nx,y\nz,w\n", "a, b"),
@@ -292,9 +229,8 @@ def test_a_line_of_column_names_is_told_from_a_row(data: str, names: str) -> Non
 TEXTS = ["\U0001f600" * 9, "warm", None, "e\u0301" * 4]
 
 
-@pytest.mark.parametrize("kind", ["csv", "string", "large_string", "dictionary", "list"])
+@pytest.mark.parametrize("kind", ["csv", "large_string", "dictionary", "list"])
 def test_cells_are_cut_where_they_are_read(kind: str) -> None:
-    """Every kind of cell is cut at 6 characters, and the number of cut cells is stated."""
     if kind == "csv":
         data = pd.DataFrame({"text": TEXTS, "n": "1234567"}).to_csv(index=False).encode()
     else:
@@ -309,12 +245,6 @@ def test_cells_are_cut_where_they_are_read(kind: str) -> None:
     assert remarks[-1] == f"{cut} cells have more than 6 characters; only these are read." and len(remarks) == 1 + (kind == "list")
 
 
-def test_texts_of_any_frame_are_cut_and_counted() -> None:
-    cut, remarks = labelled(pd.DataFrame({"t": ["a" * 20_001, "b" * 20_000]}), "t", "", CLASSES)
-    assert cut["text"].str.len().tolist() == [20_000, 20_000]
-    assert remarks == ["1 cell has more than 20,000 characters; only these are read."]
-
-
 def test_too_large_and_too_long_files() -> None:
     data = TABLE.to_csv(index=False).encode()
     table, remarks = parsed(data, "x.csv", Limits(rows=2))
@@ -323,19 +253,15 @@ def test_too_large_and_too_long_files() -> None:
     assert len(parsed(parquet(pd.concat([TABLE] * 1_000)), "x.parquet", Limits(rows=2))[0]) == 2
     with pytest.raises(InputError, match="at most"):
         read_table(data, "x.csv", Limits(size=10))
-
-
-def test_a_parquet_that_swells_is_not_read_to_its_end() -> None:
-    """A text that is stored once and used a thousand times is refused by its expanded size."""
-    data = parquet(pa.table({"text": pa.array(["x" * 10_000] * 1_000)}))
-    assert len(data) < 50_000
+    swells = parquet(pa.table({"text": pa.array(["x" * 10_000] * 1_000)}))  # a text that is stored once
+    assert len(swells) < 50_000
     with pytest.raises(InputError, match="more than 4 MB of text"):
-        parsed(data, "x.parquet", Limits(content=4 * 2**20))
+        parsed(swells, "x.parquet", Limits(content=4 * 2**20))
 
 
 @pytest.mark.slow
 def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long rows are read few at a time, so that memory holds them once; the cells are the same."""
+    """So memory holds them once."""
     sizes: list[int] = []
     read = pq.ParquetFile.iter_batches
 
@@ -344,7 +270,7 @@ def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.Monke
         return read(file, rows)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", seen)
-    for length in (10, 9_000_000):
+    for length in (10, 2_500_000):
         table, _ = parsed(parquet(pa.table({"text": [f"{k}" * length for k in range(1, 5)]})), "x.parquet", LIMITS)
         assert table["text"].to_pylist() == [f"{k}" * min(length, LIMITS.cell) for k in range(1, 5)]
     assert sizes == [100, 1]
@@ -353,19 +279,32 @@ def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.Monke
 # ---- in a process of its own
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_file_is_read_apart_and_comes_back_whole() -> None:
     frame, remarks = read_table(TABLE.to_csv(index=False, sep=";").encode("cp1252"), "-\0mine.csv")
     pd.testing.assert_frame_equal(frame, TABLE, check_dtype=False)
-    assert "cp1252" in remarks[0]
-    with pytest.raises(InputError, match=r"^no\.csv has a header but no rows"):
-        read_table(b"text,label\n", "no.csv")
+    assert "cp1252" in remarks[0] and frame.attrs == {"sheets": [], "sheet": ""}
+    assert read_table(workbook(NOTES, REVIEWS), "x.xlsx", sheet="S0")[0].attrs == {"sheets": ["S0", "S1"], "sheet": "S0"}
 
 
-@pytest.mark.exhaustive
-def test_quotes_that_take_a_sniffer_for_ever_are_read_at_once() -> None:
-    data = b'text,label,more\n,"a",b\n,' + b'"' * 2_300 + b"x"
-    assert list(read_table(data, "quotes.csv", Limits(seconds=60))[0].columns) == ["text", "label", "more"]
+def test_rows_have_ids_labels_and_texts_of_some_length() -> None:
+    """Blank texts are left out, ids are row numbers of the file, and both are stated."""
+    frame = pd.DataFrame({"t": ["a", "", "b" * 20_001, "c", "d"], "y": ["POSITIVE", "1", "0", "1.0", "meh"]})
+    rows, remarks = labelled(frame, "t", "y", CLASSES)
+    assert rows["id"].tolist() == ["1", "3", "4", "5"] and rows["label"].tolist() == [1, 0, 1, -1]
+    assert rows["text"].str.len().tolist() == [1, 20_000, 1, 1]
+    assert remarks == [
+        "Labels in “y”: 0 = negative, POSITIVE, 1 = positive; 4 of 5 rows.",
+        "Labels in “y” that are not one of negative, positive: 'meh' (1 row). Those rows are left out.",
+        "Rows without a text that are left out: 1.",
+        "1 cell has more than 20,000 characters; only these are read.",
+    ]
+    assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4
+    for other, column, message in ((TABLE, "x", "no column 'x'; its columns are id, review"), (frame[1:2], "t", "No row has a text")):
+        with pytest.raises(InputError, match=message):
+            labelled(other, column, "", CLASSES)
+    unnamed = pd.DataFrame({"a": ["1"], "b": ["a long entry"]})
+    assert [guess(table, labels=labels) for table in (TABLE, unnamed) for labels in (False, True)] == ["review", "sentiment", "b", ""]
 
 
 @pytest.mark.exhaustive
@@ -394,28 +333,3 @@ def test_why_a_reader_ended_is_said(status: int, wrote: str, message: str, monke
     with pytest.raises(InputError, match=rf"^x\.csv .*{message}") as error:
         read_table(b"text\na\n", "x.csv")
     assert "\n" not in str(error.value)
-
-
-def test_columns_are_guessed_by_name_then_by_length() -> None:
-    assert (guess(TABLE), guess(TABLE, labels=True)) == ("review", "sentiment")
-    unnamed = pd.DataFrame({"a": ["1"], "b": ["a long entry"]})
-    assert (guess(unnamed), guess(unnamed, labels=True)) == ("b", "")
-
-
-def test_labels_are_names_or_numbers_and_others_count_as_none() -> None:
-    """Blank texts are left out, ids are row numbers of the file, and both are stated."""
-    frame = pd.DataFrame({"t": ["a", "", "b", "c", "d"], "y": ["POSITIVE", "1", "0", "1.0", "meh"]})
-    rows, remarks = labelled(frame, "t", "y", CLASSES)
-    assert rows["id"].tolist() == ["1", "3", "4", "5"]
-    assert rows["label"].tolist() == [1, 0, 1, -1]
-    assert remarks[0] == "Labels in “y”: 0 = negative, POSITIVE, 1 = positive; 4 of 5 rows."
-    assert remarks[1] == "Labels in “y” that are not one of negative, positive: 'meh' (1 row). Those rows are left out."
-    assert remarks[2] == "Rows without a text that are left out: 1."
-    assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4
-
-
-def test_a_missing_column_and_no_text_at_all() -> None:
-    with pytest.raises(InputError, match="no column 'x'; its columns are id, review, sentiment"):
-        labelled(TABLE, "x", "", CLASSES)
-    with pytest.raises(InputError, match="No row has a text"):
-        labelled(pd.DataFrame({"t": ["", "\u200b"]}), "t", "", CLASSES)

@@ -18,16 +18,10 @@ def config(model: str, variant: str) -> EncoderConfig:
     return preset(model, vocab_size=9, classes=2, max_length=recipe.max_length, **recipe.shape)
 
 
-def test_no_variant_changes_nothing() -> None:
-    assert variant_changes("", "ndt-free-3") == {}
-    assert Recipe.read("sst2", model="diff", variant="") == Recipe.read("sst2", model="diff")
-
-
 def test_equal_starts_are_equal_and_keep_their_sign() -> None:
     for model, sign in (("ndt-free-3", 1), ("ndt-symmetric-3", -1), ("ndt-unit-4", 1)):
-        starts = {value for row in config(model, "equal").lambda_start for value in row}
-        assert len(starts) == 1
-        assert sign * starts.pop() > 0
+        (start,) = {value for row in config(model, "equal").lambda_start for value in row}
+        assert sign * start > 0
 
 
 def test_swapped_starts_are_the_preset_s_with_the_other_sign() -> None:
@@ -38,20 +32,22 @@ def test_swapped_starts_are_the_preset_s_with_the_other_sign() -> None:
 
 def test_frozen_lambdas_stand_at_the_preset_s_start() -> None:
     frozen, learned = config("ndt-free-3", "frozen"), config("ndt-free-3", "")
-    assert frozen.lambda_start == learned.lambda_start
-    assert not frozen.learn_lambda
-    assert learned.learn_lambda
+    assert frozen.lambda_start == learned.lambda_start and learned.learn_lambda and not frozen.learn_lambda
+    assert variant_changes("", "ndt-free-3") == {}
 
 
-def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
-    long, usual = Recipe.read("imdb", variant="512").as_dict(), Recipe.read("imdb").as_dict()
-    assert {key for key in long if long[key] != usual[key]} == {"variant", "max_length"}
-
-
-def test_whole_words_change_the_lexicon_and_nothing_else() -> None:
-    words, usual = (Recipe.read("fused_sst2", model="cls-last", variant=each).as_dict() for each in ("whole-words", ""))
-    assert {key for key in words if words[key] != usual[key]} == {"variant", "lexicon"}
-    assert words["lexicon"] == f"{usual['lexicon']}:whole-words"
+@pytest.mark.parametrize(
+    ("recipe", "model", "variant", "changes"),
+    [
+        ("imdb", None, "512", {"max_length": 512}),
+        ("fused_sst2", "cls-last", "whole-words", {"lexicon": "lexicon_en_vader:whole-words"}),
+        ("imdb", "hardmax-d2", "wide", {"start": 1.0}),
+        ("sst5_phrases", "hardmax-d2", "wide-512", {"start": 1.0, "max_length": 512}),
+    ],
+)
+def test_a_variant_changes_nothing_else(recipe: str, model: str | None, variant: str, changes: dict[str, object]) -> None:
+    one, usual = (Recipe.read(recipe, model=model, variant=each).as_dict() for each in (variant, ""))
+    assert {key: one[key] for key in one if one[key] != usual[key]} == {"variant": variant, **changes}
 
 
 @pytest.mark.parametrize(
@@ -71,8 +67,7 @@ def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, message: 
 def test_names_tell_variants_apart() -> None:
     of_ndt = VARIANTS.keys() - {"whole-words"}
     names = {Recipe.read("sst2", model="ndt-free-3", variant=variant, seed=2).name for variant in ("", *of_ndt)}
-    assert "sst2/ndt-free-3-frozen-s2" in names
-    assert len(names) == 1 + len(of_ndt)
+    assert "sst2/ndt-free-3-frozen-s2" in names and len(names) == 1 + len(of_ndt)
 
 
 def test_the_study_of_controls_has_every_control_beside_the_original(tmp_path: Path) -> None:
