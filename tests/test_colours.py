@@ -1,4 +1,4 @@
-"""One language of colour: what a role looks like, that eyes of all kinds tell it apart, and that every view speaks it."""
+"""One language of colour: what a role looks like, that eyes of all kinds tell it apart, and the colours of numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, class_colours, palette, simulated, tone
+from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, class_colours, palette, scaled, simulated, tone
 from sentviz.charts.scatter import groups
 
 HERE = Path(__file__).parents[1]
@@ -88,7 +88,29 @@ def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
 
 def test_no_module_has_colours_of_its_own() -> None:
     """The exceptions are files for print and the BertViz view."""
-    own = {"charts/colours.py", "charts/look.py", "export/files.py", "papers/studies/export_paper.py", "browser/bertviz.py"}
+    own = {"charts/colours.py", "charts/look.py", "export/files.py", "browser/bertviz.py"}
     modules = [path for folder in ("sentviz", "app") for path in (HERE / folder).rglob("*.py")]
     coloured = {path for path in modules if re.search(r"[\"']#[0-9a-fA-F]{6}[\"']", path.read_text(encoding="utf-8"))}
     assert coloured == {HERE / "sentviz" / name for name in own}
+
+
+LOOK = palette("dark")
+
+
+def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
+    """Odds 1, 10, 100 and lengths 2, 20, 200 have equal steps; the middle tick is the value half way."""
+    sure = scaled([1 / 2, 10 / 11, 100 / 101], "confidence", LOOK)
+    np.testing.assert_allclose(sure.places, [0, 0.5, 1], atol=1e-9)
+    assert sure.ticks == ("50\u00a0%", "91\u00a0%", "99\u00a0%")
+    long = scaled([2, 20, 200, 20], "length", LOOK)
+    np.testing.assert_allclose(long.places, [0, 0.5, 1, 0.5], atol=1e-9)
+    assert long.ticks == ("2", "20", "200")
+
+    for kind in ("confidence", "length"):
+        one = scaled([1.0, 1.0], kind, LOOK)
+        assert one.places.tolist() == [0, 0] and len(set(one.ticks)) == 1
+
+
+def test_what_is_surer_than_four_nines_shares_a_colour() -> None:
+    scale = scaled([0.5, 0.99995, 1.0], "confidence", LOOK)
+    assert scale.places[1] == scale.places[2] == 1 and scale.ticks[2] == "99.99\u00a0%"

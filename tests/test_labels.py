@@ -262,10 +262,10 @@ def test_above_two_percent_left_out_the_user_must_say_so() -> None:
     frame = pd.DataFrame({"text": [f"text {i}" for i in range(N)], "label": TRUTH[2], "prediction": ANSWER[2]}).astype(str)
     some = frame.assign(label=["", "", "", *frame["label"][3:]])
     assert len(sentviz.predictions(some)[NO_MODEL]) == 200 and sentviz.compare(data=some.assign(svm_pred=ANSWER[2])).n == 197
-    more = frame.assign(prediction=[""] * 5 + [*frame["prediction"][5:]])
+    more = frame.assign(prediction=[""] * 5 + [*frame["prediction"][5:]], svm_pred=ANSWER[2])
     with pytest.raises(LeftOutError, match="Only 195 of the 200 rows"):
-        sentviz.predictions(more)
-    assert len(sentviz.predictions(more, partial=True)[NO_MODEL]) == 195
+        sentviz.compare(data=more)
+    assert sentviz.compare(data=more, partial=True).n == 195
 
 
 def test_labels_that_are_no_classes_are_not_dropped_in_silence() -> None:

@@ -1,4 +1,4 @@
-"""The user's own data sets: how a file is understood, what is stored, and what is refused in one sentence."""
+"""The user's own data sets and files of rows: how they are understood, what is stored, and what is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -13,15 +13,27 @@ from click.testing import CliRunner, Result
 
 from sentviz.cli import main
 from sentviz.data import datasets, user_datasets
+from sentviz.data.labels import LeftOutError, Reading
+from sentviz.data.rows_argument import in_library, labelled_rows, rows_of
+from sentviz.data.table import Limits, parsed
 from sentviz.data.understanding import Choices, understand
 from sentviz.data.user_datasets import add_data, remove_data
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from tests.kit import BAD, GOOD, no_room
 
 
+def read_here(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pd.DataFrame, list[str]]:
+    """Read a file in this process, which is faster than in one of its own."""
+    table, remarks = parsed(data, name, limits, sheet)
+    frame = table.replace_schema_metadata(None).to_pandas()
+    frame.attrs = {"sheets": [], "sheet": ""}
+    return frame, remarks
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test an empty library."""
+    monkeypatch.setattr(user_datasets, "read_table", read_here)
     monkeypatch.delenv("SENTVIZ_DATA", raising=False)
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
@@ -231,3 +243,61 @@ def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KeyboardInterrupt):
         add_data(table(), "soups")
     assert not [*(home / "data" / "mine").iterdir()]
+
+
+# ---- files of rows in the place of a data set
+
+CLASSES = ("negative", "positive")
+
+
+@pytest.fixture
+def soups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """Write a file of 40 labelled rows, one of them wrong, a row with another label and one without a text; return its rows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    rows = pd.DataFrame({"review": ["neither", ""], "label": ["unknown", "negative"]})
+    rows = pd.concat([table(), rows], ignore_index=True)
+    rows.loc[39, "label"] = "negative"
+    rows.to_csv("soups.csv", index=False)
+    Path("judge.py").write_text("def predict(texts):\n    return [[0.5, 0.5] for text in texts]\n", encoding="utf-8")
+    return rows
+
+
+def test_rows_of_a_file_have_the_numbers_of_the_models_classes(soups: pd.DataFrame) -> None:
+    for classes in (CLASSES, CLASSES[::-1]):
+        rows, remarks = rows_of("soups.csv", "test", classes, "model")
+        expected = [classes.index(label) if label in classes else -1 for label in soups["label"][:-1]]
+        assert rows.frame["label"].tolist() == expected and rows.frame["text"].tolist() == soups["review"][:-1].tolist()
+        assert any("“review”" in line for line in remarks) and any("'unknown' (1 row)" in line for line in remarks)
+    with pytest.raises(LeftOutError, match=r"Only 40 of the 42 rows of soups\.csv"):
+        labelled_rows(rows)
+    assert len(labelled_rows(rows, Reading(partial=True))) == 40
+    for ask, message in (
+        (lambda: labelled_rows(rows_of("soups.csv", "test", ("a", "b"), "model")[0]), "which label is which class is not known"),
+        (lambda: rows_of("sst2", "test", CLASSES, "model", text="review"), "--text and --label are for files"),
+        (lambda: rows_of("nothing.csv", "test", CLASSES, "model"), "nothing.csv"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask()
+
+
+def test_a_file_enters_the_library_once(soups: pd.DataFrame) -> None:
+    name, summary = in_library("soups.csv")
+    assert name == "mine/soups" and "Texts are in the column “review”" in summary
+    assert in_library("soups.csv") == (name, "soups.csv is the data set mine/soups.") and in_library("sst2") == ("sst2", "")
+    soups.iloc[::2].to_csv("soups.csv", index=False)
+    with pytest.raises(InputError, match=r"mine/soups holds other rows than soups.csv"):
+        in_library("soups.csv")
+
+
+def test_what_does_not_fit_together_is_refused(soups: pd.DataFrame) -> None:
+    for arguments, sentence in (
+        ("evaluate", "Give a RUN, or your own model with --model."),
+        ("faithfulness --model judge:predict --classes a,b", "has no rows: name a data set or a file with --data"),
+        ("faithfulness --model judge --data soups.csv", "--model takes package.module:object or the folder of a model"),
+        ("score --model judge:predict --workers 2 soups.csv -o out.csv", "runs in this process only"),
+        ("score sst2/ndt-unit-2 -o out.csv", "Name a file to predict after the RUN."),
+        ("words --model judge:predict --data soups.csv", "have no names"),
+    ):
+        done = CliRunner().invoke(main, arguments.split())
+        assert done.exit_code and sentence in done.output and "Traceback" not in done.output, done.output

@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentviz.io.glossary import glossary, tip
 from sentviz.io.numbers import MINUS, PERCENT, in_points, number, p_value, percent, probability, signed, span, written
 
-"""Digests, numbers of articles, formulas, style sheets and code, which the style is not for."""
 finite = st.floats(-1e9, 1e9)
 
 
@@ -31,3 +31,11 @@ def test_what_is_written_is_the_number(value: float, digits: int) -> None:
     for text, exact in ((number(value, digits), value), (signed(value, digits), value), (percent(value, digits), 100 * value)):
         read = float(text.replace(MINUS, "-").replace(",", "").removesuffix(PERCENT))
         assert read == float(f"{exact:.{digits}f}") and not re.search(r"-|\d%", text)
+
+
+def test_every_term_is_whole() -> None:
+    """Each term has a title, a complete sentence and a source; formulas have balanced braces."""
+    for term in glossary().values():
+        assert term.title and term.paper and term.text.endswith((".", ")")) and term.formula.count("{") == term.formula.count("}")
+    for name in ("component", "effective", "lambda", "constraint", "gate", "leader", "silhouette"):
+        assert glossary()[name].text in tip(name)

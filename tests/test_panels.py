@@ -1,6 +1,9 @@
-"""Shared parts of figures against numbers that are computed in the tests."""
+"""Shared parts of figures: panels, sizes of print, and explanations side by side, against numbers that are computed in the tests."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -8,10 +11,17 @@ import plotly.graph_objects as go
 import pytest
 
 from sentviz.browser.packing import marked
+from sentviz.charts import Figure, fonts, heatmap, probability_bars
 from sentviz.charts.colours import ink_on, palette
-from sentviz.charts.look import LOOKS
-from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, row_axis, stacked
+from sentviz.charts.look import LOOKS, SIZES, Look
+from sentviz.charts.methods import method_matrix
+from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, pushed_apart, row_axis, stacked
 from sentviz.charts.plane import View, decision_line
+from sentviz.errors import InputError
+from sentviz.export.chromium import find_browser
+from sentviz.export.files import render
+from tests.kit import fake_trace
+from tests.shipped import often
 
 
 def test_a_grid_has_a_titled_panel_for_each_title() -> None:
@@ -69,3 +79,100 @@ def test_the_mark_of_data_changes_with_them(changed: dict[str, object]) -> None:
     """The order of keys does not matter; a value, a missing key and a new key do."""
     mark = marked({"a": 1, "b": 2})["mark"]
     assert mark == marked({"b": 2, "a": 1})["mark"] != marked(changed)["mark"]
+
+
+pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+
+
+def figure() -> Figure:
+    return heatmap(fake_trace(tokens=["a", "<b>", "quiet", "delight"]), 0)
+
+
+@pytest.mark.exhaustive
+@pictures
+@pytest.mark.parametrize("name", often(SIZES, "wide"))
+def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
+    """The width in pixels at 96 per inch is the preset's millimetres, to half a millimetre; letters have the preset's points."""
+    svg = render(figure(), "svg", size=name)
+    root = ElementTree.fromstring(svg)
+    assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(SIZES[name].millimetres, abs=0.5)
+    factor = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
+    assert 13 * factor * 72 / 96 == pytest.approx(SIZES[name].points, rel=1e-3)
+
+
+def test_names_of_a_map_in_a_column_do_not_overlap() -> None:
+    """A map of about 30 tokens keeps every name and sum at its own width, and every third one in a column; the frame keeps all."""
+    whole = heatmap(fake_trace(tokens=[f"word{i}" for i in range(28)]), 0)
+    plot, every_third = replace(whole, look=Look("light", 320)).plot, list(range(0, whole.frame["key"].nunique(), 3))
+    assert list(plot.layout.xaxis.tickvals) == list(plot.layout.yaxis.tickvals) == every_third
+    (sums,) = (trace.text for trace in plot.data if trace.type == "scatter" and trace.mode == "text")
+    assert [i for i, text in enumerate(sums) if text] == every_third
+    assert len(whole.plot.layout.xaxis.ticktext) == 29 == len(whole.plot.layout.yaxis.ticktext) and len(whole.frame) > 28**2
+
+
+def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: Nowhere Sans;">abc</text></svg>'
+    monkeypatch.setattr(fonts, "font_file", lambda families, letters, bold=False: None)
+    assert fonts.embed_fonts(svg) == svg
+
+
+def test_a_tex_table_is_booktabs_and_escaped() -> None:
+    figure = probability_bars(["50% & more", "a_b"], [0.25, 0.75])
+    tex = render(Figure("x", figure.picture, figure.frame, "Costs $5 {now}."), "tex").decode()
+    assert r"\toprule" in tex and r"\bottomrule" in tex
+    assert r"50\% \& more" in tex and r"a\_b" in tex
+    assert r"\$5 \{now\}" in tex and tex.startswith("% ")
+    for wrong, message in (({"size": "poster"}, "column or wide or slide"), ({"size": "column", "points": 1}, "points")):
+        with pytest.raises(InputError, match=message):
+            render(figure, "png", **wrong)
+
+
+def test_names_at_ends_move_as_little_as_they_can() -> None:
+    """The heights equal those of slow projection onto each gap in turn (Dykstra), which finds the nearest allowed heights."""
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 9):
+        heights, least = np.sort(rng.uniform(size=n)), 0.15
+        slow, owed = heights.copy(), np.zeros((n, n))
+        for _ in range(4000):
+            for i in range(n - 1):
+                back = slow + owed[i]
+                short = max(least - (back[i + 1] - back[i]), 0) / 2
+                slow = back.copy()
+                slow[i], slow[i + 1] = back[i] - short, back[i + 1] + short
+                owed[i] = back - slow
+        np.testing.assert_allclose(pushed_apart(heights, least), slow, atol=1e-6)
+    np.testing.assert_array_equal(pushed_apart([0.0, 1.0], 0.5), [0.0, 1.0])
+
+
+HOSTILE = ["<b>bad</b>", "$x$", "a" * 90, "ok"]
+
+
+def test_a_row_is_a_share_of_its_largest() -> None:
+    """Each row is divided by its largest size; a row of zeros stays 0, and a missing score is an empty cell."""
+    figure = method_matrix(["not", "bad"], {"one": [2.0, -4.0], "two": [0.0, 0.0], "three": [np.nan, 3.0]})
+    heights = np.array(figure.plot.data[0].z, dtype=float)
+    np.testing.assert_array_equal(heights, [[0.5, -1], [0, 0], [np.nan, 1]])
+    assert figure.frame.query("method == 'one'")["score"].tolist() == [2.0, -4.0]
+    assert list(figure.plot.layout.yaxis.ticktext) == ["one", "two", "three"]
+
+
+def test_of_many_words_those_that_are_named_most_stay_in_their_order() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(3, 80))
+    figure = method_matrix([f"w{i}" for i in range(80)], dict(zip("abc", scores, strict=True)))
+    shares = np.abs(scores) / np.abs(scores).max(axis=1, keepdims=True)
+    drawn = figure.frame.query("method == 'a' and drawn")["position"].tolist()
+    best = sorted(range(80), key=lambda i: -shares[:, i].mean())[: len(drawn)]
+    assert drawn == sorted(best) and 24 < len(drawn) < 80
+    assert f"{len(drawn)} of 80 words" in figure.caption and len(figure.frame) == 240
+    narrow = figure.picture.draw(Look(width=400))
+    assert narrow.layout.width == 400 and 3 < narrow.data[0].z.shape[1] < 24
+
+
+def test_words_are_text_and_odd_input_is_refused() -> None:
+    figure = method_matrix(HOSTILE, {"<i>m</i>": [1.0, 2.0, 3.0, 4.0]})
+    texts = [*figure.plot.layout.xaxis.ticktext, *figure.plot.layout.yaxis.ticktext, *np.ravel(figure.plot.data[0].customdata)]
+    assert not any("<" in text or "$" in text for text in texts) and max(map(len, texts)) < 120
+    for tokens, scores in (([], {"m": []}), (["a"], {}), (["a"], {"m": [1.0, 2.0]})):
+        with pytest.raises(InputError, match="needs a word, a method"):
+            method_matrix(tokens, scores)

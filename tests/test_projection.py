@@ -234,7 +234,7 @@ def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> No
     last, _ = clouds(40)
     stack = [last @ np.linalg.qr(np.random.default_rng(4).normal(size=(8, 8)))[0] * 3, last]
     cache = Cache(tmp_path)
-    assert pictures(cache, "k", stack, "pca", 2, compute=False) == {}
+    assert pictures(cache, "k", stack, "tsne", 2, compute=False) == {}
     layers = pictures(cache, "k", stack, "pca", 2)
     assert list(layers) == [1, 0] and layers[1].turn.rotation is None
     np.testing.assert_allclose(layers[0].points, align(layers[0].raw, layers[1].points)(layers[0].raw))
@@ -337,7 +337,7 @@ def test_a_picture_needs_rows_and_a_colour_that_they_have() -> None:
     ):
         with pytest.raises(InputError, match=message):
             scatter(frame, classes=("no", "yes"), colour=colour)
-    for n, webgl, kind in ((12, True, "scatter"), (2_400, True, "scattergl"), (2_400, False, "scatter")):
+    for n, webgl, kind in ((12, None, "scatter"), (2_400, None, "scattergl"), (2_400, False, "scatter")):
         plot = scatter(rows(n), classes=("no", "yes"), webgl=webgl).plot
         assert [(trace.name, trace.type) for trace in plot.data] == [(f"unlabelled ({n:,})", kind)]
         assert "<b>" not in str(plot.to_dict()) and "<i>" not in str(plot.to_dict())

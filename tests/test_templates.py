@@ -1,4 +1,4 @@
-"""Sentences by rule: alike each time, balanced, and apart from the demo set that they are judged on."""
+"""The demo set and sentences by rule: balanced, ours, and alike each time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from sentviz.data import templates
+from sentviz.data import demo, templates
+from sentviz.data.labels import sides
 
 FRAME = templates.frame()
 COMMON = {"about", "been", "better", "comes", "gave", "have", "less", "like", "made", "more", "never", "nine", "once", "other", "second"}
@@ -71,3 +72,45 @@ def test_a_korean_particle_follows_the_letter_before_it() -> None:
     texts = " ".join(templates.korean("train")["text"]) + " ".join(templates.korean("test")["text"])
     for right, wrong in (("책은", "책는"), ("영화는", "영화은"), ("호텔이", "호텔가"), ("노래가", "노래이"), ("책을", "책를")):
         assert right in texts and wrong not in texts
+
+
+DEMO = demo.load()
+
+
+def test_each_phenomenon_has_thirty_sentences_half_of_them_negative() -> None:
+    assert set(DEMO["phenomenon"]) == set(demo.PHENOMENA)
+    counts = DEMO.groupby(["phenomenon", "label"]).size()
+    assert len(counts) == len(demo.PHENOMENA) * len(demo.LABELS)
+    assert (counts == 15).all()
+
+
+def plain(text: str) -> str:
+    """Return the words in lower case."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def test_the_plain_sentences_are_others() -> None:
+    """Half of 100 are negative; none stands in the demo set or the development set."""
+    sentences = demo.plain()
+    assert sentences["label"].value_counts().to_dict() == {"negative": 50, "positive": 50}
+    assert list(sentences["id"]) == [f"plain-{i:03d}" for i in range(1, 101)]
+    texts = sentences["text"].map(plain)
+    assert texts.is_unique and not set(texts) & {*DEMO["text"].map(plain), *demo.development()["text"].map(plain)}
+
+
+@pytest.mark.parametrize(
+    ("classes", "negative", "positive", "on_side"),
+    [
+        (("Positive", "Negative"), 1, 0, [1, -1]),
+        (("bearish", "bullish", "neutral"), 0, 1, [-1, 1, 0]),
+        (("1 star", "2 stars", "3 stars", "4 stars", "5 stars"), 0, 4, [-1, -1, 0, 1, 1]),
+        (("5 stars", "1 star", "10 stars"), 1, 2, [-1, -1, 1]),
+        (("very negative", "negative", "neutral", "positive", "Very positive"), 1, 3, [-1, -1, 0, 1, 1]),
+        (("none", "offensive", "hate"), -1, -1, [0, 0, 0]),
+        (("1 star",), -1, -1, [0]),
+        ((), -1, -1, []),
+    ],
+)
+def test_labels_become_classes_by_name(classes: tuple[str, ...], negative: int, positive: int, on_side: list[int]) -> None:
+    assert demo.labels_for(classes) == {"negative": negative, "positive": positive}
+    assert sides(classes) == on_side
