@@ -126,6 +126,14 @@ def batch(rows: Iterable[Any]) -> Inputs:
     return collate([TokenizedText(np.asarray(row)) for row in rows])
 
 
+def refused(
+    error: type[Exception] | tuple[type[Exception], ...], sentence: str, ask: Callable[..., object], *arguments: Any, **options: Any
+) -> None:
+    """Check that a call raises an error whose sentence matches a pattern."""
+    with pytest.raises(error, match=sentence):
+        ask(*arguments, **options)
+
+
 def toy_trainer(folder: Path, model: str = "ndt-unit-2", **changes: Any) -> Trainer:
     """Return the trainer of a toy recipe."""
     return Trainer(task_of(toy_recipe(model, **changes)), folder)

@@ -36,7 +36,7 @@ from sentviz.runs.writing import write_config
 from sentviz.training import Trainer, train
 from sentviz.training.based import BasedTask
 from tests.bases import based_recipe, bert_folder, toy_base
-from tests.kit import use_toy_data
+from tests.kit import refused, use_toy_data
 
 # ---- bases
 
@@ -263,8 +263,7 @@ def test_a_base_that_does_not_fit_its_card_is_refused_in_a_sentence(
     ],
 )
 def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises((InputError, RunError), match=message):
-        train(based_recipe(**changes), tmp_path, progress=False)
+    refused((InputError, RunError), message, train, based_recipe(**changes), tmp_path, progress=False)
     assert not any(tmp_path.iterdir())
 
 
@@ -272,22 +271,18 @@ def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any]
     ("model", "message"), [("minilm", "is tiny, or tiny- with"), ("tiny-faster", "not 'tiny-faster'"), ("tiny-last-scaled", "names none")]
 )
 def test_a_run_on_a_base_is_called_after_it(model: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        based_recipe(model=model)
+    refused(InputError, message, based_recipe, model=model)
 
 
 def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     folder = bert_folder(tmp_path / "other")
-    with pytest.raises(RunError, match="they do not belong together"):
-        PretrainedTokenizer.of_file(folder / "tokenizer.json", 20)
+    refused(RunError, "they do not belong together", PretrainedTokenizer.of_file, folder / "tokenizer.json", 20)
     stored = json.loads((folder / "tokenizer.json").read_text())
     stored["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "b" * 2_000}]}
     (tmp_path / "tokenizer.json").write_text(json.dumps(stored))
-    with pytest.raises(RunError, match="can make a text 2,001 times as long"):
-        PretrainedTokenizer.of_file(tmp_path / "tokenizer.json", 1_000)
+    refused(RunError, "can make a text 2,001 times as long", PretrainedTokenizer.of_file, tmp_path / "tokenizer.json", 1_000)
     (folder / "tokenizer.json").write_text('{"model": 1}')
-    with pytest.raises(RunError, match=r"tokenizer.json is not a tokenizer"):
-        add_base(folder, "other", tmp_path / "bases", bits=8)
+    refused(RunError, r"tokenizer.json is not a tokenizer", add_base, folder, "other", tmp_path / "bases", bits=8)
     assert not (tmp_path / "bases" / "other").exists()
 
 
@@ -316,8 +311,7 @@ def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "empty"))
     monkeypatch.chdir(tmp_path)
     damaged = replace(packed["bases/tiny"], sha256="0" * 64)
-    with pytest.raises(DataMissingError, match="bases/tiny"):
-        get("toy/tiny", str(tmp_path / "release"), known=packed | {"bases/tiny": damaged})
+    refused(DataMissingError, "bases/tiny", get, "toy/tiny", str(tmp_path / "release"), known=packed | {"bases/tiny": damaged})
     assert not (tmp_path / "home" / "runs" / "bases" / "tiny").exists()
     assert get("toy/tiny", str(tmp_path / "release"), known=packed) == tmp_path / "home" / "runs" / "toy" / "tiny"
     assert load("toy/tiny").predict(["a warm song"])["label"].tolist() == ["positive"]

@@ -26,7 +26,7 @@ from sentviz.runs.calibration import softmax, tempered, untempered
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import train
-from tests.kit import toy_recipe, toy_splits, use_toy_data
+from tests.kit import refused, toy_recipe, toy_splits, use_toy_data
 
 
 def sample(n: int, classes: int, seed: int, *, scale: float = 2.0, shift: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +64,6 @@ def test_the_fit_is_that_of_a_slow_search(classes: int, intercept: bool) -> None
 
 
 def test_each_source_weighs_the_same() -> None:
-    """Rows without a mistake give numbers within the limits."""
     assert source_weights(np.array(["a", "b", "a", "a"]), 4).tolist() == pytest.approx([1 / 6, 1 / 2, 1 / 6, 1 / 6])
     assert source_weights(None, 4).tolist() == [0.25] * 4
     fitted = fit_calibration(np.array([[3, 0], [0, 3], [2, 0]], dtype=np.float32), np.array([0, 1, 0]), intercept=True)
@@ -115,16 +114,12 @@ def test_an_older_run_has_a_temperature_only(run: Run, tmp_path: Path) -> None:
         config.pop("calibration")
         path.write_text(json.dumps(config | ({"calibration": entry} if entry else {})))
     assert Run.open(tmp_path / "old").calibration == run.calibration
-    with pytest.raises(RunError, match="calibration"):
-        Run.open(tmp_path / "bad")
+    refused(RunError, "calibration", Run.open, tmp_path / "bad")
 
 
 def test_an_intercept_needs_the_classifier_of_our_networks() -> None:
-    """A recipe for a Hugging Face encoder or a hardmax model refuses an intercept."""
-    with pytest.raises(InputError, match="temperature only"):
-        Recipe.of({"dataset": "toy", "source": "bert", "intercept": True})
-    with pytest.raises(InputError, match="does not take intercept"):
-        Recipe.of({"dataset": "toy", "model": "hardmax-d2", "intercept": True})
+    refused(InputError, "temperature only", Recipe.of, {"dataset": "toy", "source": "bert", "intercept": True})
+    refused(InputError, "does not take intercept", Recipe.of, {"dataset": "toy", "model": "hardmax-d2", "intercept": True})
 
 
 # ---- one number

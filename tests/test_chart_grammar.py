@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz.charts.chart import Axis, Chart, Mark, Panels, bars, cells, line, points
+from sentviz.charts.chart import Axis, Chart, Mark, Panels, bars, line, points
 from sentviz.charts.chart_layout import row_texts
 from sentviz.charts.look import PALETTES, Look, Style
 
@@ -61,7 +61,6 @@ def test_any_chart_is_drawn_in_any_look(chart: Chart, width: int, theme: Any, pa
 @settings(max_examples=12, deadline=None)
 @given(charts())
 def test_a_chart_survives_storage(chart: Chart) -> None:
-    """A stored chart draws the same picture."""
     assert pickle.loads(pickle.dumps(chart)).draw(Look()).to_json() == chart.draw(Look()).to_json()
 
 
@@ -71,33 +70,7 @@ def test_an_empty_chart_says_so(make: Callable[..., Mark]) -> None:
     assert [note.text for note in plot.layout.annotations] == ["There is no row to draw."]
 
 
-def test_a_narrow_table_says_how_many_columns_it_leaves_out() -> None:
-    """The columns of the largest worth stay; where all have room, nothing is said."""
-    frame = pd.DataFrame({"column": [f"c{i}" for i in range(30)], "row": "a", "value": 0.5})
-    columns = Axis(rows={name: name for name in frame["column"]}, worth={name: -i for i, name in enumerate(frame["column"])})
-    chart = Chart("Table", [cells(frame, "column", "row", "value")], columns, Axis(rows={"a": "a"}))
-    narrow, wide = chart.draw(Look(width=318)), chart.draw(Look())
-    drawn = list(narrow.layout.xaxis.ticktext)
-    assert drawn == [f"c{i}" for i in range(len(drawn))] and 2 < len(drawn) < 30
-    (note,) = (note for note in narrow.layout.annotations if "columns" in note.text)
-    assert note.text.replace("<br>", " ") == f"{len(drawn)} of 30 columns, no room for {30 - len(drawn)}"
-    assert len(wide.layout.xaxis.ticktext) == 30 and not [note for note in wide.layout.annotations if "columns" in note.text]
-
-
-def test_of_two_hundred_series_the_legend_names_the_first() -> None:
-    """The others are counted; the picture fits a screen."""
-    frame = pd.DataFrame(
-        {"x": np.tile([0.0, 1.0], 200), "y": np.repeat(np.arange(200.0), 2), "name": np.repeat([f"run {i}" for i in range(200)], 2)}
-    )
-    plot = Chart("Many", [line(frame, "x", "y", by="name")]).draw(Look(width=390))
-    named = [trace.name for trace in plot.data if trace.showlegend]
-    assert len(named) == len(set(named)) == 31 and named[-1] == "and 170 more"
-    assert plot.layout.height < 900
-    assert len({(trace.line.color, trace.line.dash, trace.marker.symbol) for trace in plot.data if not trace.showlegend}) > 5
-
-
 def test_words_of_rows_are_those_of_pythons_format() -> None:
-    """Numbers have a true minus sign, texts are escaped and shortened."""
     frame = pd.DataFrame({"n": [1234, -5], "share": [0.25, -0.5], "name": ["<b>", "a" * 200]})
     first, second = row_texts("{name}: {n:,} is {share:.0%}", frame)
     assert first == "&lt;b&gt;: 1,234 is 25\u00a0%" and second.endswith(": −5 is −50\u00a0%") and len(second) < 120

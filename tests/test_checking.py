@@ -19,14 +19,13 @@ from sentviz.papers.studies.runner import Checked, beside, checked, drawn, light
 from sentviz.runs.sections import Studied
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests.kit import toy_recipe, use_toy_data
+from tests.kit import refused, toy_recipe, use_toy_data
 from tests.studies import answering, made_run
 
 pytestmark = pytest.mark.slow
 
 
 def test_runs_are_drawn_from_those_without_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`drawn` samples the runs of a study without weights; the same seed gives the same sample, and at most all runs."""
     available = [made_run(tmp_path, "sst2", model, seed) for model in ("vanilla", "diff") for seed in (0, 1)]
     available.append(made_run(tmp_path, "imdb", "vanilla"))
     monkeypatch.setattr(Run, "has_weights", property(lambda run: run.name == "sst2/diff"))
@@ -35,20 +34,16 @@ def test_runs_are_drawn_from_those_without_weights(tmp_path: Path, monkeypatch: 
     assert some[0] == some[1] and all(len(set(each)) == 2 for each in some) and len({tuple(each) for each in some}) > 1
     assert {run.name for run in drawn(available, "ndt", "sst2", 9, models=["vanilla"])} == {"sst2/vanilla", "sst2/vanilla-s1"}
     for runs, count, message in (([], 1, "without weights"), (available, 0, "at least one")):
-        with pytest.raises(InputError, match=message):
-            drawn(runs, "ndt", "sst2", count)
+        refused(InputError, message, drawn, runs, "ndt", "sst2", count)
 
 
 def test_answers_are_compared_row_by_row(tmp_path: Path) -> None:
-    """Predictions are compared by row id, whatever their order; other rows and other classes are refused."""
     first = answering(tmp_path, "a", [True] * 6)
     assert beside(first, answering(tmp_path, "b", [True] * 6, order=[3, 1, 0, 2, 5, 4])) == Checked("a", 6, 0, 0.0)
     difference = beside(first, answering(tmp_path, "c", [True, False, True, True, False, True]))
     assert (difference.differ, difference.largest) == (2, pytest.approx(0.7))
-    with pytest.raises(RunError, match="other rows"):
-        beside(first, answering(tmp_path, "d", [True] * 5))
-    with pytest.raises(RunError, match="other classes"):
-        beside(first, made_run(tmp_path, "sst2", "vanilla"))
+    refused(RunError, "other rows", beside, first, answering(tmp_path, "d", [True] * 5))
+    refused(RunError, "other classes", beside, first, made_run(tmp_path, "sst2", "vanilla"))
 
 
 @pytest.mark.exhaustive

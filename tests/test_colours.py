@@ -51,7 +51,6 @@ def test_sides_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_degrees_and_stars_are_in_order(theme: Theme) -> None:
-    """Colours of ordered classes run from orange to blue, with more blue in each class; five stars have the colours of five degrees."""
     degrees = class_colours(["very negative", "negative", "neutral", "positive", "very positive"], theme)
     assert class_colours([f"{k} star{'s' * (k > 1)}" for k in range(1, 6)], theme) == degrees
     hues = [lab(colour)[2] for colour in degrees[1:4]]
@@ -98,7 +97,6 @@ LOOK = palette("dark")
 
 
 def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
-    """Odds 1, 10, 100 and lengths 2, 20, 200 have equal steps; the middle tick is the value half way."""
     sure = scaled([1 / 2, 10 / 11, 100 / 101], "confidence", LOOK)
     np.testing.assert_allclose(sure.places, [0, 0.5, 1], atol=1e-9)
     assert sure.ticks == ("50\u00a0%", "91\u00a0%", "99\u00a0%")

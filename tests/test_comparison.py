@@ -120,7 +120,6 @@ def test_seeds_against_a_hand_made_table(make: Maker, fixed: bool) -> None:
 
 @pytest.mark.slow
 def test_installed_seeds_are_added_and_other_configurations_are_not(tmp_path: Path) -> None:
-    """A run brings the seeds of its own configuration, not one with another learning rate, and never one that is named itself."""
     ours, controls = made_seeds(tmp_path, "toy", "ndt-unit-2", 3), made_seeds(tmp_path, "toy", "vanilla", 2)
     fast = made_run(tmp_path, "toy", "ndt-unit-2", 5, variant="3e-4")
     installed = [*controls, fast, *ours]

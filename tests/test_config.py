@@ -24,6 +24,7 @@ from sentviz.runs.configs import (
 )
 from sentviz.runs.presets import check_shape, preset, presets
 from sentviz.runs.store import FORMAT, Run
+from tests.kit import refused
 
 SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 
@@ -45,23 +46,17 @@ SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
     ],
 )
 def test_what_no_model_has(changes: dict[str, Any], message: str) -> None:
-    """An impossible shape is refused in a stored configuration, and in one sentence as a change to a preset."""
-    with pytest.raises(ValueError, match=message):
-        EncoderConfig(**(SIZES | changes))
+    refused(ValueError, message, lambda: EncoderConfig(**(SIZES | changes)))
     if "components" not in changes:
-        with pytest.raises(InputError, match=f"vanilla-matched cannot be made: {message}"):
-            preset("vanilla-matched", **SIZES, **changes)
+        refused(InputError, f"vanilla-matched cannot be made: {message}", lambda: preset("vanilla-matched", **SIZES, **changes))
 
 
 def test_a_recipes_shape_is_checked_before_anything_is_trained() -> None:
     check_shape("vanilla", {"width": 16, "heads": 2, "embedding_scale": 1})
-    with pytest.raises(InputError, match=r"no setting 'widht'. The settings are vocab_size, classes"):
-        check_shape("vanilla", {"widht": 3})
-    with pytest.raises(InputError, match="vanilla cannot be made: 7 heads do not divide a width of 128"):
-        check_shape("vanilla", {"heads": 7})
+    refused(InputError, r"no setting 'widht'. The settings are vocab_size, classes", check_shape, "vanilla", {"widht": 3})
+    refused(InputError, "vanilla cannot be made: 7 heads do not divide a width of 128", check_shape, "vanilla", {"heads": 7})
     for name in ("vocab_size", "classes", "max_length", "dropout"):
-        with pytest.raises(InputError, match=f"shape cannot set {name}: it is set by the recipe"):
-            check_shape("vanilla", {name: 7})
+        refused(InputError, f"shape cannot set {name}: it is set by the recipe", check_shape, "vanilla", {name: 7})
 
 
 ROOT = Path(__file__).parents[1] / "checkpoints"
@@ -99,13 +94,11 @@ def test_settings_that_were_given_up_are_read_where_they_say_what_is_done_now(co
         stored = 0.5 if value is ... else value
         assert read_config(stored_config(config) | {name: stored}) == config
         if value is not ...:
-            with pytest.raises(ValueError, match=f"'{name}' = 'other' is unknown"):
-                read_config(stored_config(config) | {name: "other"})
+            refused(ValueError, f"'{name}' = 'other' is unknown", read_config, stored_config(config) | {name: "other"})
 
 
 def test_unknown_settings_and_kinds_are_one_sentence() -> None:
-    with pytest.raises(ValueError, match="setting 'magic' = 3 is unknown to this version"):
-        read_config(stored_config(EXAMPLES[0]) | {"magic": 3})
+    refused(ValueError, "setting 'magic' = 3 is unknown to this version", read_config, stored_config(EXAMPLES[0]) | {"magic": 3})
     with pytest.raises(ValueError, match="kind 'oracle'; this version knows encoder, hub, hardmax, recurrent, convolutional"):
         read_config({"kind": "oracle"})
 
@@ -114,5 +107,4 @@ def test_unknown_settings_and_kinds_are_one_sentence() -> None:
 def test_a_newer_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
     config = json.loads((ROOT / "sst2/ndt-unit-2/config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"format": FORMAT + 1}))
-    with pytest.raises(RunError, match=f"has format {FORMAT + 1}, this version reads up to {FORMAT}"):
-        Run.open(tmp_path)
+    refused(RunError, f"has format {FORMAT + 1}, this version reads up to {FORMAT}", Run.open, tmp_path)

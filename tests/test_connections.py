@@ -150,7 +150,6 @@ def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
 
 
 def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """Clients send headers or a body and stop: other clients are answered, and the oldest connections are closed."""
     limits(connections=8)
     port = start()
     slow = [sent(port, HEAD + (b"content-length: 9\r\n\r\n{" if i % 2 else b"")) for i in range(30)]

@@ -28,6 +28,7 @@ from sentviz.data.datasets import (
     verify,
 )
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from tests.kit import refused
 from tests.shipped import often
 
 REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
@@ -68,14 +69,10 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(InputError, match=r"no data set 'sst3'; similar names: sst5, sst2; `sentviz data list` lists all \d+\.$"):
-        info("sst3")
-    with pytest.raises(InputError, match="no part 'meta'; its parts are: train, dev, test"):
-        load_file("sst2", "meta")
-    with pytest.raises(InputError, match="no split 'train'; it has validation, test"):
-        load_split("kornli_xnli", "train")
-    with pytest.raises(InputError, match="it has none"):
-        load_split("lexicon_en_vader", "train")
+    refused(InputError, r"no data set 'sst3'; similar names: sst5, sst2; `sentviz data list` lists all \d+\.$", info, "sst3")
+    refused(InputError, "no part 'meta'; its parts are: train, dev, test", load_file, "sst2", "meta")
+    refused(InputError, "no split 'train'; it has validation, test", load_split, "kornli_xnli", "train")
+    refused(InputError, "it has none", load_split, "lexicon_en_vader", "train")
 
 
 # ---- stratified parts ----------------------------------------------------------------------------------------------
@@ -130,8 +127,7 @@ def test_missing_data_says_how_to_get_it(root: Path) -> None:
         lambda: digest("sst2", "test"),
     ]
     for call in calls:
-        with pytest.raises(DataMissingError, match=r"set SENTVIZ_DATA .* sst2/test\.parquet .*awake020/pytorch_Bert_sst2@"):
-            call()
+        refused(DataMissingError, r"set SENTVIZ_DATA .* sst2/test\.parquet .*awake020/pytorch_Bert_sst2@", call)
     with pytest.raises(DataMissingError):
         verify("sst2")
 
@@ -157,8 +153,7 @@ def test_damaged_files_are_named(root: Path) -> None:
     whole = path.read_bytes()
     for content in (b"", b"no parquet at all", whole[: len(whole) // 2], whole[:300] + bytes(200) + whole[500:]):
         path.write_bytes(content)
-        with pytest.raises(DataMissingError, match=r"sst2/test\.parquet is damaged or incomplete; set SENTVIZ_DATA"):
-            load_split("sst2", "official_test")
+        refused(DataMissingError, r"sst2/test\.parquet is damaged or incomplete; set SENTVIZ_DATA", load_split, "sst2", "official_test")
     bad = made_up(1821)
     for frame in (
         bad.drop(columns="text"),
@@ -167,8 +162,7 @@ def test_damaged_files_are_named(root: Path) -> None:
         bad.assign(text=[None, *["a"] * 1820]),
     ):
         write(root, "sst2", "test", frame)
-        with pytest.raises(DataMissingError, match="damaged or incomplete"):
-            load_file("sst2", "test")
+        refused(DataMissingError, "damaged or incomplete", load_file, "sst2", "test")
 
 
 def test_unexpected_contents_are_refused(root: Path) -> None:
@@ -180,11 +174,9 @@ def test_unexpected_contents_are_refused(root: Path) -> None:
     }
     for message, frame in cases.items():
         write(root, "sst2", "test", frame)
-        with pytest.raises(SentvizError, match=message):
-            load_split("sst2", "official_test")
+        refused(SentvizError, message, load_split, "sst2", "official_test")
     write(root, "sst2", "train", made_up(3))
-    with pytest.raises(DataMissingError, match=r"sst2/train\.parquet is not the known file"):
-        verify("sst2")
+    refused(DataMissingError, r"sst2/train\.parquet is not the known file", verify, "sst2")
 
 
 def test_ids_get_the_name_of_their_file_once(root: Path) -> None:
@@ -204,7 +196,6 @@ def test_made_up_split(root: Path) -> None:
 
 
 def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three of five rows hold only links, names and signs, and they are in no split."""
     texts = ["@you :)", "fine", "http://a.b/c 24/7", "@me ok", "!!!"]
     write(root, "sentiment140", "test", pd.DataFrame({"id": range(5), "text": texts, "label": [0, 1, 0, 0, 1]}))
     cut = Cut(("test",), {"official_test": 2})
@@ -254,9 +245,7 @@ def test_splits_never_change(name: str, split: str, expected: str) -> None:
 
 
 def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
-    with pytest.raises(DataMissingError, match=r"yelp_full is not on this machine: .*yelp_full/test\.parquet"):
-        load_split("yelp_polarity", "test")
+    refused(DataMissingError, r"yelp_full is not on this machine: .*yelp_full/test\.parquet", load_split, "yelp_polarity", "test")
     frame = made_up(5, 5)
     write(root, "yelp_full", "test", frame)
-    with pytest.raises(SentvizError, match=r"^yelp_full/test\.parquet should hold 4,455 texts, not 4"):
-        load_split("yelp_polarity", "test")
+    refused(SentvizError, r"^yelp_full/test\.parquet should hold 4,455 texts, not 4", load_split, "yelp_polarity", "test")

@@ -25,7 +25,6 @@ from tests.docs import ROOT
 
 
 def test_every_experiment_is_listed_and_can_be_started() -> None:
-    """Each has one line that says what it measures, and a function `main`; only the runner starts it."""
     lines = [re.split(r"\s+", line, maxsplit=2) for line in listed().splitlines()]
     assert [(paper, name) for paper, name, _ in lines] == list(MODULES) and all(about.endswith((".", ":")) for *_, about in lines)
     for path in MODULES.values():

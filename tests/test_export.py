@@ -23,7 +23,7 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS, render, save
 from tests.charts import picture
-from tests.kit import fake_trace
+from tests.kit import fake_trace, refused
 
 pytestmark = pytest.mark.slow
 
@@ -83,20 +83,16 @@ def test_save_is_all_or_nothing(tmp_path: Path) -> None:
     figure = probability_bars(["a", "b"], [0.5, 0.5])
     path = save(figure, tmp_path / "bars.csv")
     assert path.read_bytes() == render(figure, "csv") and [item.name for item in tmp_path.iterdir()] == ["bars.csv"]
-    with pytest.raises(SentvizError, match="cannot be written"):
-        save(figure, tmp_path / "missing" / "bars.csv")
+    refused(SentvizError, "cannot be written", save, figure, tmp_path / "missing" / "bars.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(SentvizError, match="cannot be written"):
-        save(figure, tmp_path / "folder.csv")
+    refused(SentvizError, "cannot be written", save, figure, tmp_path / "folder.csv")
     assert sorted(item.name for item in tmp_path.iterdir()) == ["bars.csv", "folder.csv"]
-    with pytest.raises(InputError, match="png, svg, pdf, html, csv"):
-        save(figure, tmp_path / "bars.gif")
+    refused(InputError, "png, svg, pdf, html, csv", save, figure, tmp_path / "bars.gif")
 
 
 def test_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "write_bytes", lambda self, data: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(SentvizError, match="no space left"):
-        save(probability_bars(["a", "b"], [0.5, 0.5]), tmp_path / "bars.csv")
+    refused(SentvizError, "no space left", save, probability_bars(["a", "b"], [0.5, 0.5]), tmp_path / "bars.csv")
     assert not list(tmp_path.iterdir())
 
 
@@ -113,8 +109,7 @@ def test_without_a_browser_html_and_csv_work(monkeypatch: pytest.MonkeyPatch) ->
         if format in ("html", "csv", "tex"):
             assert render(figure, format)
         else:
-            with pytest.raises(SentvizError, match="need Chrome or Chromium"):
-                render(figure, format)
+            refused(SentvizError, "need Chrome or Chromium", render, figure, format)
 
 
 @needs_browser

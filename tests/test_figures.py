@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -17,10 +15,8 @@ from sentviz.charts import (
     palette,
     scalar_evolution,
     small_multiples,
-    token_strip,
 )
 from sentviz.charts.curves import curves
-from sentviz.charts.look import Look
 from sentviz.charts.text import as_run, text_columns
 from sentviz.errors import InputError
 from tests.kit import fake_trace
@@ -123,50 +119,10 @@ def test_small_multiples_frame_is_the_maps(layers: int, heads: int, n: int) -> N
     assert some.groupby(["head", "query"])["attention"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
 
 
-def boxes(figure: Figure) -> pd.DataFrame:
-    bar = figure.plot.data[0]
-    return pd.DataFrame({"line": bar.y, "start": bar.base, "end": np.add(bar.base, bar.x), "text": bar.text})
-
-
-def test_strip_shows_what_was_removed_in_its_place() -> None:
-    figure = token_strip(["I", "like", "it"], [0.0, 1.0, 0.0], removed=[(0, "@you"), (2, "!!"), (3, "<b>")])
-    bar = figure.plot.data[0]
-    labels = [text for _, text in sorted(zip(bar.base, bar.text, strict=True))]
-    assert labels == ["<s>@you</s>", "I", "like", "<s>!!</s>", "it", "<s>&lt;b&gt;</s>"]
-    assert figure.frame["token"].tolist() == ["I", "like", "it"]
-    assert "Struck through" in figure.caption and "Struck" not in token_strip(["I"], [0.0]).caption
-
-
-def test_strip_wraps_without_overlaps() -> None:
-    tokens = [*SENTENCE, "아주", "재미있는", "x" * 60, "مرحبا"] * 12
-    placed = boxes(replace(token_strip(tokens, np.linspace(-1, 1, len(tokens))), look=Look(width=516)))
-    assert placed["line"].is_monotonic_increasing and placed["line"].max() > 5
-    assert placed["end"].max() <= 60
-    for _, line in placed.groupby("line"):
-        assert (line["start"].to_numpy()[1:] > line["end"].to_numpy()[:-1]).all()
-    width = (placed["end"] - placed["start"]).groupby(placed["text"]).first()
-    assert width["재미있는"] == pytest.approx(8 + 1.2) and width["but"] == pytest.approx(3 + 1.2)
-
-
-def test_lambda_starts_and_ends_where_training_did() -> None:
-    figure = scalar_evolution({"run": history()}, ["lambda"])
-    assert set(figure.frame["component"]) == {1, 2}
-    marks = [trace for trace in figure.plot.data if trace.mode == "markers" and trace.x[0] is not None]
-    ends = {symbol: [trace.y[0] for trace in marks if trace.marker.symbol == symbol] for symbol in ("circle-open", "circle")}
-    assert ends == {"circle-open": pytest.approx([0.2, 0.16, 0.3, 0.26]), "circle": pytest.approx([0.22, 0.18, 0.32, 0.28])}
-    assert {(trace.marker.symbol, trace.x[0]) for trace in marks} == {("circle-open", 0), ("circle", 20)}
-    notes = [note.text for note in figure.plot.layout.annotations]
-    assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2", "step"} == set(notes)
-    changed = scalar_evolution({"a": history()}, ["lambda"], change=True)
-    assert changed.frame.groupby(["layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)
-    with pytest.raises(InputError):
-        scalar_evolution({"vanilla": history().query("name != 'lambda'")}, ["lambda"])
-    longer = history().assign(step=lambda rows: 2 * rows["step"])
-    shared = scalar_evolution({"short": history(), "long": longer}, ["lambda"], x="share")  # of each run's training
-    lines = [trace for trace in shared.plot.data if trace.mode == "lines" and trace.x[0] is not None]
-    assert len(lines) == 8 and all(list(line.x) == [0, 0.5, 1] for line in lines)
-    with pytest.raises(InputError, match="`x` must be 'step' or 'share'"):
-        scalar_evolution({"short": history()}, ["lambda"], x="epoch")  # type: ignore[arg-type]
+def test_scalars_that_a_run_lacks_are_refused() -> None:
+    for frame, options in ((history().query("name != 'lambda'"), {}), (history(), {"x": "epoch"})):
+        with pytest.raises(InputError):
+            scalar_evolution({"run": frame}, ["lambda"], **options)
 
 
 def test_curves_mark_the_first_best_epoch() -> None:

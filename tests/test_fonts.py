@@ -54,7 +54,6 @@ def test_nothing_is_known_without_fontconfig_or_letters(monkeypatch: pytest.Monk
 @pytest.mark.slow
 @korean
 def test_an_svg_carries_hangul_beside_latin() -> None:
-    """The syllables in use are embedded from a font in a collection of several."""
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: {FAMILIES};">정말 좋은 영화 ok</text></svg>'.encode()
     with_fonts = fonts.embed_fonts(svg)
     font_faces = embedded(with_fonts)

@@ -58,7 +58,6 @@ def test_a_name_is_there_once_and_can_be_part_of_a_link() -> None:
     ],
 )
 def test_what_cannot_be_drawn_is_one_sentence(run: str, name: str, options: dict[str, Any], message: str) -> None:
-    """The error says what is missing, and names the command that makes it if there is one."""
     with pytest.raises(SentvizError) as caught:
         draw(run, name, **options)
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 from sentviz.errors import InputError, RunError
 from sentviz.models.weights import CodedEmbedding, coarser, code, exact, in_8_bits, pack, unpack
 from sentviz.runs.store import Run
+from tests.kit import refused
 from tests.shipped import ASKABLE, of_each
 
 
@@ -46,10 +47,8 @@ def test_weights_on_a_grid_keep_their_codes_and_scales() -> None:
 def test_what_is_not_a_matrix_is_stored_exactly() -> None:
     third = torch.tensor([1 / 3, 0.5])
     assert exact(third).dtype == torch.float32 and exact(third.half().float()).dtype == torch.float16
-    with pytest.raises(InputError, match="divide a width of 48; store this base in 8 bits"):
-        code(torch.ones(4, 48), 4)
-    with pytest.raises(InputError, match="in 4 or 8 bits, not 3"):
-        code(torch.ones(4, 32), 3)
+    refused(InputError, "divide a width of 48; store this base in 8 bits", code, torch.ones(4, 48), 4)
+    refused(InputError, "in 4 or 8 bits, not 3", code, torch.ones(4, 32), 3)
 
 
 @of_each(ASKABLE)
@@ -59,7 +58,6 @@ def test_what_is_in_8_bits(run: Run) -> None:
 
 
 def test_matrices_coarser_than_the_rule_are_found(tmp_path: Path) -> None:
-    """`coarser` accepts the matrices that pack itself stores in 8 bits, and finds a narrow one that pack would store in 16."""
     state = {"wide": torch.rand(4000, 16), "narrow": torch.rand(16000, 3), "small": torch.rand(20, 20)}
     assert {name for name in state if in_8_bits(state[name].shape)} == {"wide"}
     packed = pack(state)
@@ -72,5 +70,4 @@ def test_matrices_coarser_than_the_rule_are_found(tmp_path: Path) -> None:
     assert set(off) == {"narrow"}
     assert float((unpack(cut)["narrow"] - state["narrow"]).abs().max()) <= off["narrow"] + 1e-6
     (tmp_path / "torn.safetensors").write_bytes(b"no")
-    with pytest.raises(RunError, match=r"torn\.safetensors cannot be read"):
-        coarser(tmp_path / "torn.safetensors")
+    refused(RunError, r"torn\.safetensors cannot be read", coarser, tmp_path / "torn.safetensors")

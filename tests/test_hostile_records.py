@@ -220,7 +220,6 @@ def test_a_hostile_call_is_refused_in_a_short_sentence(call: Call, why: str) -> 
 
 @pytest.mark.slow
 def test_words_of_a_record_do_not_steer_the_terminal(tmp_path: Path) -> None:
-    """Escape sequences and line breaks of a record are printed as visible signs."""
     record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
     evil = replace(record, source="\x1b[2J\x1b]0;title\x07\nx.html: equal.", view="\r\u202e", version="\x9b1")
     (path := tmp_path / "x.html").write_bytes(embed_record(BARE["html"], "html", evil))
@@ -257,7 +256,6 @@ def of_notebook(folder: Path) -> None:
 @pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 @pytest.mark.parametrize("write", [exported, reported, of_notebook], ids=lambda write: write.__name__)
 def test_every_file_with_a_figure_holds_its_record(write: Callable[[Path], None], tmp_path: Path) -> None:
-    """Each file and each of its panels has a record, and the numbers equal those of the runs."""
     write(tmp_path)
     states = {}
     for path in sorted(tmp_path.iterdir()):

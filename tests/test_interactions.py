@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from sentviz.analysis.explain.exact import exact
@@ -17,31 +16,10 @@ from sentviz.runs.target import Target
 from tests.charts import figure_of, stub
 from tests.kit import planted_model, small_model
 
-PAIRS = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
-
 
 def drawn_of(result: Any) -> Figure:
     """Return the figure of exact values."""
     return figure_of("exact", stub(once=lambda key, compute: result))
-
-
-def arcs_of(parts: list[str], values: list[float], pairs: npt.ArrayLike) -> Figure:
-    """Return the figure of made-up values and interactions of parts."""
-    numbers = {"values": np.asarray(values), "interactions": np.asarray(pairs), "full": 0.0, "empty": 0.0, "rise": 0.0}
-    words = {"measure": "log-odds", "absent": "deleted", "by": "words", "summary": "", "target": Target()}
-    return drawn_of(stub(players=[stub(text=part) for part in parts], **numbers, **words))
-
-
-def test_every_number_is_in_the_frame_and_strong_pairs_have_arcs() -> None:
-    """The frame has 3 values and 3 pairs; pairs of at least a tenth of the strongest have arcs, in the colour of their sign."""
-    drawn = arcs_of(["not", "<b>bad", "song"], [1.0, -2.0, 0.5], PAIRS)
-    frame = drawn.frame
-    assert frame["number"].tolist() == [1.0, -2.0, 0.5, 2.0, -0.1, -1.0]
-    assert frame["drawn"].tolist() == [True] * 3 + [True, False, True] and frame["first"].tolist()[1] == "<b>bad"
-    arcs = [trace for trace in drawn.plot.data if trace.type == "scatter" and trace.mode == "lines"]
-    assert len(arcs) == 2 and arcs[0].line.width > arcs[1].line.width and arcs[0].line.color != arcs[1].line.color
-    assert "&lt;b&gt;bad" in drawn.plot.data[0].text[1] and "the 2 pairs" in drawn.caption
-    assert [trace for trace in arcs_of(["a"], [0.0], [[0.0]]).plot.data if trace.type == "scatter" and trace.mode == "lines"] == []
 
 
 def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:

@@ -43,9 +43,6 @@ def test_the_browser_code_passes_its_own_tests() -> None:
     [(MAP, "map"), (LIST, "list"), (points.HERE, "points"), (particles.HERE, "particles"), (through.HERE, "through")],
 )
 def test_every_view_is_one_script(folder: Path, name: str, page: str | None, tmp_path: Path) -> None:
-    """No import is left, the app's script exports the functions that Streamlit calls, a page's script exports nothing, and node parses
-    both.
-    """
     _, style, script = front(folder, name, page)
     assert not re.search(r"^\s*import\b|@import|url\(", script + style, re.MULTILINE)
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|importScripts|https?://(?!www\.w3\.org/2000/svg)", script)
@@ -64,7 +61,6 @@ def modules(folder: Path, **texts: str) -> Path:
 
 
 def test_modules_keep_their_own_names(tmp_path: Path) -> None:
-    """Two modules with the same local name, one used by two others, run once and in the order of their imports."""
     entry = modules(
         tmp_path,
         top='import { left } from "./a.js"\nimport {\n  right,\n  twice,\n} from "./b.js"\nexport const all = [left, right(), twice(2)]\n',

@@ -19,6 +19,7 @@ from sentviz.data.predictions import NO_MODEL
 from sentviz.data.understanding import understand
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
+from tests.kit import refused
 
 N = 200
 TWO, THREE, FIVE = ("negative", "positive"), ("negative", "neutral", "positive"), tuple(f"{k} star{'s' * (k > 1)}" for k in range(1, 6))
@@ -55,7 +56,6 @@ SCALES: list[tuple[Sequence[str], Sequence[Any]]] = [  # classes of a model, and
 
 @pytest.mark.parametrize(("classes", "written"), SCALES, ids=str)
 def test_labels_are_read_by_names_meanings_and_numbers(classes: Sequence[str], written: Sequence[Any]) -> None:
-    """Every label gets its class, whatever the order of the rows, and the sentence counts all rows."""
     truth = np.array([*range(len(classes))] * 3)
     labels = assigned(pd.Series([written[k] for k in truth]), classes)
     assert labels.codes.tolist() == truth.tolist() and not labels.unknown
@@ -86,8 +86,7 @@ def test_what_is_ambiguous_is_refused_with_the_option_that_decides(classes: Sequ
 
 def test_numbers_have_no_place_among_classes_without_an_order() -> None:
     names, numbers = np.array(["ham", "spam"])[TRUTH[2]], ANSWER[2]
-    with pytest.raises(LabelsError, match=r"--labels"):
-        sentviz.predictions(pd.DataFrame({"label": names, "pred": numbers}))
+    refused(LabelsError, r"--labels", sentviz.predictions, pd.DataFrame({"label": names, "pred": numbers}))
     right = accuracy_score(TRUTH[2], numbers)
     for options in ({"classes": ["ham", "spam"]}, {"labels": "0=ham,1=spam"}):
         rows = sentviz.predictions(pd.DataFrame({"label": names, "pred": numbers}), **options)[NO_MODEL]
@@ -104,20 +103,16 @@ def test_labels_are_written_in_one_way() -> None:
 
 @pytest.mark.parametrize("text", ["1", "1=", "=negative", "1=negative,2"])
 def test_a_mistyped_choice_is_one_sentence(text: str) -> None:
-    with pytest.raises(InputError, match="Write labels as in 1=negative,2=positive"):
-        Reading.of(labels=text)
-    with pytest.raises(InputError, match=r"is not a scale\. The scales are probability, percent, logit, confidence"):
-        Reading.of(scale="percents")
-    with pytest.raises(LabelsError, match="'bad' is not one of the classes negative, positive"):
-        assigned([1, 2], TWO, Reading.of(labels="1=bad"))
+    refused(InputError, "Write labels as in 1=negative,2=positive", Reading.of, labels=text)
+    refused(InputError, r"is not a scale\. The scales are probability, percent, logit, confidence", Reading.of, scale="percents")
+    refused(LabelsError, "'bad' is not one of the classes negative, positive", assigned, [1, 2], TWO, Reading.of(labels="1=bad"))
 
 
 def test_classes_of_data_sets_and_models_are_the_same_classes() -> None:
     assert order_of(TWO, ("0", "1"), "model") == [0, 1] and order_of(TWO, ("부정", "긍정"), "model") == [0, 1]
     assert order_of(("pos", "NEG"), TWO, "model") == [1, 0] and order_of(("world news", "sport"), ("Sport", "World"), "model") == [1, 0]
     for own, classes in ((("positive", "negative"), ("0", "1")), (TWO, ("a", "b")), (TWO, THREE)):
-        with pytest.raises(LabelsError, match=r"has the classes .* and the data set"):
-            order_of(own, classes, "model")
+        refused(LabelsError, r"has the classes .* and the data set", order_of, own, classes, "model")
 
 
 # ---- files of predictions
@@ -155,8 +150,7 @@ OTHER_SCALES: list[tuple[int, Sequence[Any], Sequence[Any]]] = [
 @pytest.mark.parametrize(("count", "label", "answer"), OTHER_SCALES, ids=str)
 def test_labels_and_predictions_on_two_scales_are_refused(count: int, label: Sequence[Any], answer: Sequence[Any]) -> None:
     frame = pd.DataFrame({"label": [label[k] for k in TRUTH[count]], "prediction": [answer[k] for k in ANSWER[count]]})
-    with pytest.raises(LabelsError, match=r"whether these are the same classes is not known.* --labels"):
-        sentviz.predictions(frame)
+    refused(LabelsError, r"whether these are the same classes is not known.* --labels", sentviz.predictions, frame)
 
 
 @settings(max_examples=12)
@@ -235,8 +229,7 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("columns", "option"), UNKNOWN.values(), ids=UNKNOWN)
 def test_numbers_on_an_unknown_scale_are_refused(columns: dict[str, Any], option: str) -> None:
-    with pytest.raises(ScaleError, match=option):
-        sentviz.predictions(pd.DataFrame({"label": LABELS, **columns}))
+    refused(ScaleError, option, sentviz.predictions, pd.DataFrame({"label": LABELS, **columns}))
 
 
 def test_the_scale_can_be_said() -> None:
@@ -249,8 +242,7 @@ def test_the_scale_can_be_said() -> None:
 
 def test_the_class_of_one_number_must_be_known() -> None:
     frame = pd.DataFrame({"label": np.array(["spam", "ham"])[TRUTH[2]], "prob": SHARE})
-    with pytest.raises(LabelsError, match="--classes ham,spam or --classes spam,ham"):
-        sentviz.predictions(frame)
+    refused(LabelsError, "--classes ham,spam or --classes spam,ham", sentviz.predictions, frame)
     rows = sentviz.predictions(frame, classes=["spam", "ham"])[NO_MODEL]
     assert rows.classes == ("spam", "ham") and rows.frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[2], SHARE > 0.5))
 
@@ -263,15 +255,13 @@ def test_above_two_percent_left_out_the_user_must_say_so() -> None:
     some = frame.assign(label=["", "", "", *frame["label"][3:]])
     assert len(sentviz.predictions(some)[NO_MODEL]) == 200 and sentviz.compare(data=some.assign(svm_pred=ANSWER[2])).n == 197
     more = frame.assign(prediction=[""] * 5 + [*frame["prediction"][5:]], svm_pred=ANSWER[2])
-    with pytest.raises(LeftOutError, match="Only 195 of the 200 rows"):
-        sentviz.compare(data=more)
+    refused(LeftOutError, "Only 195 of the 200 rows", sentviz.compare, data=more)
     assert sentviz.compare(data=more, partial=True).n == 195
 
 
 def test_labels_that_are_no_classes_are_not_dropped_in_silence() -> None:
     numbers = pd.DataFrame({"label": np.where(np.arange(N) < 10, 7, 1 + TRUTH[2]), "prediction": 1 + ANSWER[2]})
-    with pytest.raises(LeftOutError, match=r"'7' \(10 rows\)"):
-        sentviz.predictions(numbers, labels={"1": "negative", "2": "positive"})
+    refused(LeftOutError, r"'7' \(10 rows\)", sentviz.predictions, numbers, labels={"1": "negative", "2": "positive"})
     rows = sentviz.predictions(numbers, labels={"1": "negative", "2": "positive"}, partial=True)[NO_MODEL]
     known = rows.frame[rows.labels >= 0]
     assert known["right"].mean() == pytest.approx(accuracy_score(TRUTH[2][10:], ANSWER[2][10:])) and len(known) == 190

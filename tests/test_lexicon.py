@@ -9,6 +9,7 @@ import pytest
 from sentviz.data.lexicon import Lexicon, coverage, entries, sigma
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
+from tests.kit import refused
 
 ENTRIES = pd.DataFrame({"term": ["good", "very good", "bad", "Plain", "zzz qqq"], "polarity": [2.0, 4.0, -3.0, 0.0, 1.0]})
 TEXTS = ["a good film", "a very good film", "a bad film", "plain film"] * 5
@@ -105,18 +106,14 @@ def test_coverage_counts_tokens_that_stay_neutral(words: Tokenizer) -> None:
     ],
 )
 def test_a_damaged_lexicon_is_one_sentence(frame: pd.DataFrame, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Lexicon.of("broken", frame)
+    refused(InputError, message, Lexicon.of, "broken", frame)
 
 
 def test_unknown_and_missing_lexicons(monkeypatch: pytest.MonkeyPatch, tmp_path: object, words: Tokenizer) -> None:
-    with pytest.raises(InputError, match=r"There is no lexicon 'nonsense'. The lexicons are lexicon_en_vader"):
-        Lexicon.load("nonsense")
+    refused(InputError, r"There is no lexicon 'nonsense'. The lexicons are lexicon_en_vader", Lexicon.load, "nonsense")
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    with pytest.raises(DataMissingError, match="lexicon_ko_knu"):
-        Lexicon.load("lexicon_ko_knu")
-    with pytest.raises(InputError, match="0 or more"):
-        Lexicon.of("mine", ENTRIES).polarity(words, -1)
+    refused(DataMissingError, "lexicon_ko_knu", Lexicon.load, "lexicon_ko_knu")
+    refused(InputError, "0 or more", Lexicon.of("mine", ENTRIES).polarity, words, -1)
     english = Lexicon.of("mine", ENTRIES).polarity(Tokenizer.train_words(["좋은 영화"] * 5, min_count=1))
     np.testing.assert_allclose(english, 1 / 3, atol=1e-6)

@@ -19,7 +19,7 @@ from sentviz.data.table import Limits, parsed
 from sentviz.data.understanding import Choices, understand
 from sentviz.data.user_datasets import add_data, remove_data
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from tests.kit import BAD, GOOD, no_room
+from tests.kit import BAD, GOOD, no_room, refused
 
 
 def read_here(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pd.DataFrame, list[str]]:
@@ -51,7 +51,6 @@ def command(*arguments: str | Path) -> Result:
 
 
 def test_a_file_becomes_a_data_set(tmp_path: Path) -> None:
-    """Splits are disjoint, each with both classes, and ids have the row's number in the file."""
     table().to_json(path := tmp_path / "reviews.jsonl", orient="records", lines=True)
     done = command("add", path, "--name", "soups")
     assert done.exit_code == 0, done.output
@@ -71,7 +70,6 @@ def test_a_file_becomes_a_data_set(tmp_path: Path) -> None:
 
 
 def test_further_columns_stay_with_their_rows_for_slices() -> None:
-    """An id forms no groups, and this is said."""
     products, prices = [f"product {i % 3}" for i in range(40)], [None, *(i / 7 for i in range(1, 40))]
     added = add_data(table(product=products, price=prices, note=[f"note {i}" for i in range(40)]), "soups")
     assert any("Columns without groups" in remark and "“note”" in remark for remark in added.understood.sentences)
@@ -95,7 +93,6 @@ def test_equal_texts_stay_in_one_split(tmp_path: Path) -> None:
 
 
 def test_validation_and_test_of_a_large_file_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless shares are given, and the true shares are printed."""
     monkeypatch.setattr("sentviz.data.understanding.MOST_TESTED", 4)
     understood = understand(table(), "f")
     assert {split: len(part) for split, part in understood.parts.items()} == {"train": 32, "validation": 4, "test": 4}
@@ -104,7 +101,6 @@ def test_validation_and_test_of_a_large_file_are_limited(monkeypatch: pytest.Mon
 
 
 def test_a_column_of_splits_is_used() -> None:
-    """Usual spellings of splits are known, rows without a split are left out, and leaks are told."""
     frame = table(fold=["Training"] * 20 + ["dev"] * 10 + ["test"] * 9 + [""])
     frame.loc[25, "review"] = frame.loc[0, "review"]
     understood = understand(frame, "f")
@@ -212,8 +208,7 @@ def test_an_existing_name_is_replaced_only_if_asked(tmp_path: Path, home: Path) 
     assert sum(datasets.info("mine/my-reviews").splits.values()) == 20
     assert command("remove", "my-reviews").exit_code == 0 and not [*(home / "data" / "mine").iterdir()]
     assert "There is no data set 'mine/my-reviews'" in command("remove", "mine/my-reviews").output
-    with pytest.raises(InputError, match="There is no data set"):
-        datasets.load_split("mine/my-reviews", "test")
+    refused(InputError, "There is no data set", datasets.load_split, "mine/my-reviews", "test")
 
 
 def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Path) -> None:
@@ -221,11 +216,9 @@ def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Pat
     add_data(table(), "bad")
     (home / "data" / "mine" / "bad" / "dataset.toml").write_text("labels = 3")
     assert {"mine/good"} == {name for name in datasets.datasets()["name"] if name.startswith("mine/")}
-    with pytest.raises(InputError, match="The data set mine/bad is damaged"):
-        datasets.info("mine/bad")
+    refused(InputError, "The data set mine/bad is damaged", datasets.info, "mine/bad")
     (home / "data" / "mine" / "good" / "test.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataMissingError, match="damaged or incomplete; add its file The table again"):
-        datasets.load_split("mine/good", "test")
+    refused(DataMissingError, "damaged or incomplete; add its file The table again", datasets.load_split, "mine/good", "test")
 
 
 @pytest.mark.parametrize("most", [0, 1_500])
@@ -269,16 +262,14 @@ def test_rows_of_a_file_have_the_numbers_of_the_models_classes(soups: pd.DataFra
         expected = [classes.index(label) if label in classes else -1 for label in soups["label"][:-1]]
         assert rows.frame["label"].tolist() == expected and rows.frame["text"].tolist() == soups["review"][:-1].tolist()
         assert any("“review”" in line for line in remarks) and any("'unknown' (1 row)" in line for line in remarks)
-    with pytest.raises(LeftOutError, match=r"Only 40 of the 42 rows of soups\.csv"):
-        labelled_rows(rows)
+    refused(LeftOutError, r"Only 40 of the 42 rows of soups\.csv", labelled_rows, rows)
     assert len(labelled_rows(rows, Reading(partial=True))) == 40
     for ask, message in (
         (lambda: labelled_rows(rows_of("soups.csv", "test", ("a", "b"), "model")[0]), "which label is which class is not known"),
         (lambda: rows_of("sst2", "test", CLASSES, "model", text="review"), "--text and --label are for files"),
         (lambda: rows_of("nothing.csv", "test", CLASSES, "model"), "nothing.csv"),
     ):
-        with pytest.raises(InputError, match=message):
-            ask()
+        refused(InputError, message, ask)
 
 
 def test_a_file_enters_the_library_once(soups: pd.DataFrame) -> None:
@@ -286,8 +277,7 @@ def test_a_file_enters_the_library_once(soups: pd.DataFrame) -> None:
     assert name == "mine/soups" and "Texts are in the column “review”" in summary
     assert in_library("soups.csv") == (name, "soups.csv is the data set mine/soups.") and in_library("sst2") == ("sst2", "")
     soups.iloc[::2].to_csv("soups.csv", index=False)
-    with pytest.raises(InputError, match=r"mine/soups holds other rows than soups.csv"):
-        in_library("soups.csv")
+    refused(InputError, r"mine/soups holds other rows than soups.csv", in_library, "soups.csv")
 
 
 def test_what_does_not_fit_together_is_refused(soups: pd.DataFrame) -> None:

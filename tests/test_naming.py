@@ -57,7 +57,6 @@ def test_a_run_on_a_base_is_named_after_it(shipped: dict[str, Run], tmp_path: Pa
 
 
 def test_studies_on_bases_are_of_papers(shipped: dict[str, Run]) -> None:
-    """Studies are named after their data set, not as runs that answer any text."""
     names = ("nsmc/e5", "sst2/minilm-epochs")
     assert [plain_name(shipped[name]) for name in names] == ["Korean, E5, NSMC 84\u00a0%", "MiniLM, with epochs, SST-2 86\u00a0%"]
     assert plain_name(shipped["korean/e5"]) == "Korean, E5, 12 layers, 88\u00a0% of NSMC"

@@ -12,7 +12,6 @@ from tests.kit import random_model
 
 
 def test_shares_are_those_of_each_review() -> None:
-    """Distances of every word's last place to leaders equal loops, and the stored nearness gives the stored measure."""
     model: HardmaxModel = random_model()
     rng = np.random.default_rng(0)
     rows = [rng.integers(4, model.config.vocab_size, size=n).astype(np.int32) for n in (1, 3, 8, 20)]

@@ -36,7 +36,6 @@ def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
-    """The bundle holds Plotly's data as plain JSON with the caption, a table of the first numbers, and typed text without markup."""
     frame = pd.DataFrame({"token": [MARKUP] * 30, "value": range(30)})
     plot = go.Figure(layout=base_layout(LOOKS["light"], width=400, height=300, margin=(40, 40, 10, 60)))
     plot.add_bar(x=frame["value"], y=frame["value"])

@@ -27,14 +27,12 @@ def test_by_hand() -> None:
 
 @given(finite, st.integers(0, 4))
 def test_what_is_written_is_the_number(value: float, digits: int) -> None:
-    """A number is read back as it was rounded; no form has a hyphen, or a per cent sign without its space."""
     for text, exact in ((number(value, digits), value), (signed(value, digits), value), (percent(value, digits), 100 * value)):
         read = float(text.replace(MINUS, "-").replace(",", "").removesuffix(PERCENT))
         assert read == float(f"{exact:.{digits}f}") and not re.search(r"-|\d%", text)
 
 
 def test_every_term_is_whole() -> None:
-    """Each term has a title, a complete sentence and a source; formulas have balanced braces."""
     for term in glossary().values():
         assert term.title and term.paper and term.text.endswith((".", ")")) and term.formula.count("{") == term.formula.count("}")
     for name in ("component", "effective", "lambda", "constraint", "gate", "leader", "silhouette"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 from sentviz.browser.packing import marked
 from sentviz.charts import Figure, fonts, heatmap, probability_bars
 from sentviz.charts.colours import ink_on, palette
-from sentviz.charts.look import LOOKS, SIZES, Look
+from sentviz.charts.look import LOOKS, SIZES
 from sentviz.charts.methods import method_matrix
 from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, pushed_apart, row_axis, stacked
 from sentviz.charts.plane import View, decision_line
@@ -25,7 +24,6 @@ from tests.shipped import often
 
 
 def test_a_grid_has_a_titled_panel_for_each_title() -> None:
-    """Five titles in rows of three: two rows, places row by row, titles in their order and muted."""
     plot, places = panel_grid(list("abcde"), 3, LOOKS["dark"], apart=0.1, below=0.2, size=11)
     assert [(place["row"], place["col"]) for place in places] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
     assert [note.text for note in plot.layout.annotations] == list("abcde")
@@ -45,7 +43,6 @@ def test_rows_go_from_top_to_bottom() -> None:
 
 
 def test_texts_of_cells_can_be_read_on_their_colours() -> None:
-    """Each text is at its cell, with the ink of the cell's own colour; empty texts have no annotation."""
     fills = ["#000000", "#ffffff", "#ffffff", "#000000"]
     notes = list(cell_texts([["a", ""], ["c", "d"]], fills, 12, xref="x2"))
     assert [(note["x"], note["y"], note["text"]) for note in notes] == [(0, 0, "a"), (0, 1, "c"), (1, 1, "d")]
@@ -76,7 +73,6 @@ def test_the_decision_line_has_log_odds_zero() -> None:
 
 @pytest.mark.parametrize("changed", [{"a": 1, "b": 3}, {"a": 1}, {"a": 1, "b": 2, "c": None}])
 def test_the_mark_of_data_changes_with_them(changed: dict[str, object]) -> None:
-    """The order of keys does not matter; a value, a missing key and a new key do."""
     mark = marked({"a": 1, "b": 2})["mark"]
     assert mark == marked({"b": 2, "a": 1})["mark"] != marked(changed)["mark"]
 
@@ -98,16 +94,6 @@ def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
     assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(SIZES[name].millimetres, abs=0.5)
     factor = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
     assert 13 * factor * 72 / 96 == pytest.approx(SIZES[name].points, rel=1e-3)
-
-
-def test_names_of_a_map_in_a_column_do_not_overlap() -> None:
-    """A map of about 30 tokens keeps every name and sum at its own width, and every third one in a column; the frame keeps all."""
-    whole = heatmap(fake_trace(tokens=[f"word{i}" for i in range(28)]), 0)
-    plot, every_third = replace(whole, look=Look("light", 320)).plot, list(range(0, whole.frame["key"].nunique(), 3))
-    assert list(plot.layout.xaxis.tickvals) == list(plot.layout.yaxis.tickvals) == every_third
-    (sums,) = (trace.text for trace in plot.data if trace.type == "scatter" and trace.mode == "text")
-    assert [i for i, text in enumerate(sums) if text] == every_third
-    assert len(whole.plot.layout.xaxis.ticktext) == 29 == len(whole.plot.layout.yaxis.ticktext) and len(whole.frame) > 28**2
 
 
 def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,28 +131,6 @@ def test_names_at_ends_move_as_little_as_they_can() -> None:
 
 
 HOSTILE = ["<b>bad</b>", "$x$", "a" * 90, "ok"]
-
-
-def test_a_row_is_a_share_of_its_largest() -> None:
-    """Each row is divided by its largest size; a row of zeros stays 0, and a missing score is an empty cell."""
-    figure = method_matrix(["not", "bad"], {"one": [2.0, -4.0], "two": [0.0, 0.0], "three": [np.nan, 3.0]})
-    heights = np.array(figure.plot.data[0].z, dtype=float)
-    np.testing.assert_array_equal(heights, [[0.5, -1], [0, 0], [np.nan, 1]])
-    assert figure.frame.query("method == 'one'")["score"].tolist() == [2.0, -4.0]
-    assert list(figure.plot.layout.yaxis.ticktext) == ["one", "two", "three"]
-
-
-def test_of_many_words_those_that_are_named_most_stay_in_their_order() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(3, 80))
-    figure = method_matrix([f"w{i}" for i in range(80)], dict(zip("abc", scores, strict=True)))
-    shares = np.abs(scores) / np.abs(scores).max(axis=1, keepdims=True)
-    drawn = figure.frame.query("method == 'a' and drawn")["position"].tolist()
-    best = sorted(range(80), key=lambda i: -shares[:, i].mean())[: len(drawn)]
-    assert drawn == sorted(best) and 24 < len(drawn) < 80
-    assert f"{len(drawn)} of 80 words" in figure.caption and len(figure.frame) == 240
-    narrow = figure.picture.draw(Look(width=400))
-    assert narrow.layout.width == 400 and 3 < narrow.data[0].z.shape[1] < 24
 
 
 def test_words_are_text_and_odd_input_is_refused() -> None:

@@ -18,6 +18,7 @@ from sentviz.data import formats
 from sentviz.errors import InputError, RunError
 from sentviz.serving.corpus import inputs
 from sentviz.serving.corpus.inputs import rows_of, survey
+from tests.kit import refused
 
 RUN = "sst2/ndt-unit-2"
 
@@ -85,8 +86,7 @@ def test_a_model_in_onnx_is_of_regular_files_in_its_folder(name: str, make: Call
     (tmp_path / "model.json").write_text(json.dumps(card | {"files": digests}))
     (tmp_path / name).unlink()
     make(tmp_path / name)
-    with pytest.raises(RunError, match=name):
-        load(tmp_path)
+    refused(RunError, name, load, tmp_path)
 
 
 # ---- corpora
@@ -95,8 +95,7 @@ def test_a_model_in_onnx_is_of_regular_files_in_its_folder(name: str, make: Call
 def test_a_line_without_an_end_is_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formats, "MAX_LINE", 1_000)
     (path := tmp_path / "a.txt").write_text("good film\n" + "x" * 1_001)
-    with pytest.raises(InputError, match="a line of more than 0 MB after byte 10"):
-        survey("a.txt", path)
+    refused(InputError, "a line of more than 0 MB after byte 10", survey, "a.txt", path)
 
 
 def test_ranges_hold_no_more_bytes_than_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,8 +121,6 @@ def test_a_small_parquet_file_that_stands_for_gigabytes(tmp_path: Path, monkeypa
     pq.write_table(pa.table({"text": ["good film "] * 60 + ["good " * 10_000] * 1_000}), path := tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000
     source = survey("a.parquet", path)
-    with pytest.raises(InputError, match="more than 1 MB of text in one range of rows"):
-        rows_of(source, source.pieces[0])
+    refused(InputError, "more than 1 MB of text in one range of rows", rows_of, source, source.pieces[0])
     monkeypatch.setattr(inputs, "MAX_CONTENT", 1 << 8)
-    with pytest.raises(InputError, match="more than 0 MB of text"):
-        survey("a.parquet", path)
+    refused(InputError, "more than 0 MB of text", survey, "a.parquet", path)

@@ -55,7 +55,6 @@ def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
 
 
 def test_accuracy_is_counted_row_by_row() -> None:
-    """The accuracy equals a loop over the rows; rows without a label do not count."""
     rows = {"toy/a": some(0), "toy/b": some(1, run="toy/b")}
     rows["toy/b"].frame.loc[:4, "label"] = -1
     table = accuracy_by_phenomenon(rows)

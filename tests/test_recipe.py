@@ -16,7 +16,7 @@ from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names, recipe_of_paper
-from tests.kit import toy_pairs, toy_recipe, toy_splits
+from tests.kit import refused, toy_pairs, toy_recipe, toy_splits
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 
@@ -30,8 +30,7 @@ def test_a_finished_run_is_given_back_and_nothing_of_it_lost(tmp_path: Path) -> 
     again = train(toy_recipe(example="another one"), tmp_path, progress=False)
     assert again.metrics() == run.metrics()
     for changes in ({"dropout": 0.2}, {"transfer": "elsewhere"}):
-        with pytest.raises(RunError, match="trained by another recipe; move it away"):
-            train(toy_recipe(**changes), tmp_path, progress=False)
+        refused(RunError, "trained by another recipe; move it away", train, toy_recipe(**changes), tmp_path, progress=False)
     assert {path.name: path.read_bytes() for path in run.folder.iterdir()} == before
 
 
@@ -40,15 +39,12 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     run = train(toy_recipe(epochs=1), tmp_path, progress=False)
     light(run, tmp_path / "light" / "toy" / "ndt-unit-2")
-    with pytest.raises(RunError, match=r"without its weights. Choose another folder"):
-        train(toy_recipe(epochs=1), tmp_path / "light", progress=False)
+    refused(RunError, r"without its weights. Choose another folder", train, toy_recipe(epochs=1), tmp_path / "light", progress=False)
     config = (folder / "config.json").read_text()
     (folder / "config.json").write_text(config[:50])
-    with pytest.raises(RunError, match=r"config.json is not JSON"):
-        train(toy_recipe(epochs=1), tmp_path, progress=False)
+    refused(RunError, r"config.json is not JSON", train, toy_recipe(epochs=1), tmp_path, progress=False)
     (folder / "config.json").unlink()
-    with pytest.raises(RunError, match="contains no run; move it away"):
-        train(toy_recipe(epochs=1), tmp_path, progress=False)
+    refused(RunError, "contains no run; move it away", train, toy_recipe(epochs=1), tmp_path, progress=False)
     assert (folder / "model.safetensors").is_file()
 
 
@@ -72,8 +68,7 @@ def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, An
         return unlike_sets.get(name, splits[split])
 
     monkeypatch.setattr(datasets, "load_split", load_split)
-    with pytest.raises(InputError, match=reason):
-        task_of(toy_recipe(**changes))
+    refused(InputError, reason, task_of, toy_recipe(**changes))
 
 
 # ---- stored recipes of other versions
@@ -105,8 +100,7 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
             wanted = replace(wanted, teacher=stored.get("teacher", ""))
         run = finished(wanted, ROOT)
         assert run is not None and run.folder == folder
-        with pytest.raises(RunError, match="another recipe"):
-            finished(replace(wanted, batch_size=wanted.batch_size + 1), ROOT)
+        refused(RunError, "another recipe", finished, replace(wanted, batch_size=wanted.batch_size + 1), ROOT)
     assert folders
 
 
@@ -137,8 +131,7 @@ def test_an_old_recipe_of_a_hardmax_run_is_read() -> None:
     ],
 )
 def test_what_a_hardmax_model_does_not_have_is_refused(values: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        Recipe.of({"dataset": "toy", "model": "hardmax-d2"} | values)
+    refused(InputError, reason, Recipe.of, {"dataset": "toy", "model": "hardmax-d2"} | values)
 
 
 def test_a_file_may_name_a_hardmax_model(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ TOP = {"pyproject.toml", "README.md", "LICENSE", "Dockerfile", "app", "sentviz",
 
 
 def test_the_top_level_holds_what_it_may() -> None:
-    """The top level holds only the files and folders of the README's layout, and hidden files."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("no git repository")

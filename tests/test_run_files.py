@@ -34,7 +34,6 @@ def test_a_run_is_found_by_both_digests() -> None:
 
 
 def test_what_was_measured_before_is_still_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of the digest before takes another table, too; a new library has the folder of today's digest."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     run = find(RUN)
     assert run.beside.name == run.digest
@@ -54,7 +53,6 @@ def test_a_teacher_keeps_the_digest_of_the_recipe() -> None:
 
 
 def test_every_shipped_run_is_as_declared() -> None:
-    """The schema accepts every shipped run."""
     shipped = {name: run for name, run in runs().items() if "toy/" not in name}
     assert [str(error) for error in shipped.values() if isinstance(error, RunError)] == []
     for run in [run for run in shipped.values() if isinstance(run, Run)][::25]:

@@ -16,7 +16,7 @@ from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.inputs import find_files, rows_of, survey
 from tests.corpora import TEXTS, command
-from tests.kit import workbook
+from tests.kit import refused, workbook
 
 
 @pytest.mark.parametrize(("size", "end"), [(1, "\n"), (2, "\r\n"), (3, "\n"), (100, "\r\n")])
@@ -37,8 +37,7 @@ def test_a_quote_that_never_closes_is_one_sentence(tmp_path: Path) -> None:
     for lines in (1, 8_000):
         path.write_text('text\ngood\n"open\n' + "a line of some length\n" * lines + "last\n")
         for read in (lambda: survey("a.csv", path), lambda: parsed(path.read_bytes(), "a.csv", LIMITS)):
-            with pytest.raises(InputError, match=r"^a\.csv cannot be read as a table: a quotation mark in row 3 is never closed\.$"):
-                read()
+            refused(InputError, r"^a\.csv cannot be read as a table: a quotation mark in row 3 is never closed\.$", read)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,6 @@ def test_a_quote_that_never_closes_is_one_sentence(tmp_path: Path) -> None:
     [("utf-8", "\r"), ("utf-8-sig", "\n"), ("utf-16", "\r\n"), ("utf-16-be", "\n"), ("cp1252", "\r"), ("cp949", "\r\n")],
 )
 def test_the_commands_and_the_app_read_the_same_rows(encoding: str, end: str, tmp_path: Path) -> None:
-    """Quoted line ends and a field of 200,000 characters are read by ranges and at once."""
     word = "\uc815\ub9d0" if encoding == "cp949" else "sch\u00f6n"
     rows = ["text;label", f'"{word} ""so""; {end}warm";1', "x" * 200_000 + ";0", "last;1", ""]
     path = tmp_path / "a.csv"
@@ -63,8 +61,7 @@ def test_the_commands_and_the_app_read_the_same_rows(encoding: str, end: str, tm
 def test_a_field_without_quotes_that_holds_the_separator_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text,label\ngood,1\na film, warm,1\n")
-    with pytest.raises(InputError, match=r"Row 3 of a\.csv has 3 fields, but its header 2"):
-        survey("a.csv", path)
+    refused(InputError, r"Row 3 of a\.csv has 3 fields, but its header 2", survey, "a.csv", path)
 
 
 def test_a_file_without_column_names_keeps_its_first_row(tmp_path: Path) -> None:
@@ -95,8 +92,7 @@ def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None
     assert list(find_files([files])) == names == list(find_files([files / "deep", files / "a.csv", files]))
     assert list(find_files([f"{files}/*.?sv"])) == names[:2]
     for wrong in (files / "none.csv", files / "left.md"):
-        with pytest.raises(InputError, match=r"files end with"):
-            find_files([wrong])
+        refused(InputError, r"files end with", find_files, [wrong])
 
 
 MISTAKES = {
@@ -119,7 +115,6 @@ def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, opt
 
 
 def test_one_csv_has_every_column_of_the_file_and_the_predictions(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
-    """Ranges of two rows give one file in the input's order. A cell that a spreadsheet would run begins with an apostrophe."""
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     frame = pd.DataFrame({"id": ["07", "8", "9"], "review": [TEXTS[0], "=1+1", ""], "row": ["x", "y", "z"], "label": ["1", "meh", "0"]})
     path.write_bytes(frame.to_csv(index=False, sep=";").encode("utf-16"))
@@ -137,7 +132,6 @@ def test_one_csv_has_every_column_of_the_file_and_the_predictions(run: Run, tiny
 
 
 def test_files_of_two_formats_become_one_csv(run: Run, files: Path, tmp_path: Path) -> None:
-    """The columns of both files are there; a column that a file lacks is blank. A JSON line that is a text has the column "text"."""
     out = tmp_path / "out.csv"
     result = command("score", run.folder, files / "a.csv", files / "d.jsonl", files / "deep", "-o", out, "--text", "review")
     assert result.exit_code == 0, result.output

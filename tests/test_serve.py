@@ -43,7 +43,6 @@ def client(tiny_runs: Path) -> Iterator[TestClient]:
 
 @pytest.mark.slow
 def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -> None:
-    """Predict, trace and explain equal the library, with the digest; an unreadable text does not stop the others."""
     listed = client.get("/runs").json()["runs"]
     digest = {run["run"]: run["digest"] for run in listed}[RUN]
     assert {run["run"] for run in listed} == {RUN, "toy/vanilla-matched"}
@@ -98,7 +97,6 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.slow
 def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run: Path) -> None:
-    """A refused request has a status and JSON with one sentence, without markup or traceback; the server continues."""
     body, status, why = REFUSED[name]
     if "PLACE" in str(body.get("content", "")):
         body = body | {"content": body["content"].replace("PLACE", str(tiny_run))}

@@ -128,7 +128,6 @@ def test_the_parameters_said_are_those_stored(run: Run) -> None:
 @pytest.mark.slow
 @of_each(SHIPPED, few=True)
 def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
-    """Accuracy recomputed from test.parquet equals metrics.json, inside its interval; it holds ids and numbers, and ids name no words."""
     frame, metrics = run.frame("test.parquet"), run.metrics()
     assert set(frame.columns) == {"split", "id", "label", *run.labels}
     assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_/-]+\d+").all()
@@ -142,7 +141,6 @@ def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
 
 @of_each(run for run in SHIPPED if run.measured)
 def test_measured_epochs_are_whole_and_small(run: Run) -> None:
-    """Every epoch and its example can be read, rows are ids, and the files beside the weights take at most 0.3 MB an epoch."""
     seen, (traces, problems) = epoch_series(run), examples(run)
     assert not seen.problems and not problems and tuple(traces) == seen.epochs == run.measured
     assert all(re.fullmatch(r"[a-z0-9_/-]+\d+", row) for row in seen.first.ids)
@@ -151,6 +149,5 @@ def test_measured_epochs_are_whole_and_small(run: Run) -> None:
 
 
 def test_what_ships_stays_small() -> None:
-    """All runs and bases take at most 330 MB, and each file less than 50 MB."""
     sizes = [path.stat().st_size for path in ROOT.rglob("*") if path.is_file()]
     assert sum(sizes) <= 330e6 and max(sizes) < 50e6

@@ -86,7 +86,6 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
 
 
 def test_every_link_inside_leads_somewhere(site: Path) -> None:
-    """Every link inside the site leads to an existing page and anchor, also on generated pages."""
     broken = []
     for path in pages(site):
         for address in [each["href"] for tag, each in tags(path) if tag == "a" and "href" in each] if path.name != "404.html" else []:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from sentviz.export.verify import verify
 from tests.kit import fake_trace
 
 RUN = "sst2/ndt-unit-2"
-COLOURS = re.compile(r"#[0-9a-f]{6}")
 
 
 def _series(look: Look, count: int, axes: dict[str, object]) -> go.Figure:
@@ -97,15 +95,6 @@ def test_a_range_needs_an_axis_that_counts() -> None:
     assert styled(lines(xaxis_type="log"), Style(x=(1, 100))).plot.layout.xaxis.range == (0, 2)
     assert styled(lines(yaxis_autorange="reversed"), Style(y=(0, 5))).plot.layout.yaxis.range == (5, 0)
     assert styled(lines(), Style(x=(0, 9))).plot.layout.yaxis.range is None
-
-
-def test_greys_keep_series_apart() -> None:
-    """No colour is left; each of seven series has its dash, symbol and grey."""
-    plot = styled(lines(7), Style(palette="grey")).plot
-    looks = [(trace.line.dash, trace.marker.symbol, trace.line.color) for trace in plot.data]
-    assert all(len(set(kind)) == 7 for kind in zip(*looks, strict=True))
-    grey = COLOURS.findall(str(plot.to_plotly_json()))
-    assert grey and all(colour[1:3] == colour[3:5] == colour[5:7] for colour in grey)
 
 
 @pytest.mark.slow

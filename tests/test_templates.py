@@ -55,7 +55,6 @@ def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_halves_share_no_sentence_and_are_balanced(language: str) -> None:
-    """Both halves have every kind in both classes, the same on every call."""
     frames = {part: MADE[language](part) for part in templates.HALVES}
     texts = [set(frame["text"].str.casefold().str.rstrip(".")) for frame in frames.values()]
     assert not texts[0] & texts[1]
@@ -90,7 +89,6 @@ def plain(text: str) -> str:
 
 
 def test_the_plain_sentences_are_others() -> None:
-    """Half of 100 are negative; none stands in the demo set or the development set."""
     sentences = demo.plain()
     assert sentences["label"].value_counts().to_dict() == {"negative": 50, "positive": 50}
     assert list(sentences["id"]) == [f"plain-{i:03d}" for i in range(1, 101)]

@@ -16,6 +16,7 @@ import sentviz.data.tokenizers
 from sentviz.data.texts import CLUSTER, check_text, is_blank, word_spans
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError, RunError
+from tests.kit import refused
 
 CORPUS = [
     "The film is good, the end isn't.",
@@ -71,21 +72,17 @@ def seen(text: str) -> str:
 def test_invisible_text_is_refused(text: str, words: Tokenizer) -> None:
     assert is_blank(text)
     for refuse in (check_text, words.encode):
-        with pytest.raises(InputError, match=r"^The text is empty: .+\.$"):
-            refuse(text)
+        refused(InputError, r"^The text is empty: .+\.$", refuse, text)
     for readable in ("a", " . ", "👩", "\u0301", "한", "a\u200b", "\x00a", "\ue000"):
         assert check_text(readable) is readable
 
 
 def test_other_types_and_lone_surrogates_are_refused(either: Tokenizer) -> None:
     for other in (None, 3, b"good", ["good"]):
-        with pytest.raises(InputError, match=f"must be a string, not {type(other).__name__}"):
-            check_text(other)
+        refused(InputError, f"must be a string, not {type(other).__name__}", check_text, other)
     for call in (either.encode, lambda text: either.ids_batch(["fine", text])):
-        with pytest.raises(InputError, match=r"^Character 3 of the text is only half"):
-            call("ab\ud83d c")
-    with pytest.raises(InputError, match="second text"):
-        either.encode("fine", "\udc00")
+        refused(InputError, r"^Character 3 of the text is only half", call, "ab\ud83d c")
+    refused(InputError, "second text", either.encode, "fine", "\udc00")
 
 
 # ---- vocabulary ----------------------------------------------------------------------------------------------------
@@ -105,18 +102,14 @@ def test_vocabulary_is_ordered_by_count_then_alphabet() -> None:
 def test_vocabulary_look_up(either: Tokenizer) -> None:
     assert tuple(map(either.token_of, range(4))) == SPECIALS
     assert [either.id_of(either.token_of(i)) for i in range(either.vocab_size)] == list(range(either.vocab_size))
-    with pytest.raises(InputError, match="no entry 'nowhere'"):
-        either.id_of("nowhere")
+    refused(InputError, "no entry 'nowhere'", either.id_of, "nowhere")
     for index in (-1, either.vocab_size):
-        with pytest.raises(InputError, match=f"not {index}"):
-            either.token_of(index)
+        refused(InputError, f"not {index}", either.token_of, index)
 
 
 def test_bpe_training_is_deterministic_and_impossible_vocabularies_are_refused(bpe: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="occurs 5 times"):
-        Tokenizer.train_words(["rare words only"])
-    with pytest.raises(InputError, match="at least 260"):
-        Tokenizer.train_bpe(CORPUS, 259)
+    refused(InputError, "occurs 5 times", Tokenizer.train_words, ["rare words only"])
+    refused(InputError, "at least 260", Tokenizer.train_bpe, CORPUS, 259)
     bpe.save(tmp_path / "a.json")
     Tokenizer.train_bpe(CORPUS * 3, 300).save(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
@@ -197,8 +190,7 @@ def test_truncation_counts_what_it_drops(either: Tokenizer) -> None:
         assert got.ids.tolist() == [*whole.ids[: len(got) - 1], 3]
     plain = either.encode(text, max_length=5)
     assert len(plain) == 5 and plain.ids.tolist() == whole.ids[1:6].tolist()
-    with pytest.raises(InputError, match="leaves no room"):
-        either.encode(text, max_length=2, cls=True)
+    refused(InputError, "leaves no room", either.encode, text, max_length=2, cls=True)
 
 
 def test_no_tokenizer_gets_more_of_a_text_than_any_model_reads(either: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,8 +210,7 @@ def test_pairs(words: Tokenizer) -> None:
     assert plain.tokens == ("good", "film", "[SEP]", "the", "end")
     assert plain.segments.tolist() == [0, 0, 0, 1, 1]
     assert [word.text for word in word_spans("good film", got, "the end")] == list(got.tokens)
-    with pytest.raises(InputError, match="2 texts but 1 second"):
-        words.encode_batch(["a", "b"], ["c"])
+    refused(InputError, "2 texts but 1 second", words.encode_batch, ["a", "b"], ["c"])
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(5, 30), st.booleans())
@@ -288,10 +279,8 @@ def test_foreign_and_damaged_files_are_refused(words: Tokenizer, tmp_path: Path)
     ]
     for content in damaged:
         path.write_bytes(content)
-        with pytest.raises(RunError, match=r"tokenizer\.json is not a tokenizer of sentviz \(.+\)\.$"):
-            Tokenizer.load(path)
-    with pytest.raises(RunError, match=r"absent\.json"):
-        Tokenizer.load(tmp_path / "absent.json")
+        refused(RunError, r"tokenizer\.json is not a tokenizer of sentviz \(.+\)\.$", Tokenizer.load, path)
+    refused(RunError, r"absent\.json", Tokenizer.load, tmp_path / "absent.json")
 
 
 # ---- real data -----------------------------------------------------------------------------------------------------

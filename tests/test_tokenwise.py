@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.gates import forced, gates, signals
 from sentviz.charts import Figure
-from sentviz.charts.look import Look
 from sentviz.data.tags import Tagger
 from sentviz.errors import InputError
 from sentviz.models.model import Model
@@ -144,16 +142,3 @@ def test_what_a_visitor_typed_is_text_in_both_figures(model: Model) -> None:
     trace = seen(model, "<b>warm</b> $x$ &amp; 영화는")
     for figure in (drawn("gates", trace), drawn("positions", trace, model)):
         assert "<b>" not in figure.plot.to_json().replace("\\u003c", "<")
-
-
-def test_the_cells_are_the_gates_of_many_tokens() -> None:
-    """A model that reads no tags names no tagger; 120 of 182 tokens are drawn, in more lines if there is less room."""
-    model = gated_model(positions="sinusoid", max_length=200)
-    trace = seen(model, "warm song " * 90, gates_shut=[4])
-    figure, narrow = (drawn("gates", trace), replace(drawn("gates", trace), look=Look("light", 390)))
-    np.testing.assert_allclose(figure.frame.pivot(index="layer", columns="place", values="gate").to_numpy(), gates(trace), atol=1e-6)
-    assert "The first 120 of 182 tokens are shown." in figure.caption and "english-1" not in figure.caption
-    assert set(figure.frame["tag"]) == {""} and figure.frame.query("forced != ''")["place"].unique().tolist() == [4]
-    bars = figure.plot.data[0]
-    assert {bars.marker.color[i] for i in range(12, 15)} == {"#f1f4f9"} and sum(bars.marker.line.width) == 1.5 * 3
-    assert [(len(each.plot.data[0].base), len(set(each.plot.data[0].y))) for each in (figure, narrow)] == [(360, 18), (360, 30)]

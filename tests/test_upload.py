@@ -21,7 +21,7 @@ from sentviz.data.columns import guess
 from sentviz.data.table import Limits, parsed
 from sentviz.data.upload import LIMITS, labelled, read_table
 from sentviz.errors import InputError
-from tests.kit import workbook
+from tests.kit import refused, workbook
 
 CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})
@@ -42,15 +42,12 @@ def parquet(table: pd.DataFrame | pa.Table) -> bytes:
 
 
 def test_parquet_files_that_others_write() -> None:
-    """Metadata of pandas that names a missing column is ignored."""
     assert parsed(parquet(TABLE), "mine.parquet", LIMITS)[0].to_pandas().equals(TABLE)
-    with pytest.raises(InputError, match=r"mine\.parquet is a damaged parquet file"):
-        parsed(parquet(TABLE)[:200], "mine.parquet", LIMITS)
+    refused(InputError, r"mine\.parquet is a damaged parquet file", parsed, parquet(TABLE)[:200], "mine.parquet", LIMITS)
     named = pa.table({"text": ["a"]}).replace_schema_metadata({"pandas": json.dumps({"index_columns": ["gone"], "columns": []})})
     assert parsed(parquet(named), "x.parquet", LIMITS)[0]["text"].to_pylist() == ["a"]
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
-    with pytest.raises(InputError, match="a text in it is not UTF-8"):
-        parsed(parquet(pa.table({"text": broken})), "x.parquet", LIMITS)
+    refused(InputError, "a text in it is not UTF-8", parsed, parquet(pa.table({"text": broken})), "x.parquet", LIMITS)
 
 
 def zipped(content: bytes) -> bytes:
@@ -162,13 +159,11 @@ def test_a_hidden_sheet_is_read_only_by_name() -> None:
     ],
 )
 def test_workbooks_and_json_that_cannot_be_read_are_one_sentence(data: bytes, name: str, sheet: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parsed(data, name, LIMITS, sheet)
+    refused(InputError, message, parsed, data, name, LIMITS, sheet)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "object"])
 def test_json_is_read_with_rows_of_different_columns(kind: str) -> None:
-    """Numbers and texts in one column become texts; lists are written as JSON."""
     rows: list[dict[str, object]] = [{"text": "a", "n": 1}, {"text": "b", "n": "x", "more": [1, "\u00e9"]}] * 1_500
     data = "\n".join(map(json.dumps, rows)) + "\nno JSON\n" if kind == "jsonl" else json.dumps({"rows": rows} if kind == "object" else rows)
     table, remarks = parsed(data.encode(), f"x.{kind.replace('object', 'json')}", LIMITS)
@@ -251,17 +246,14 @@ def test_too_large_and_too_long_files() -> None:
     assert len(table) == 2
     assert "first 2 rows" in remarks[0]
     assert len(parsed(parquet(pd.concat([TABLE] * 1_000)), "x.parquet", Limits(rows=2))[0]) == 2
-    with pytest.raises(InputError, match="at most"):
-        read_table(data, "x.csv", Limits(size=10))
+    refused(InputError, "at most", read_table, data, "x.csv", Limits(size=10))
     swells = parquet(pa.table({"text": pa.array(["x" * 10_000] * 1_000)}))  # a text that is stored once
     assert len(swells) < 50_000
-    with pytest.raises(InputError, match="more than 4 MB of text"):
-        parsed(swells, "x.parquet", Limits(content=4 * 2**20))
+    refused(InputError, "more than 4 MB of text", parsed, swells, "x.parquet", Limits(content=4 * 2**20))
 
 
 @pytest.mark.slow
 def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So memory holds them once."""
     sizes: list[int] = []
     read = pq.ParquetFile.iter_batches
 
@@ -288,7 +280,6 @@ def test_a_file_is_read_apart_and_comes_back_whole() -> None:
 
 
 def test_rows_have_ids_labels_and_texts_of_some_length() -> None:
-    """Blank texts are left out, ids are row numbers of the file, and both are stated."""
     frame = pd.DataFrame({"t": ["a", "", "b" * 20_001, "c", "d"], "y": ["POSITIVE", "1", "0", "1.0", "meh"]})
     rows, remarks = labelled(frame, "t", "y", CLASSES)
     assert rows["id"].tolist() == ["1", "3", "4", "5"] and rows["label"].tolist() == [1, 0, 1, -1]
@@ -301,8 +292,7 @@ def test_rows_have_ids_labels_and_texts_of_some_length() -> None:
     ]
     assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4
     for other, column, message in ((TABLE, "x", "no column 'x'; its columns are id, review"), (frame[1:2], "t", "No row has a text")):
-        with pytest.raises(InputError, match=message):
-            labelled(other, column, "", CLASSES)
+        refused(InputError, message, labelled, other, column, "", CLASSES)
     unnamed = pd.DataFrame({"a": ["1"], "b": ["a long entry"]})
     assert [guess(table, labels=labels) for table in (TABLE, unnamed) for labels in (False, True)] == ["review", "sentiment", "b", ""]
 
@@ -310,11 +300,9 @@ def test_rows_have_ids_labels_and_texts_of_some_length() -> None:
 @pytest.mark.exhaustive
 def test_what_takes_too_long_or_too_much_is_ended() -> None:
     data = TABLE.to_csv(index=False).encode()
-    with pytest.raises(InputError, match=r"takes longer than 0\.01 seconds"):
-        read_table(data, "x.csv", Limits(seconds=0.01))
+    refused(InputError, r"takes longer than 0\.01 seconds", read_table, data, "x.csv", Limits(seconds=0.01))
     large = parquet(pa.table({"text": ["good film " * 25_000_000]}))
-    with pytest.raises(InputError, match="takes more than 700 MB of memory"):
-        read_table(large, "x.parquet", Limits(memory=700 * 2**20))
+    refused(InputError, "takes more than 700 MB of memory", read_table, large, "x.parquet", Limits(memory=700 * 2**20))
 
 
 @pytest.mark.parametrize(

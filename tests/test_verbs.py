@@ -26,6 +26,7 @@ from sentviz.runs.store import find
 from sentviz.verbs import PLACES, VERBS, OptionError
 from sentviz.verbs.door import Outcome, Verb
 from sentviz.verbs.sources import Source
+from tests.kit import refused
 
 RUN, TEXT = "toy/ndt-unit-2", "a warm song"
 ASKED: dict[str, dict[str, Any]] = {
@@ -72,7 +73,6 @@ DRAW = Verb(draw, "Rows", remote=False, stores=False, resumes=False, synopsis=""
 
 
 def test_a_signature_is_read_once() -> None:
-    """Groups are flattened, None is left out of types, and names of `Arg` win."""
     read = {each.name: each for each in arguments(draw)}
     assert list(read) == ["shape", "colours", "left", "end", "filled", "style", "at"]
     assert [each.name for each in read.values() if each.positional] == ["shape", "colours"]
@@ -157,8 +157,7 @@ def test_a_result_draws_itself_or_says_where_pictures_are() -> None:
         (api.labels(RUN), "label-errors"),
     ):
         assert figure in result.chart().name
-    with pytest.raises(InputError, match="`sentviz figures` lists"):
-        api.verdict("ndt").chart()
+    refused(InputError, "`sentviz figures` lists", api.verdict("ndt").chart)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +286,5 @@ def test_a_source_is_a_name_a_run_or_a_model(tiny_model: Any) -> None:
     explained = api.explain(tiny_model, TEXT)
     assert explained.frame["token"].tolist() == list(explained.trace.tokens) and explained.chart().frame is not None
     assert api.SourceOfRows.of(Source(RUN, model="")).run == RUN and api.StoredRun.of(api.SourceOfRows(RUN)).run == RUN
-    with pytest.raises(OptionError, match="Give a RUN"):
-        Source().answers()
-    with pytest.raises(OptionError, match="a RUN has its own"):
-        Source(RUN, classes="a,b").answers()
+    refused(OptionError, "Give a RUN", Source().answers)
+    refused(OptionError, "a RUN has its own", Source(RUN, classes="a,b").answers)

@@ -49,7 +49,6 @@ def rows() -> Rows:
 
 @pytest.mark.exhaustive
 def test_planted_slices_are_found_and_nothing_else(rows: Rows) -> None:
-    """The pair of a column and a phenomenon and the word are found; their numbers are those of a loop over the rows."""
     weak = weak_slices(rows)
     assert set(weak.weaker["slice"]) == {"col=product:phone~has=negation", "word=battery"}
     assert len(weak.frame) <= 10 and weak.halves[0] + weak.halves[1] == N

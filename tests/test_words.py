@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -25,12 +24,12 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import having
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store
 from sentviz.charts import cloud_layout
-from sentviz.charts.cloud_layout import layout, unwritable
-from sentviz.charts.colours import palette
+from sentviz.charts.cloud_layout import layout
 from sentviz.charts.word_clouds import PANEL, cloud, word_bars
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
 from tests import kit
+from tests.kit import refused
 
 VOCABULARY = ["dull", "bright", "garden", "the", "not", "soup", "warm", "isn't", "cold", "영화", "아주", "ключ", "straße", "song"]
 HOSTILE = [
@@ -134,7 +133,6 @@ def test_counts_are_those_of_counters(classes: int, least: int) -> None:
 
 
 def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many words are refused, and `step` may end the work."""
     rows, step = random_rows(80, 3), Mock()
     whole = count_words(rows, 1)
     monkeypatch.setattr(lib, "PART", 40)
@@ -178,15 +176,6 @@ def test_keyness_is_the_printed_formula(prior: float) -> None:
             assert row["rest"] == pytest.approx(other_count / other_total)
 
 
-def test_keyness_by_hand_and_its_mirror() -> None:
-    """ "dull", 10 times and once in two cells of 100 words, has the computed keyness, and its negative in the mirrored comparison."""
-    counts = Counts(("dull", "soup"), ((0, 0), (0, 1)), np.array([[10, 90], [1, 99]]), np.ones((2, 2), int), np.array([9, 9]), 1)
-    first, there = keyness(counts, (0, 0), 20.0), keyness(counts, (0, 1), 20.0)
-    assert first["value"][0] == pytest.approx(math.log(11.1 / 108.9) - math.log(2.1 / 117.9))
-    np.testing.assert_allclose(first[["value", "z"]], -there[["value", "z"]])
-    assert first["sure"].tolist() == [abs(z) > 2.2414 and z > 0 for z in first["z"]]  # two words: 0.025 / 2 on one side
-
-
 def test_the_only_word_of_all_rows_is_typical_of_none() -> None:
     counts = Counts(("soup",), ((0, 0), (0, 1)), np.array([[4], [9]]), np.ones((2, 1), int), np.array([4, 9]), 1)
     assert keyness(counts, (0, 0))["z"].tolist() == [0.0]
@@ -217,8 +206,7 @@ def test_what_has_no_keyness_says_so() -> None:
         (lambda: largest(keyness(counts, (0, 0)), "size", 3), "not by 'size'"),
         (lambda: stop_words(["xx"]), "no list of stop words for 'xx'"),
     ):
-        with pytest.raises(InputError, match=message):
-            ask()
+        refused(InputError, message, ask)
     every = stop_words()
     assert {"the", "it's", "그리고"} <= every and every.isdisjoint({"not", "no", "never", "n't", "but", "very", "isn't", "안", "너무"})
 
@@ -228,7 +216,6 @@ def test_what_has_no_keyness_says_so() -> None:
 
 @pytest.mark.parametrize("weights", [[3.0] * 12, [1000.0, 30.0, *range(10, 0, -1)]])
 def test_no_two_boxes_of_a_cloud_overlap(weights: list[float]) -> None:
-    """All boxes are inside the area without overlap, with areas in proportion to weights, and depend on the seed only."""
     sizes = dict(zip(VOCABULARY, weights, strict=False))
     placed = layout(sizes, *PANEL)
     boxes = [(r.x - r.width / 2, r.x + r.width / 2, r.y - r.height / 2, r.y + r.height / 2) for r in placed.itertuples()]
@@ -247,8 +234,7 @@ def test_places_of_odd_words_and_sizes() -> None:
     odd = layout(dict.fromkeys(HOSTILE, 1.0), *PANEL)
     assert set(odd["word"]) == set(HOSTILE) and (odd["width"] <= PANEL[0]).all()
     for weight, room in ((0.0, PANEL), (math.nan, PANEL), (1.0, (10, 300))):
-        with pytest.raises(InputError, match=r"numbers greater than 0|40 by 40"):
-            layout({"a": weight}, *room)
+        refused(InputError, r"numbers greater than 0|40 by 40", layout, {"a": weight}, *room)
 
 
 SIGNS = ["👍", "👍🏽", "❤️", "🇰🇷", "🇩🇪", "👩‍🚀", "👩‍👩‍👧", "★", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
@@ -265,28 +251,6 @@ def test_an_emoji_is_one_word() -> None:
         assert having(rows, sign).tolist() == [sign in words for words in by_text]
 
 
-def test_letters_without_a_font_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words with letters that fc-list does not find are counted by kind; it is not asked for Latin letters."""
-    asked: list[str] = []
-
-    def answer(command: list[str], **_: object) -> object:
-        asked.append(command[1])
-        return SimpleNamespace(stdout="" if {"c601", "1f44d"} & set(command[1].removeprefix(":charset=").split()) else "font.ttf")
-
-    monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(cloud_layout.subprocess, "run", answer)
-    for words, note in (
-        (["dull", "naïve"], ""),
-        (["영", "화", "영화", "ключ", "👍🏽", "😂", "رائع"], "3 of the words (Hangul 2, emoji 1)."),
-    ):
-        cloud_layout._has_font.cache_clear()
-        assert note in unwritable(words) and bool(note) == bool(unwritable(words)) == bool(asked)
-    cloud_layout._has_font.cache_clear()
-    monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: None)
-    assert unwritable(["영화"]) == ""
-    cloud_layout._has_font.cache_clear()
-
-
 # ---- figures
 
 
@@ -299,24 +263,10 @@ def drawn(words: list[str]) -> pd.DataFrame:
     )
 
 
-def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> None:
-    frame, look = drawn(["dull", "soup", "garden"]), palette("light")
-    figure = cloud(frame, ["first", "second"], right=[True, False], selected=(0, "soup"), about="About.")
-    notes = {a.text: a for a in figure.plot.layout.annotations}
-    assert set(notes) == {"first", "second", "No typical words.", "dull", "soup"} and notes["dull"].font.size > notes["soup"].font.size
-    assert [text for text, note in notes.items() if note.borderwidth] == ["soup"]
-    assert [notes[word].font.color for word in ("dull", "soup")] == [look.right, look.muted]
-    assert "2 of 3 words" in figure.caption and "About." in figure.caption and figure.name == "words-keyness"
-    assert {(row[4], row[5]) for row in figure.plot.data[0].customdata} == {(0, "dull"), (0, "soup")}
-    pd.testing.assert_frame_equal(figure.frame, frame)
-    for refused in (lambda: cloud(frame, []), lambda: word_bars(frame.head(0), title="here")):
-        with pytest.raises(InputError, match=r"no cloud|No word"):
-            refused()
-    assert len(cloud(frame.head(0), ["none"], by="count").plot.data[0].x) == 0
-
-
 def test_hostile_words_are_drawn_as_text() -> None:
     frame = drawn(HOSTILE)
+    refused(InputError, "no cloud", cloud, frame, [])
+    refused(InputError, "No word", word_bars, frame.head(0), title="here")
     for figure in (cloud(frame, ["<b>x</b>"]), word_bars(frame, title="<b>x</b>")):
         assert set(figure.frame["word"]) == set(HOSTILE)
         texts = [note.text for note in figure.plot.layout.annotations]
@@ -348,8 +298,7 @@ def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypa
             full_table, stored_table = (keyness(c, cell).sort_values("word", ignore_index=True) for c in (full, read_again))
             pd.testing.assert_frame_equal(full_table, stored_table)
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"notes\.txt"):
-        store(Run.open(folder))
+    refused(RunError, r"notes\.txt", store, Run.open(folder))
 
 
 def test_damaged_words_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,5 +307,4 @@ def test_damaged_words_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     damages = frame.drop(columns="rows"), frame.assign(count=[-1, 8]), frame.assign(label=[2, 1]), frame.assign(count=[np.nan, 8])
     for damaged in damages:
         monkeypatch.setattr(Run, "frame", lambda self, file, damaged=damaged: damaged)
-        with pytest.raises(RunError, match=r"words.parquet is damaged"):
-            read(run, rows)
+        refused(RunError, r"words.parquet is damaged", read, run, rows)
