@@ -1,19 +1,14 @@
-"""A command in a process of its own: what it reports, how it fails, and how it is stopped."""
+"""A command in a process of its own that fails, and what the folder of a model says of itself."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from sentviz.cli.process import run_apart
-from sentviz.cli.terminal import Report
-from sentviz.errors import SentvizError, Stopped
+from sentviz.errors import SentvizError
 from sentviz.models.folder import is_model_folder, look_at
-from sentviz.runs.store import find, resume_point
-from tests.bases import toy_base
-from tests.test_mine_training import rows
 
 pytestmark = pytest.mark.slow
 
@@ -21,31 +16,6 @@ pytestmark = pytest.mark.slow
 def test_a_failing_command_gives_its_sentence() -> None:
     with pytest.raises(SentvizError, match=r"^There is no data set 'nothing'"):
         run_apart(["data", "verify", "nothing"], print)
-
-
-@pytest.mark.exhaustive
-def test_a_training_reports_stops_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of the listener stops the training, which stores its work; the same command then reports the rest and the result."""
-    from sentviz.data.user_datasets import add_data
-
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    add_data(rows(), "soups")
-    toy_base(tmp_path / "runs")
-    command = ["train", "mine/soups", "--base", "tiny", "--length", "20", "--keep-epochs", "0"]
-
-    def stop(report: Report) -> None:
-        if report["done"] >= 5:
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        run_apart(command, stop)
-    assert resume_point(tmp_path / "runs" / "soups" / "tiny").is_dir()
-    reports: list[Report] = []
-    began = time.monotonic()
-    run_apart(command, reports.append, lambda: time.monotonic() - began)
-    steps = [report["done"] for report in reports if "done" in report]
-    assert steps[0] > 5 and steps == list(range(steps[0], reports[0]["total"] + 1))
-    assert reports[-1]["compared"][0]["accuracy"] == find("soups/tiny").metrics()["validation"]["stored_accuracy"]
 
 
 def test_what_a_folder_says_of_itself(tmp_path: Path) -> None:

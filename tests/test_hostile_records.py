@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -16,12 +15,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import sentviz.export.files as export
 from sentviz.charts.gallery import draw
 from sentviz.charts.source import Call, Source
 from sentviz.cli import main
 from sentviz.errors import InputError
-from sentviz.export.chromium import find_browser
 from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embed_record, extract_record
 from sentviz.export.record import MAX_PANELS, MAX_RECORD, MAX_WORDS, Record
 from sentviz.export.verify import compare_with_runs, verify
@@ -225,45 +222,3 @@ def test_words_of_a_record_do_not_steer_the_terminal(tmp_path: Path) -> None:
     (path := tmp_path / "x.html").write_bytes(embed_record(BARE["html"], "html", evil))
     output = CliRunner().invoke(main, ["verify", str(path)]).output
     assert "equal" in output and output.count("\n") == 3 and all(char.isprintable() or char == "\n" for char in output)
-
-
-TEXT = "A quiet delight."
-
-
-def run(*words: str) -> None:
-    """Run a command that succeeds."""
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-
-
-def exported(folder: Path) -> None:
-    for format in export.FORMATS:
-        run("export", RUN, "verdict", "--text", TEXT, "-o", str(folder / f"figure.{format}"))
-
-
-def reported(folder: Path) -> None:
-    run("report", RUN, TEXT, "-o", str(folder / "report.html"))
-
-
-def of_notebook(folder: Path) -> None:
-    html = draw(RUN, "verdict", text=TEXT)._repr_mimebundle_()["text/html"]
-    image = re.search(r"data:image/png;base64,([^\"]+)", html)
-    assert image
-    (folder / "cell.png").write_bytes(base64.b64decode(image[1]))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
-@pytest.mark.parametrize("write", [exported, reported, of_notebook], ids=lambda write: write.__name__)
-def test_every_file_with_a_figure_holds_its_record(write: Callable[[Path], None], tmp_path: Path) -> None:
-    write(tmp_path)
-    states = {}
-    for path in sorted(tmp_path.iterdir()):
-        if path.suffix in (".csv", ".tex"):
-            assert verify(path).state == "cannot be had" and b'"sentviz": "' not in path.read_bytes()
-            continue
-        assert extract_record(path.read_bytes())[1].frame or extract_record(path.read_bytes())[1].panels
-        states[path.name] = verify(path).state
-        path.write_bytes(path.read_bytes().replace(b'"picture": "', b'"picture": "9', 1))
-        assert verify(path).state in ("differs", "cannot be had")
-    assert states and set(states.values()) == {"equal"}, states

@@ -79,11 +79,11 @@ def key_words(n: int = 20) -> pd.DataFrame:
     return frame.assign(value=1.5, low=0.5, high=2.5, share=0.01, share_low=0.005, share_high=0.02, rest=0.001)
 
 
-def exact() -> Figure:
+def exact(*parts: str) -> Figure:
     pairs = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
     numbers = {"values": np.array([1.0, -2.0, 0.5]), "interactions": pairs, "full": 0.0, "empty": 0.0, "rise": 0.0}
-    parts = [stub(text=part) for part in ("not", "<b>bad", "the first half of the film")]
-    result = stub(players=parts, measure="log-odds", absent="deleted", by="words", summary="", target=Target(), **numbers)
+    players = [stub(text=part) for part in parts]
+    result = stub(players=players, measure="log-odds", absent="deleted", by="words", summary="", target=Target(), **numbers)
     return figure_of("exact", stub(once=lambda key, compute: result))
 
 
@@ -160,7 +160,8 @@ MAKERS: dict[str, Callable[[], Figure]] = {
     "lengths": lambda: separated(
         stub(accuracy=pd.DataFrame(LENGTHS, columns=["model", "order", "length", "n", "accuracy", "low", "high"]), setting=Setting("aware"))
     ),
-    "exact": exact,
+    "exact": lambda: exact("not", "<b>bad", "song"),
+    "exact, long parts": lambda: exact("not", "the first half of the film", "a long and painful middle part"),
     "gates": lambda: of_tokens("gates"),
     "positions": lambda: of_tokens("positions"),
     "forgotten rows": lambda: of_epochs("epoch-rows"),

@@ -33,7 +33,6 @@ def test_a_word_of_sentiment_alone_tells_nothing() -> None:
 # ---- halves
 
 LANGUAGES = {"en": templates.ENGLISH, "ko": templates.KOREAN}
-MADE = {"en": templates.halves, "ko": templates.korean}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -50,21 +49,6 @@ def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
         assert entries and theirs[name]
     last = [{entry.split()[-1].strip(",").casefold() for each in half.values() for entry in each if entry} for half in (own, theirs)]
     assert not last[0] & last[1]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_halves_share_no_sentence_and_are_balanced(language: str) -> None:
-    frames = {part: MADE[language](part) for part in templates.HALVES}
-    texts = [set(frame["text"].str.casefold().str.rstrip(".")) for frame in frames.values()]
-    assert not texts[0] & texts[1]
-    for part, frame in frames.items():
-        assert frame.equals(MADE[language](part)) and frame["id"].is_unique
-        assert abs((frame["label"] == 0).mean() - (frame["label"] == 1).mean()) < 0.05
-        kinds = frame.groupby(frame["id"].str.partition("-")[0])["label"].agg(set)
-        assert {"negation", "contrast", "implied", "comparison", "degree", "idiom"} <= set(kinds.index)
-        assert all({0, 1} <= each for each in kinds)
-        assert not frame["text"].str.contains(r"[{}()/]|\ba [aeiou]|\s\s|^\s|\s$", case=False).any()
 
 
 def test_a_korean_particle_follows_the_letter_before_it() -> None:

@@ -6,17 +6,14 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from experiments.writing import update
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
 from sentviz.papers.sentiformer import throughput
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.items import make_table
-from sentviz.papers.studies.stored import Stored
 from sentviz.runs.registry import find_paper
 from tests.studies import plant
 
@@ -28,16 +25,6 @@ def test_interleaving_runs_every_candidate_in_every_round() -> None:
     for i in range(6):  # a warm-up and five rounds
         assert sorted(order[3 * i : 3 * i + 3]) == ["a", "b", "c"]
     assert len({tuple(order[3 * i : 3 * i + 3]) for i in range(1, 6)}) > 1
-
-
-def test_a_stored_table_keeps_what_was_not_measured_anew(tmp_path: Path) -> None:
-    stored = Stored(tmp_path / "measured" / "table.csv", ("threads", "value"), "It is", "nothing", timing.TEXTS)
-    assert stored.read().empty and stored.read().columns.tolist() == ["threads", "value"]
-    for threads, values in (([1, 2], [10.0, 20.0]), ([2, 4], [21.0, 41.0])):
-        update(stored, timing.with_machine(pd.DataFrame({"threads": threads, "value": values})), ("threads",))
-    frame = stored.require()
-    assert dict(zip(frame["threads"], frame["value"], strict=True)) == {1: 10, 2: 21, 4: 41}
-    assert frame["hardware"].str.len().min() > 3 and frame["torch"].notna().all()
 
 
 def test_the_median_lies_in_its_interval() -> None:
