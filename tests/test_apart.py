@@ -10,9 +10,8 @@ from sentviz.cli.process import run_apart
 from sentviz.errors import SentvizError
 from sentviz.models.folder import is_model_folder, look_at
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_a_failing_command_gives_its_sentence() -> None:
     with pytest.raises(SentvizError, match=r"^There is no data set 'nothing'"):
         run_apart(["data", "verify", "nothing"], print)

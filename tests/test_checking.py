@@ -22,8 +22,6 @@ from sentviz.training import train
 from tests.kit import refused, toy_recipe, use_toy_data
 from tests.studies import answering, made_run
 
-pytestmark = pytest.mark.slow
-
 
 def test_runs_are_drawn_from_those_without_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     available = [made_run(tmp_path, "sst2", model, seed) for model in ("vanilla", "diff") for seed in (0, 1)]
@@ -77,7 +75,6 @@ def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> 
     return Run.open(folder, f"toy/{folder.name}")
 
 
-@pytest.mark.slow
 def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp_path: Path) -> None:
     first, second = varied(tiny_run, tmp_path / "as-is", ""), varied(tiny_run, tmp_path / "frozen", "frozen")
     second_run = varied(tiny_run, tmp_path / "other", "", "ndt-unit-2")

@@ -118,7 +118,6 @@ def test_seeds_against_a_hand_made_table(make: Maker, fixed: bool) -> None:
     assert (("taken as finished" in result.method) is fixed and "2 degrees of freedom" in result.method) or not fixed
 
 
-@pytest.mark.slow
 def test_installed_seeds_are_added_and_other_configurations_are_not(tmp_path: Path) -> None:
     ours, controls = made_seeds(tmp_path, "toy", "ndt-unit-2", 3), made_seeds(tmp_path, "toy", "vanilla", 2)
     fast = made_run(tmp_path, "toy", "ndt-unit-2", 5, variant="3e-4")
@@ -193,7 +192,6 @@ def test_equal_answers_and_an_interval_that_just_excludes_zero() -> None:
     assert "just excludes 0" in result.remarks[0]
 
 
-@pytest.mark.slow
 def test_names_of_a_file_are_text() -> None:
     evil = "<img src=x onerror=alert(1)>"
     page = render(compare_rows([column(evil, [1, 1, 0, 1]), column("b", [1, 0, 0, 1])]), "html").decode()

@@ -25,8 +25,6 @@ from sentviz.export.files import FORMATS, render, save
 from tests.charts import picture
 from tests.kit import fake_trace, refused
 
-pytestmark = pytest.mark.slow
-
 needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = ["<script>alert(1)</script>", "<b>x</b>", "$x$", "</script><script>", "שלום", "=1+1"]
@@ -46,6 +44,7 @@ def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
     assert len([path for path in root.iter(f"{SVG}g") if path.get("class") == "point"]) >= 25
 
 
+@pytest.mark.slow
 @needs_browser
 def test_pdf_has_text_not_pixels() -> None:
     data = render(heatmap(fake_trace(), 0), "pdf")

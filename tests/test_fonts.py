@@ -51,7 +51,6 @@ def test_nothing_is_known_without_fontconfig_or_letters(monkeypatch: pytest.Monk
     assert fonts.fonts_for(FAMILIES, "abc") == []
 
 
-@pytest.mark.slow
 @korean
 def test_an_svg_carries_hangul_beside_latin() -> None:
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: {FAMILIES};">정말 좋은 영화 ok</text></svg>'.encode()
@@ -62,7 +61,6 @@ def test_an_svg_carries_hangul_beside_latin() -> None:
     assert len(with_fonts) < 60_000 and f"{FAMILIES};" in with_fonts.decode()
 
 
-@pytest.mark.slow
 @fontconfig
 @korean
 def test_outlines_keep_their_shape_and_width() -> None:

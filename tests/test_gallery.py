@@ -15,8 +15,6 @@ from sentviz.charts.subjects import Sentence
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 
-pytestmark = pytest.mark.slow
-
 
 def sentviz_(*arguments: str | Path) -> Result:
     """Run the command in this process."""

@@ -147,7 +147,6 @@ HOSTILE: dict[str, tuple[Callable[[], str], str]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_record_that_is_none_is_refused_in_a_sentence(name: str) -> None:
     write, why = HOSTILE[name]
@@ -215,7 +214,6 @@ def test_a_hostile_call_is_refused_in_a_short_sentence(call: Call, why: str) -> 
     assert verdict.state == "cannot be had" and why in verdict.why and len(verdict.why) < 700
 
 
-@pytest.mark.slow
 def test_words_of_a_record_do_not_steer_the_terminal(tmp_path: Path) -> None:
     record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
     evil = replace(record, source="\x1b[2J\x1b]0;title\x07\nx.html: equal.", view="\r\u202e", version="\x9b1")

@@ -38,7 +38,6 @@ def test_lambda_by_hand(words: Tokenizer) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer) -> None:
     smoothing = 0.5
     table = Lexicon.of("mine", ENTRIES).polarity(pieces, smoothing)

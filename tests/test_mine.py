@@ -113,44 +113,34 @@ def test_a_column_of_splits_is_used() -> None:
     assert understand(frame, "f", Choices(shares=(50, 25, 25))).split == ""
 
 
-@pytest.mark.parametrize(
-    "values, labels",
-    [
-        ([1.0, 2.0] * 20, ("1", "2")),
-        ([True, False] * 20, ("False", "True")),
-        (["Positive", "negative"] * 20, ("negative", "Positive")),
-        (["very positive", "negative", "neutral", "very negative"] * 10, ("very negative", "negative", "neutral", "very positive")),
-        (["10", "9"] * 20, ("9", "10")),
-        (pd.Categorical(["b", "a"] * 20), ("a", "b")),
-    ],
-)
-def test_labels_of_every_type_become_classes(values: Any, labels: tuple[str, ...]) -> None:
-    assert understand(table(label=values), "f").labels == labels
+FIVE = ["very positive", "negative", "neutral", "very negative"]
+UNDERSTOOD: list[tuple[pd.DataFrame, Choices, str, dict[str, int]]] = [  # a table, choices, and the classes and rows left out
+    (table(label=[1.0, 2.0] * 20), Choices(), "1, 2", {}),
+    (table(label=[True, False] * 20), Choices(), "False, True", {}),
+    (table(label=FIVE * 10), Choices(), "very negative, negative, neutral, very positive", {}),
+    (table(label=["10", "9"] * 20), Choices(), "9, 10", {}),
+    (table(label=pd.Categorical(["b", "a"] * 20)), Choices(), "a, b", {}),
+    (table(label=[0] * 40, rating=[1, 5] * 20), Choices(label="rating"), "1 star, 5 stars", {}),
+    (table(label=["Bad", "bad", "bad", "good"] * 10), Choices(), "bad, good", {}),
+    (table(label=[None, float("nan"), "", "NaN", *["a", "b"] * 18]), Choices(), "a, b", {"without a label": 4}),
+    (table().replace({"review": {table()["review"][5]: " \u200b"}}), Choices(), "negative, positive", {"without a text": 1}),
+    (table(label=["a"] * 19 + ["b"] * 19 + ["c"] * 2), Choices(), "a, b", {"of class “c”, which has fewer than 3 different texts": 2}),
+    (table(label=[1, 2, 3, 4] * 10), Choices(classes=tuple("abcd")), "a, b, c, d", {}),
+    (
+        table(label=[1, 2, 3, 4] * 10),
+        Choices(classes={"1": "bad", "2": "bad", "4": "good"}),
+        "bad, good",
+        {"with a label that is not in --classes (3)": 10},
+    ),
+]
 
 
-def test_stars_are_named_and_spellings_merged() -> None:
-    assert understand(table(label=[0] * 40, rating=[1, 5] * 20), "f", Choices(label="rating")).labels == ("1 star", "5 stars")
-    merged = understand(table(label=["Bad", "bad", "bad", "good"] * 10), "f")
-    assert merged.labels == ("bad", "good") and "“Bad” counts as “bad”." in merged.remarks
-
-
-def test_missing_texts_and_labels_are_left_out_and_counted() -> None:
-    values: list[Any] = ["negative", "positive"] * 20
-    values[:4] = [None, float("nan"), "", "NaN"]
-    frame = table(label=values)
-    frame.loc[5:6, "review"] = [" \u200b", None]
-    understood = understand(frame, "f")
-    assert understood.left_out == {"without a text": 2, "without a label": 4}
-    assert "Rows left out: 2 without a text; 4 without a label." in understood.sentences
-
-
-def test_classes_are_named_joined_and_left_out() -> None:
-    frame = table(label=[1, 2, 3, 4] * 10)
-    chosen = understand(frame, "f", Choices(classes={"1": "bad", "2": "bad", "4": "good"}))
-    assert chosen.labels == ("bad", "good") and chosen.left_out == {"with a label that is not in --classes (3)": 10}
-    assert understand(frame, "f", Choices(classes=tuple("abcd"))).labels == ("a", "b", "c", "d")
-    rare = understand(table(label=["a"] * 19 + ["b"] * 19 + ["c"] * 2), "f")
-    assert rare.labels == ("a", "b") and rare.left_out == {"of class “c”, which has fewer than 3 different texts": 2}
+@pytest.mark.parametrize(("frame", "choices", "labels", "left_out"), UNDERSTOOD)
+def test_labels_become_classes(frame: pd.DataFrame, choices: Choices, labels: str, left_out: dict[str, int]) -> None:
+    understood = understand(frame, "f", choices)
+    assert (", ".join(understood.labels), understood.left_out) == (labels, left_out)
+    said = "; ".join(f"{n} {why}" for why, n in left_out.items())
+    assert not said or any(f"Rows left out: {said}" in sentence for sentence in understood.sentences)
 
 
 def test_columns_without_usual_names_are_proposed_only_if_there_is_one_choice() -> None:

@@ -53,7 +53,6 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {  # a file name, and a comma
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [pipe, device], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("what", COMMANDS)
 def test_a_command_reads_regular_files_only(

@@ -20,8 +20,6 @@ from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-pytestmark = pytest.mark.slow
-
 HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"
 
 

@@ -100,7 +100,6 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.slow
 def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run: Path) -> None:
     body, status, why = REFUSED[name]
     if "PLACE" in str(body.get("content", "")):
@@ -122,7 +121,6 @@ def test_the_page_asks_for_nothing(client: TestClient) -> None:
     assert json.loads(curl.replace("&quot;", '"'))["texts"]
 
 
-@pytest.mark.slow
 def test_visitors_get_their_own_answers(client: TestClient) -> None:
     def visit(run: str, text: str) -> set[tuple[str, str, float]]:
         wrong = set()
@@ -138,7 +136,6 @@ def test_visitors_get_their_own_answers(client: TestClient) -> None:
     assert together == alone and [len(wrong) for wrong in alone] == [1, 1] and {run for run, *_ in alone[1]} == {"toy/vanilla-matched"}
 
 
-@pytest.mark.slow
 def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """With small limits a waiting request is rejected and a long answer is stopped; then requests succeed again."""
     gate, began = threading.Event(), threading.Event()
@@ -290,7 +287,6 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
     return Batches(monkeypatch)
 
 
-@pytest.mark.slow
 def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     start: Callable[..., int], limits: Callable[..., None], batches: Batches
 ) -> None:
@@ -311,7 +307,6 @@ def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     assert batches.log == ["batch", "stopped", "batch"]
 
 
-@pytest.mark.slow
 def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Callable[..., None]) -> None:
     limits(connections=8)
     port = start()
@@ -334,7 +329,6 @@ def test_headers_and_bodies_have_a_time(start: Callable[..., int], limits: Calla
     assert rest(sent(port, b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" + HEAD)).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.slow
 def test_an_answer_that_nobody_takes_is_dropped(start: Callable[..., int], limits: Callable[..., None]) -> None:
     limits(seconds=0.3)
     ended = threading.Semaphore(0)

@@ -125,7 +125,6 @@ def test_the_parameters_said_are_those_stored(run: Run) -> None:
     assert run.config["parameters"] == sum(counted)
 
 
-@pytest.mark.slow
 @of_each(SHIPPED, few=True)
 def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
     frame, metrics = run.frame("test.parquet"), run.metrics()

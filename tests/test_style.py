@@ -97,7 +97,6 @@ def test_a_range_needs_an_axis_that_counts() -> None:
     assert styled(lines(), Style(x=(0, 9))).plot.layout.yaxis.range is None
 
 
-@pytest.mark.slow
 def test_the_command_writes_a_style_and_the_file_says_it(tmp_path: Path) -> None:
     path = tmp_path / "bars.html"
     call = ["export", RUN, "verdict", "--style", "palette=grey", "--style", "note=Ours", "--size", "column", "-o", str(path)]

@@ -39,7 +39,6 @@ def asking(turns: Turns, who: str, order: list[str], places: list[int], *, long:
     assert there.is_set()
 
 
-@pytest.mark.slow
 def test_who_comes_first_is_first_and_all_know_their_place() -> None:
     turns, order, places = Turns(1), list[str](), {name: list[int]() for name in "abc"}
     with ExitStack() as stack, turns.turn("before"):
@@ -58,7 +57,6 @@ def test_one_visitor_holds_one_turn_and_does_not_block_others() -> None:
     assert order == ["other", "greedy"]
 
 
-@pytest.mark.slow
 def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
     """An exception from `say`, as Streamlit raises when a visitor goes on, ends the waiting; work that fails gives its turn back."""
     turns, places = Turns(1), list[int]()
@@ -77,7 +75,6 @@ def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
         pass
 
 
-@pytest.mark.slow
 def test_long_work_leaves_a_place_and_lets_others_go_first_between_its_steps() -> None:
     """Long work takes one of two places. Between its steps other long work has its turn, and short work comes before both."""
     turns, order = Turns(2), list[str]()
@@ -90,7 +87,6 @@ def test_long_work_leaves_a_place_and_lets_others_go_first_between_its_steps() -
         assert order == ["second"]
 
 
-@pytest.mark.slow
 def test_short_work_comes_before_long_work_that_waits_longer() -> None:
     turns, order = Turns(1), list[str]()
     with ExitStack() as stack, turns.turn("before"):

@@ -248,7 +248,6 @@ def test_every_door_gives_the_same_answer(name: str, doors: Any) -> None:
         assert rounded(numbers) == rounded(about | wanted)
 
 
-@pytest.mark.slow
 def test_strangers_cannot_name_files_or_packages(doors: Any) -> None:
     """Requests have no field for a file, a package or a folder, and only runs that are served."""
     http, agents = doors
@@ -270,7 +269,6 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(name=st.sampled_from([name for name, verb in VERBS.items() if verb.remote]), values=JSON)
 def test_whatever_is_asked_gets_one_sentence_or_a_request(name: str, values: Any) -> None:
