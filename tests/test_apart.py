@@ -9,12 +9,12 @@ import pytest
 from sentviz.cli.process import run_apart
 from sentviz.errors import SentvizError
 from sentviz.models.folder import is_model_folder, look_at
+from tests.kit import refused
 
 
 @pytest.mark.slow
 def test_a_failing_command_gives_its_sentence() -> None:
-    with pytest.raises(SentvizError, match=r"^There is no data set 'nothing'"):
-        run_apart(["data", "verify", "nothing"], print)
+    refused(SentvizError, r"^There is no data set 'nothing'", run_apart, ["data", "verify", "nothing"], print)
 
 
 def test_what_a_folder_says_of_itself(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.io.files import hold, open_regular, read_regular, replacing, restored, writing
+from tests.kit import refused
 
 HOLD = "import sys, pathlib; from sentviz.io.files import *\nwith {0}(pathlib.Path(sys.argv[1])): print('here', flush=True); input()"
 
@@ -230,8 +231,7 @@ def test_what_is_no_file_up_to_a_size_is_refused_in_a_sentence(tmp_path: Path) -
         assert str(caught.value) == sentence
     assert not before or len(names(handles)) == len(before)
     if Path("/proc/cpuinfo").is_file():  # its size is not stated
-        with pytest.raises(InputError, match="larger than 4 bytes"):
-            read_regular("/proc/cpuinfo", 4)
+        refused(InputError, "larger than 4 bytes", read_regular, "/proc/cpuinfo", 4)
 
 
 def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:

@@ -75,19 +75,3 @@ def test_words_of_rows_are_those_of_pythons_format() -> None:
     first, second = row_texts("{name}: {n:,} is {share:.0%}", frame)
     assert first == "&lt;b&gt;: 1,234 is 25\u00a0%" and second.endswith(": −5 is −50\u00a0%") and len(second) < 120
     assert row_texts("as it is", frame) == ["as it is"] * 2 and row_texts("", frame) == [""] * 2
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "width", "step", "form"),
-    [(0.16, 0.92, 290, 0.2, ".0%"), (0.412, 0.488, 290, 0.02, ".0%"), (0.1, 0.9, 860, None, ".1%")],
-)
-def test_an_axis_has_at_least_two_ticks(low: float, high: float, width: int, step: float | None, form: str) -> None:
-    """Where the usual distance of ticks would leave one, a smaller one is taken; whole shares have no decimals then."""
-    frame = pd.DataFrame({"share": [low, high], "name": ["a", "b"]})
-    chart = Chart("Shares", [points(frame, "share", "name")], Axis(form=".1%"), Axis(rows={"a": "a" * 9, "b": "b" * 9}))
-    axis = chart.draw(Look(width=width)).layout.xaxis
-    assert (axis.dtick, axis.tickformat) == (step, form)
-    if step:
-        first = step * np.ceil(low / step)
-        assert first + step <= high
-        assert axis.labelalias[f"{first:{form}}"] == f"{first:{form}}".replace("%", "\u00a0%")

@@ -11,6 +11,7 @@ from sentviz.data.cleaning import cleaned, normalizer, uncovered
 from sentviz.data.texts import word_spans
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
+from tests.kit import refused
 
 CASES = {
     "Happy HAPPY happy": "happy happy happy",
@@ -71,8 +72,7 @@ def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
 
 def test_a_tweet_that_cleaning_empties_is_refused_by_name(tweets: Tokenizer) -> None:
     for ask in (tweets.encode, lambda tweet: tweets.ids_batch(["fine", tweet])):
-        with pytest.raises(InputError, match=r"^Nothing is left after cleaning: this model does not read links, @names, .+\.$"):
-            ask("@you :-) http://a.b/c")
+        refused(InputError, r"^Nothing is left after cleaning: this model does not read links, @names, .+\.$", ask, "@you :-) http://a.b/c")
 
 
 ENGLISH = {

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
 
 from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, class_colours, palette, scaled, simulated, tone
-from sentviz.charts.scatter import groups
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]
@@ -73,16 +71,6 @@ def test_the_greys_of_a_print_keep_their_lightness() -> None:
         grey = simulated(colour, "greys")
         assert grey[1:3] == grey[3:5] == grey[5:7] and abs(lab(grey)[0] - lab(colour)[0]) < 0.5
     assert simulated("#ffffff", "protanopia") == "#ffffff"
-
-
-def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
-    look, frame = palette("light"), pd.DataFrame({"label": [0, 0, 1, 1], "predicted": [0, 1, 1, 1], "right": [True, False, True, True]})
-
-    def named(rows: pd.DataFrame, column: str) -> list[tuple[str, str]]:
-        return [(part.name, part.colour) for part in groups(rows, column, TWO, look)]
-
-    assert named(frame.query("label == 1"), "label") == [("positive", class_colours(TWO, "light")[1])]
-    assert named(frame, "right") == [("right", look.right), ("wrong", look.wrong)]
 
 
 def test_no_module_has_colours_of_its_own() -> None:

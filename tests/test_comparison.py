@@ -19,6 +19,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stor
 from sentviz.errors import InputError
 from sentviz.export.comparison import render
 from sentviz.runs.store import Run
+from tests.kit import refused
 from tests.studies import answering, made_run, made_seeds
 
 Maker = Callable[..., Run]
@@ -161,11 +162,9 @@ def column_b(**columns: object) -> Rows:
 )
 def test_rows_that_do_not_belong_together_are_refused(second: Rows, message: str) -> None:
     first = column("a", [1, 1, 0])
-    with pytest.raises(InputError, match=message):
-        compare_rows([replace(first, frame=first.frame.assign(text=list("uvw"))), second])
+    refused(InputError, message, compare_rows, [replace(first, frame=first.frame.assign(text=list("uvw"))), second])
     for few in ([first], [column(name, [1, 0]) for name in "abcdefg"]):
-        with pytest.raises(InputError, match=f"takes two to 6 sources, not {len(few)}"):
-            compare_rows(few)
+        refused(InputError, f"takes two to 6 sources, not {len(few)}", compare_rows, few)
     with pytest.raises(InputError, match="None of the common rows has a label"):
         compare_rows([replace(rows, frame=rows.frame.assign(label=-1)) for rows in (first, column_b())])
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests import conftest
+from tests.kit import refused
 from tests.shipped import of_each
 
 RUNS: Any = [SimpleNamespace(name=name) for name in ("one", "two", "three")]
@@ -35,9 +36,7 @@ def test_every_run_is_checked_and_those_that_fail_are_named() -> None:
         seen.append(run.name)
         assert run.name == "two", "it is not the second"
 
-    with pytest.raises(AssertionError, match=r"(?s)2 of 3 runs\none: it is not the second.*\nthree: it is not the second"):
-        of_each(RUNS)(stated)()
+    refused(AssertionError, r"(?s)2 of 3 runs\none: it is not the second.*\nthree: it is not the second", lambda: of_each(RUNS)(stated)())
     assert seen == ["one", "two", "three"]
     of_each(RUNS[1:2])(stated)()
-    with pytest.raises(pytest.skip.Exception, match="empty"):
-        of_each([])(stated)()
+    refused(pytest.skip.Exception, "empty", lambda: of_each([])(stated)())

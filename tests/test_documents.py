@@ -18,7 +18,7 @@ from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.documents import parse_json, read_json, read_toml
 from sentviz.io.spreadsheet import as_csv, plain_csv, store_csv, write_csv
-from tests.kit import no_room
+from tests.kit import no_room, refused
 
 PACKAGE = Path(__file__).parents[1]
 HOSTILE = {
@@ -73,8 +73,7 @@ def test_text_that_is_not_json_is_one_sentence_with_the_place(data: bytes, reaso
 def test_missing_files_folders_and_large_files_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "large.json").write_text("[" + " " * 200 + "]")
     for name, reason in (("none.json", "is missing"), (".", "is a folder"), ("large.json", "at most 100 bytes are read")):
-        with pytest.raises(InputError, match=reason):
-            read_json(tmp_path / name, 100)
+        refused(InputError, reason, read_json, tmp_path / name, 100)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
-
-import pandas as pd
-import pytest
 
 from experiments.__main__ import MODULES, listed, main
-from experiments.writing import update, write
-from sentviz.io.spreadsheet import read_csv
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.hardmax import study
@@ -22,6 +15,7 @@ from sentviz.papers.sentiformer import separation, throughput
 from sentviz.papers.sevenessxin import measured as sevenessxin
 from sentviz.papers.studies.stored import Stored
 from tests.docs import ROOT
+from tests.kit import refused
 
 
 def test_every_experiment_is_listed_and_can_be_started() -> None:
@@ -30,8 +24,7 @@ def test_every_experiment_is_listed_and_can_be_started() -> None:
     for path in MODULES.values():
         source = path.read_text(encoding="utf-8")
         assert "\ndef main(arguments: Sequence[str]" in source and "__main__" not in source, path.name
-    with pytest.raises(SystemExit, match="no experiment 'fused nothing'"):
-        main(["fused", "nothing"])
+    refused(SystemExit, "no experiment 'fused nothing'", main, ["fused", "nothing"])
 
 
 def test_the_commands_that_are_named_exist() -> None:
@@ -43,19 +36,3 @@ def test_the_commands_that_are_named_exist() -> None:
         commands |= set(re.findall(r"python -m experiments [a-z]\w* \w+", text))
         assert path.is_relative_to(ROOT / "docs") or not re.search(r"^\s*(from|import) experiments", text, re.MULTILINE), path
     assert {tuple(command.split()[3:5]) for command in commands} <= set(MODULES)
-
-
-def test_a_new_table_says_how_it_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is read as without the first line, also a cell that begins with #."""
-    monkeypatch.setattr(sys, "argv", ["experiments/__main__.py", "fused", "coverage", "a set"])
-    stored = Stored(tmp_path / "measured" / "table.csv", ("name", "value"), "It is", "nothing", ("name",))
-    frame = pd.DataFrame({"name": ["# a", "", "b, c"], "value": [0.5, None, 2.0]})
-    write(stored, frame)
-    first, header, *_ = stored.file.read_text(encoding="utf-8").splitlines()
-    command, hardware, versions = first.split("; ")
-    assert command == "# python -m experiments fused coverage 'a set'" and "cores" in hardware and "torch 2" in versions
-    assert header == "name,value"
-    pd.testing.assert_frame_equal(stored.read(), frame)
-    assert update(stored, frame.tail(1).assign(value=3.0), ["name"])["value"].tolist()[2] == 3.0
-    stored.file.write_text("\n".join(stored.file.read_text(encoding="utf-8").splitlines()[1:]), encoding="utf-8")
-    assert len(stored.read()) == len(read_csv(stored.file)) == 3

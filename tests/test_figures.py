@@ -16,10 +16,9 @@ from sentviz.charts import (
     scalar_evolution,
     small_multiples,
 )
-from sentviz.charts.curves import curves
 from sentviz.charts.text import as_run, text_columns
 from sentviz.errors import InputError
-from tests.kit import fake_trace
+from tests.kit import fake_trace, refused
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
 
@@ -101,8 +100,7 @@ def test_a_heatmap_keeps_its_only_query_and_refuses_what_it_cannot_show() -> Non
         heatmap(fake_trace(), 0, top=0)
     with pytest.raises(InputError):
         heatmap(fake_trace(tokens=[]), 0, hide_specials=True)
-    with pytest.raises(InputError, match="layers 0, 1, not 5"):
-        heatmap(fake_trace(layers=2), 5)
+    refused(InputError, "layers 0, 1, not 5", heatmap, fake_trace(layers=2), 5)
 
 
 @pytest.mark.parametrize(("layers", "heads", "n"), [(2, 4, 12), (12, 12, 8), (1, 1, 1)])
@@ -125,22 +123,10 @@ def test_scalars_that_a_run_lacks_are_refused() -> None:
             scalar_evolution({"run": frame}, ["lambda"], **options)
 
 
-def test_curves_mark_the_first_best_epoch() -> None:
-    figure = curves({"run": history()}, x="epoch")
-    assert list(figure.frame.query("best")[["name", "epoch"]].itertuples(index=False, name=None)) == [("validation_accuracy", 1.0)]
-    assert {note.text for note in figure.plot.layout.annotations} >= {"train loss", "validation accuracy"}
-    assert curves({"run": history()}, stored={"run": 20}).frame.query("best")["step"].tolist() == [20]
-    with pytest.raises(InputError):
-        curves({"run": history()}, names=("nothing",))
-    with pytest.raises(InputError):
-        curves({})
-
-
 def test_names_are_safe_and_themes_known() -> None:
     assert file_safe("Attention", "../../etc/passwd", "A₁") == "attention-..-..-etc-passwd-a"
     assert file_safe("한국어") == "figure"
     for name in ("a/b", "../a", "a b", "", "Ä"):
-        with pytest.raises(InputError, match=r"is not a safe file name. Name it for example '[a-z.-]+'"):
-            Figure(name, go.Figure(), pd.DataFrame(), "")
+        refused(InputError, r"is not a safe file name. Name it for example '[a-z.-]+'", Figure, name, go.Figure(), pd.DataFrame(), "")
     with pytest.raises(ValueError, match="theme"):
         palette("sepia")  # type: ignore[arg-type]

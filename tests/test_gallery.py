@@ -14,6 +14,7 @@ from sentviz.charts.registry import figure
 from sentviz.charts.subjects import Sentence
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
+from tests.kit import refused
 
 
 def sentviz_(*arguments: str | Path) -> Result:
@@ -22,8 +23,7 @@ def sentviz_(*arguments: str | Path) -> Result:
 
 
 def test_a_name_is_there_once_and_can_be_part_of_a_link() -> None:
-    with pytest.raises(InputError, match="two figures 'strip'"):
-        figure("strip", "again", Sentence)(lambda of, *, theme="light": None)
+    refused(InputError, "two figures 'strip'", lambda: figure("strip", "again", Sentence)(lambda of, *, theme="light": None))
 
     for name in ("mine/map", "..", "My map", "", "strip-", "karte-ä"):
         with pytest.raises(InputError, match="may have only small letters and digits with hyphens"):
@@ -69,8 +69,7 @@ def test_the_lines_of_a_notebook_leave_out_defaults() -> None:
         lines = str(code("a/b", name, **{each.name: each.default for each in spec.options.values()}))
         assert lines.splitlines()[2] == f"figure = draw('a/b', {name!r})" and ast.parse(lines)
     assert "theme='dark'" in str(code("a/b", "strip", theme="dark"))
-    with pytest.raises(InputError, match="takes no nonsense"):
-        code("a/b", "strip", nonsense=1)
+    refused(InputError, "takes no nonsense", code, "a/b", "strip", nonsense=1)
 
 
 @pytest.mark.parametrize(

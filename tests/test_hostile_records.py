@@ -23,6 +23,7 @@ from sentviz.export.embedded_record import RECORD_FORMATS, _insert, _split, embe
 from sentviz.export.record import MAX_PANELS, MAX_RECORD, MAX_WORDS, Record
 from sentviz.export.verify import compare_with_runs, verify
 from sentviz.runs.store import find
+from tests.kit import refused
 
 RUN = "sst2/ndt-unit-2"
 EXPORTED = Path(__file__).parent / "data" / "exported"
@@ -158,8 +159,7 @@ def test_a_record_that_is_none_is_refused_in_a_sentence(name: str) -> None:
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_of_several_records_none_counts(format: str) -> None:
     twice = embed_record(embed_record(BARE[format], format, RECORD), format, replace(RECORD, source="Of another run."))
-    with pytest.raises(InputError, match="several records, but a file from sentviz has only one"):
-        extract_record(twice)
+    refused(InputError, "several records, but a file from sentviz has only one", extract_record, twice)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,7 @@ def test_of_several_records_none_counts(format: str) -> None:
     ids=["starts of SVG", "starts of a record", "a long number", "starts of a script", "a long chunk"],
 )
 def test_hostile_files_are_read_in_one_go(data: bytes, why: str) -> None:
-    with pytest.raises(InputError, match=why):
-        extract_record(data)
+    refused(InputError, why, extract_record, data)
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sentviz.io.files import sha256
 from sentviz.models.pretrained.base import add_base, hub_base
 from sentviz.runs.bases import Base
 from tests.bases import bert_folder
-from tests.kit import use_toy_data
+from tests.kit import refused, use_toy_data
 
 REVISION = "0123456789abcdef" * 2 + "01234567"
 
@@ -71,17 +71,9 @@ def test_a_base_is_made_from_a_pinned_revision_of_the_hub(hub: Path, tmp_path: P
 def test_a_file_that_the_hub_lacks_is_named(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import errors
 
-    def download(name: str, file: str, **_: Any) -> str:
-        if file in missing:
-            raise errors.EntryNotFoundError("404")
-        if revisionless:
-            raise errors.RevisionNotFoundError("404", response=Mock())
-        return str(hub / file)
-
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
-    missing, revisionless = {"tokenizer.json"}, False
-    with pytest.raises(RunError, match=f"somebody/tiny-bert has no file tokenizer.json at the revision {REVISION}"):
-        hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
-    missing, revisionless = set(), True
-    with pytest.raises(RunError, match=f"somebody/tiny-bert has no revision {REVISION} on the hub"):
-        hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
+    for error, message in (
+        (errors.EntryNotFoundError("404"), f"no file .* at the revision {REVISION}"),
+        (errors.RevisionNotFoundError("404", response=Mock()), f"somebody/tiny-bert has no revision {REVISION} on the hub"),
+    ):
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", Mock(side_effect=error))
+        refused(RunError, message, hub_base, "somebody/tiny-bert", revision=REVISION, sha256="0" * 64)

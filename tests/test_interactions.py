@@ -14,7 +14,7 @@ from sentviz.charts.gallery import draw
 from sentviz.errors import InputError
 from sentviz.runs.target import Target
 from tests.charts import figure_of, stub
-from tests.kit import planted_model, small_model
+from tests.kit import planted_model, refused, small_model
 
 
 def drawn_of(result: Any) -> Figure:
@@ -45,5 +45,4 @@ def test_the_figure_takes_classes_and_cuts() -> None:
     want = exact(model, model.trace(text).for_target(Target("sad", "glad")), by=by)
     np.testing.assert_allclose(drawn.frame["number"][:2], want.values, atol=1e-6)
     assert len(want.players) == 2 and "supports “sad” against “glad”" in drawn.caption
-    with pytest.raises(InputError, match="There is no class 'joyful'"):
-        draw(model, "exact", text=text, target="joyful")
+    refused(InputError, "There is no class 'joyful'", draw, model, "exact", text=text, target="joyful")

@@ -12,6 +12,7 @@ import pytest
 from sentviz.browser import film as through
 from sentviz.browser import particles, points
 from sentviz.browser.kit import bundle, front
+from tests.kit import refused
 
 ROOT = Path(__file__).parents[1]
 MAP, LIST = ROOT / "app/components/attention_map", ROOT / "app/components/claim_list"
@@ -85,5 +86,4 @@ def test_modules_keep_their_own_names(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_bundled_is_one_sentence(texts: dict[str, str], message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=message):
-        bundle(modules(tmp_path, **texts))
+    refused(ValueError, message, bundle, modules(tmp_path, **texts))

@@ -25,6 +25,7 @@ from sentviz.charts import gallery
 from sentviz.charts.subjects import Answers
 from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import percent
+from tests.kit import refused
 
 NAMES = ("bad", "fair", "good")
 
@@ -59,10 +60,7 @@ def test_pairs_are_counted_with_wilsons_interval() -> None:
     marked = label_errors(rows)
     frame = suspected_pairs(marked)
     for row in frame.to_dict("records"):
-        n = sum(
-            bad and a == row["label"] and b == row["likely"]
-            for bad, a, b in zip(*(marked.frame[c] for c in ("suspect", "label", "likely")), strict=True)
-        )
+        n = int((marked.frame["suspect"] & (marked.frame["label"] == row["label"]) & (marked.frame["likely"] == row["likely"])).sum())
         of = sum(label == row["label"] for label in rows.labels)
         low, high = wilson(n, of)
         assert (row["n"], row["of"], row["low"], row["high"]) == (n, of, pytest.approx(float(low)), pytest.approx(float(high)))
@@ -131,8 +129,7 @@ ROWS, _ = judged(classes=2)
     ],
 )
 def test_rows_that_cannot_be_judged(changes: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        label_errors(replace(ROWS, **changes))
+    refused(InputError, message, label_errors, replace(ROWS, **changes))
 
 
 def test_a_class_that_never_occurs() -> None:
@@ -146,5 +143,4 @@ def test_a_class_that_never_occurs() -> None:
 
 def test_without_cleanlab_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cleanlab.filter", None)
-    with pytest.raises(RunError, match=r"cleanlab: `python -m pip install 'sentviz\[labels\]'`"):
-        label_errors(judged()[0])
+    refused(RunError, r"cleanlab: `python -m pip install 'sentviz\[labels\]'`", label_errors, judged()[0])

@@ -10,6 +10,7 @@ import torch
 from sentviz.models.mixing import CONSTRAINTS, Constrained, Differential, NoMixing, mixing
 from sentviz.runs.configs import EncoderConfig, differential_start, lambda_starts
 from tests import slow
+from tests.kit import refused
 
 RANGES = {"unit": (0, 1), "symmetric": (-1, 1), "nonneg": (0, math.inf), "free": (-math.inf, math.inf)}
 LIKE = torch.zeros((), dtype=torch.float64)
@@ -105,5 +106,4 @@ def test_gradients_flow_or_are_frozen(kind: str) -> None:
 
 @pytest.mark.parametrize("constraint, start", [("unit", 1.2), ("unit", -0.1), ("symmetric", -1.5), ("nonneg", -0.2)])
 def test_a_start_outside_the_constraint_is_refused(constraint: str, start: float) -> None:
-    with pytest.raises(ValueError, match="outside"):
-        mixing(configured(constraint, 2, layers=1, lambda_start=((start,),)), 0)
+    refused(ValueError, "outside", mixing, configured(constraint, 2, layers=1, lambda_start=((start,),)), 0)

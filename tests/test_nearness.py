@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.hardmax.nearness import THRESHOLDS, by_threshold
 from sentviz.analysis.testset.leaders import MEASURES, NEAR, at_leaders, followed
 from sentviz.models.hardmax import HardmaxModel
 from tests.kit import random_model
@@ -25,14 +24,3 @@ def test_shares_are_those_of_each_review() -> None:
             assert measured[i, column] == pytest.approx(np.mean(there))
     measures, _, _ = followed(model, rows)
     np.testing.assert_allclose(measured[:, 1], measures[:, -1, MEASURES.index("at leaders")])
-
-
-def test_quantiles_over_reviews_leave_out_those_without_a_known_word() -> None:
-    model = random_model()
-    words = [model.tokenizer.token_of(i) for i in range(4, 12)]
-    texts = [" ".join(words[:n]) for n in range(1, 9)]
-    frame = by_threshold(model, [*texts, "zzz 123"])
-    alone = at_leaders(model, model.tokenizer.ids_batch(texts), THRESHOLDS)
-    assert frame["n"].tolist() == [8] * len(THRESHOLDS)
-    np.testing.assert_allclose(frame["mean"], alone.mean(axis=0))
-    np.testing.assert_allclose(frame["q05"], np.quantile(alone, 0.05, axis=0))

@@ -5,49 +5,20 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 from sentviz.browser.packing import marked
 from sentviz.charts import Figure, fonts, heatmap, probability_bars
-from sentviz.charts.colours import ink_on, palette
-from sentviz.charts.look import LOOKS, SIZES
+from sentviz.charts.look import SIZES
 from sentviz.charts.methods import method_matrix
-from sentviz.charts.panels import cell_texts, panel_axes, panel_grid, pushed_apart, row_axis, stacked
+from sentviz.charts.panels import pushed_apart
 from sentviz.charts.plane import View, decision_line
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
-from tests.kit import fake_trace
+from tests.kit import fake_trace, refused
 from tests.shipped import often
-
-
-def test_a_grid_has_a_titled_panel_for_each_title() -> None:
-    plot, places = panel_grid(list("abcde"), 3, LOOKS["dark"], apart=0.1, below=0.2, size=11)
-    assert [(place["row"], place["col"]) for place in places] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    assert [note.text for note in plot.layout.annotations] == list("abcde")
-    assert {(note.font.size, note.font.color) for note in plot.layout.annotations} == {(11, palette("dark").muted)}
-    for panel, place in enumerate(places):
-        plot.add_scatter(x=[0], y=[0], **place)
-        axes = panel_axes(panel)
-        assert (plot.data[-1].xaxis or "x", plot.data[-1].yaxis or "y") == (axes["xref"], axes["yref"])
-    assert panel_grid(["a"], 3, LOOKS["light"], apart=0.1)[1] == [{"row": 1, "col": 1}]  # not wider than its titles
-
-
-def test_rows_go_from_top_to_bottom() -> None:
-    axis = row_axis(["a", "b", "c"], fixedrange=True)
-    assert {"range": [2.5, -0.5], "tickvals": [0, 1, 2], "ticktext": ["a", "b", "c"], "fixedrange": True}.items() <= axis.items()
-    frame = stacked({"a": pd.DataFrame({"x": [1, 2]}), "b": pd.DataFrame({"x": [3]})}, "run")
-    assert list(frame) == ["run", "x"] and frame.to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 3]]
-
-
-def test_texts_of_cells_can_be_read_on_their_colours() -> None:
-    fills = ["#000000", "#ffffff", "#ffffff", "#000000"]
-    notes = list(cell_texts([["a", ""], ["c", "d"]], fills, 12, xref="x2"))
-    assert [(note["x"], note["y"], note["text"]) for note in notes] == [(0, 0, "a"), (0, 1, "c"), (1, 1, "d")]
-    assert [note["font"]["color"] for note in notes] == [ink_on(fills[i]) for i in (0, 2, 3)]
-    assert {note["xref"] for note in notes} == {"x2"}
 
 
 def test_a_view_shows_all_points_in_the_proportions_of_the_picture() -> None:
@@ -109,8 +80,7 @@ def test_a_tex_table_is_booktabs_and_escaped() -> None:
     assert r"50\% \& more" in tex and r"a\_b" in tex
     assert r"\$5 \{now\}" in tex and tex.startswith("% ")
     for wrong, message in (({"size": "poster"}, "column or wide or slide"), ({"size": "column", "points": 1}, "points")):
-        with pytest.raises(InputError, match=message):
-            render(figure, "png", **wrong)
+        refused(InputError, message, render, figure, "png", **wrong)
 
 
 def test_names_at_ends_move_as_little_as_they_can() -> None:
@@ -138,5 +108,4 @@ def test_words_are_text_and_odd_input_is_refused() -> None:
     texts = [*figure.plot.layout.xaxis.ticktext, *figure.plot.layout.yaxis.ticktext, *np.ravel(figure.plot.data[0].customdata)]
     assert not any("<" in text or "$" in text for text in texts) and max(map(len, texts)) < 120
     for tokens, scores in (([], {"m": []}), (["a"], {}), (["a"], {"m": [1.0, 2.0]})):
-        with pytest.raises(InputError, match="needs a word, a method"):
-            method_matrix(tokens, scores)
+        refused(InputError, "needs a word, a method", method_matrix, tokens, scores)

@@ -18,7 +18,7 @@ from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
 from sentviz.serving.corpus.output import OutputOptions, Scored
 from sentviz.serving.corpus.plane import POINT, plane, sample, server
-from tests.kit import BAD, GOOD, NOUNS
+from tests.kit import BAD, GOOD, NOUNS, refused
 
 TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD for bad in BAD]
 
@@ -100,5 +100,4 @@ def test_the_server_answers_nothing_else(path: str, host: str, code: int, addres
 
 def test_without_vectors_there_is_no_plane(scored: Scored, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a warm song\n")
-    with pytest.raises(InputError, match="without --vectors"):
-        plane(score(Run.open(tiny_run), [tmp_path / "a.txt"], tmp_path / "out"))
+    refused(InputError, "without --vectors", plane, score(Run.open(tiny_run), [tmp_path / "a.txt"], tmp_path / "out"))

@@ -19,6 +19,7 @@ from sentviz.export.report import report_html
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+from tests.kit import refused
 
 HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"
 
@@ -47,8 +48,7 @@ def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
     text = words(report_html(trace, run, scores=["gradient", "removal"]))
     assert 0 < text.index("Gradient × input") < text.index("Word removal")
     assert "Attention received" not in text
-    with pytest.raises(InputError, match="Integrated gradients runs the model"):
-        report_html(trace, run, scores=["integrated-gradients"])
+    refused(InputError, "Integrated gradients runs the model", report_html, trace, run, scores=["integrated-gradients"])
 
 
 def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

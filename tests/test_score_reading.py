@@ -58,12 +58,6 @@ def test_the_commands_and_the_app_read_the_same_rows(encoding: str, end: str, tm
     assert remarks[:-1] == list(source.format.remarks) and bool(source.format.remarks) == (not encoding.startswith("utf-8"))
 
 
-def test_a_field_without_quotes_that_holds_the_separator_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("text,label\ngood,1\na film, warm,1\n")
-    refused(InputError, r"Row 3 of a\.csv has 3 fields, but its header 2", survey, "a.csv", path)
-
-
 def test_a_file_without_column_names_keeps_its_first_row(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("A warm film.,1\nA dull one.,0\nAnother.,1\n")

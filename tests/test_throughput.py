@@ -15,6 +15,7 @@ from sentviz.papers.sentiformer import throughput
 from sentviz.papers.studies import timing
 from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper
+from tests.kit import refused
 from tests.studies import plant
 
 
@@ -62,7 +63,5 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     table = make_table(find_paper("sentiformer"), "speeds", [])
     assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
     assert "SentiFormer's speed is not measured: `python -m experiments sentiformer throughput --what speeds`" in table.caption
-    with pytest.raises(InputError, match="--what steps` measures it"):
-        throughput.steps_table()
-    with pytest.raises(InputError, match="The time against length is not measured"):
-        make("time-by-length", Study.of("all", []))
+    refused(InputError, "--what steps` measures it", throughput.steps_table)
+    refused(InputError, "The time against length is not measured", make, "time-by-length", Study.of("all", []))

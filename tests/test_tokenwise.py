@@ -19,7 +19,7 @@ from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.runs.trace import Trace
 from tests.charts import figure_of, stub
-from tests.kit import gated_model, small_model
+from tests.kit import gated_model, refused, small_model
 
 TEXT = "What a warm garden, and not a dull song!"
 
@@ -43,8 +43,7 @@ def test_what_has_no_gates_or_signals_says_why(model: Model) -> None:
         (lambda: gates(seen(plain)), "toy/random has no gates"),
         (lambda: signals(plain, seen(plain)), "toy/random has only one position signal"),
     ):
-        with pytest.raises(InputError, match=message):
-            ask()
+        refused(InputError, message, ask)
 
 
 @pytest.mark.parametrize("window", [0, 6, 500])

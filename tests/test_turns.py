@@ -13,6 +13,7 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.io.foreign import Foreign, contained
 from sentviz.serving.jobs import Job, Jobs, Turns
+from tests.kit import refused
 
 SOON = 20.0  # seconds, after which a test has failed
 
@@ -139,10 +140,8 @@ def test_whatever_a_call_raises_is_one_sentence(error: BaseException) -> None:
 
 def test_while_a_call_takes_too_long_others_are_refused_and_then_served() -> None:
     go, theirs = threading.Event(), Foreign("Theirs")
-    with pytest.raises(InputError, match=r"did not return within 0\.01 seconds for 2 texts"):
-        theirs.call(lambda texts: go.wait(60), ["a", "b"], 0.01)
-    with pytest.raises(InputError, match="still works on an earlier text"):
-        theirs.call(list, ["a"], 5)
+    refused(InputError, r"did not return within 0\.01 seconds for 2 texts", theirs.call, lambda texts: go.wait(60), ["a", "b"], 0.01)
+    refused(InputError, "still works on an earlier text", theirs.call, list, ["a"], 5)
     go.set()
     assert theirs._late is not None
     theirs._late.join(60)

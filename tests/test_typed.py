@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentviz.io.typed import Finite, Misfit, Whole, above, check, fits, fitted, read, short, sized, spelled, within
+from tests.kit import refused
 
 
 class Count(TypedDict):
@@ -136,8 +137,7 @@ def test_a_fault_is_said_in_words_of_the_declared_type(kind: Any, value: Any, se
 
 def test_an_object_made_in_python_is_checked_by_the_same_types() -> None:
     assert Recipe("a", widths=(1, 2)).widths == fitted(Recipe, {"name": "a", "widths": [1, 2]}).widths == (1, 2)
-    with pytest.raises(Misfit, match=r"^epochs must be a whole number from 1 to 9, not 10$"):
-        Recipe("a", epochs=10)
+    refused(Misfit, r"^epochs must be a whole number from 1 to 9, not 10$", Recipe, "a", epochs=10)
 
 
 TYPED: list[tuple[Any, str, object]] = [

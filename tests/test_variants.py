@@ -11,6 +11,7 @@ from sentviz.papers.studies.runner import plan
 from sentviz.runs.configs import EncoderConfig, lambda_starts
 from sentviz.runs.presets import VARIANTS, preset, variant_changes
 from sentviz.training.recipe import Recipe
+from tests.kit import refused
 
 
 def config(model: str, variant: str) -> EncoderConfig:
@@ -60,8 +61,7 @@ def test_a_variant_changes_nothing_else(recipe: str, model: str | None, variant:
     ],
 )
 def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Recipe.read("sst2", model=model, variant=variant)
+    refused(InputError, message, Recipe.read, "sst2", model=model, variant=variant)
 
 
 def test_names_tell_variants_apart() -> None:

@@ -13,6 +13,7 @@ import sentviz
 from sentviz.browser.points import points_data
 from sentviz.errors import InputError
 from sentviz.models.model import Model
+from tests.kit import refused
 from tests.test_particles import clustered, decided
 
 pytest.importorskip("anywidget")
@@ -70,6 +71,5 @@ def test_without_anywidget_a_sentence_says_what_is_needed(tiny_model: Model, mon
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "sentviz.export.widgets", raising=False)
     trace = tiny_model.trace("a warm song")
-    with pytest.raises(InputError, match="needs anywidget"):
-        sentviz.widget(trace, model=tiny_model)
+    refused(InputError, "needs anywidget", sentviz.widget, trace, model=tiny_model)
     assert "<iframe" in trace._repr_mimebundle_()["text/html"]
