@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,8 +32,8 @@ from sentviz.papers.sentiformer.solvers import Setting
 from sentviz.runs.target import Target
 from tests.charts import answers, figure_of, stub
 from tests.kit import fake_trace, gated_model, small_model
+from tests.stored import DATA, compare, summary
 
-STORED = Path(__file__).parent / "data" / "plots.json"
 GREY = Style(size="column", palette="grey", title=False, legend="below", note="ours")
 LOOKS = {"page": Look(), "phone": Look("dark", 390), "print": Look(style=GREY)}
 WORDS = [f"word{i}" for i in range(28)]
@@ -181,44 +178,15 @@ MAKERS: dict[str, Callable[[], Figure]] = {
 }
 
 
-def leaves(part: Any) -> Iterator[float | str]:
-    """Yield the numbers and texts of a plot, in their order."""
-    if isinstance(part, dict):
-        for key in sorted(part):
-            yield key
-            yield from leaves(part[key])
-    elif isinstance(part, list | tuple | np.ndarray):
-        for each in part:
-            yield from leaves(each)
-    else:
-        yield float(part) if isinstance(part, int | float | np.number) and not isinstance(part, bool) else str(part)
-
-
-def summary(figure: Figure) -> list[Any]:
-    """Return a digest of the texts of a picture, and the count of its numbers, their sum, and their sum with weights by their places."""
-    plot = figure.plot.to_plotly_json()
-    plot["layout"].pop("template", None)
-    every = [*leaves(plot)]
-    numbers = np.array([each for each in every if isinstance(each, float) and math.isfinite(each)])
-    texts = "\0".join(each for each in every if isinstance(each, str))
-    sums = numbers.sum(), numbers @ (1 + np.arange(len(numbers)) % 97)
-    return [hashlib.sha256(texts.encode()).hexdigest()[:12], len(numbers), *(float(f"{each:.9g}") for each in sums)]
-
-
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_picture_is_as_stored(name: str, request: pytest.FixtureRequest) -> None:
-    figure, stored = MAKERS[name](), json.loads(STORED.read_text(encoding="utf-8")) if STORED.is_file() else {}
-    now = {look: summary(replace(figure, look=choices)) for look, choices in LOOKS.items()}
-    if request.config.getoption("--bless"):
-        stored = dict(sorted((stored | {name: now}).items()))
-        lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stored.items())
-        STORED.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
-    for look, (texts, *numbers) in now.items():
-        assert [texts, *numbers] == [
-            stored[name][look][0],
-            *(pytest.approx(number, rel=1e-6, abs=1e-6) for number in stored[name][look][1:]),
-        ], look
+    figure, now = MAKERS[name](), {}
+    for look, choices in LOOKS.items():
+        plot = replace(figure, look=choices).plot.to_plotly_json()
+        plot["layout"].pop("template", None)
+        now[look] = summary(plot)
+    compare("plots.json", name, now, request)
 
 
 def test_every_picture_is_stored_once() -> None:
-    assert json.loads(STORED.read_text(encoding="utf-8")).keys() == MAKERS.keys()
+    assert json.loads((DATA / "plots.json").read_text(encoding="utf-8")).keys() == MAKERS.keys()

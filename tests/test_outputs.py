@@ -1,0 +1,278 @@
+"""What leaves the program is as stored: help and output of commands, files that they write, pages, and data of views in the browser.
+
+`pytest tests/test_outputs.py --bless` stores what the code gives now in `tests/data/outputs.json`. Numbers of models are equal to 1e-3.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sentviz.analysis.epochs import epoch_series, examples
+from sentviz.browser.bertviz import bertviz_html
+from sentviz.browser.canvas import canvas_data, canvas_html, scene_of
+from sentviz.browser.film import Film, through_data, through_html
+from sentviz.browser.particles import animation_html, positions_frame
+from sentviz.browser.points import points_data, points_html
+from sentviz.charts import heatmap, token_strip
+from sentviz.charts import scene as token_scene
+from sentviz.charts.source import Call, Source
+from sentviz.cli import main
+from sentviz.export import notebook
+from sentviz.export.embedded_record import embed_record
+from sentviz.export.files import render
+from sentviz.export.record import Record
+from sentviz.export.report import report_html
+from sentviz.models.clustering import simulate
+from sentviz.models.loading import load
+from sentviz.runs.presets import preset, presets
+from sentviz.runs.store import Run
+from sentviz.training.recipe import Recipe, recipe_names
+from sentviz.verbs import VERBS
+from tests.injected import use_injected_data, write_lexicon
+from tests.kit import fake_trace
+from tests.stored import compare, summary
+
+RUNS = Path(__file__).parent / "golden" / "runs"
+NDT, FUSED, HARDMAX = "toy/ndt-unit-2-epochs", "toy/cls-last-scaled-gated-aware", "toy/hardmax-d2"
+TEXT, SECOND = "'what a warm garden and a dull song'", "'a cold, dull soup'"
+SCRIPT = re.compile(r"<(script|style)(?: type=\"text/javascript\")?>.*?</\1>|'sha256-[^']*'|v?\d+\.\d+\.\d+(?:\.dev\d+)?", re.DOTALL)
+LOADED = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
+
+
+def parts(value: Any, *places: Path) -> Any:
+    """Return an answer for a summary: of a page its text and the data that its scripts draw, without the scripts and folders."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8-sig", errors="replace")
+    if not isinstance(value, str):
+        return value
+    for place in places:
+        value = value.replace(str(place), "")
+    value = re.sub(r"in \S+ s \(\S+ rows per second\)", "", value)
+    data = [json.loads(each) for each in LOADED.findall(value)]
+    return [LOADED.sub("", SCRIPT.sub("", value)), data]
+
+
+# ---- commands
+
+
+def commands(group: click.Group = main, before: str = "") -> Iterator[str]:
+    """Yield every command and group of commands as it is typed."""
+    yield before.strip()
+    for name, each in group.commands.items():
+        yield from commands(each, f"{before} {name}") if isinstance(each, click.Group) else [f"{before} {name}".strip()]
+
+
+def test_the_help_of_every_command_is_as_stored(request: pytest.FixtureRequest) -> None:
+    helps = {typed: CliRunner().invoke(main, [*typed.split(), "--help"], terminal_width=120).output for typed in commands()}
+    compare("outputs.json", "help", {typed: summary(text) for typed, text in helps.items()}, request)
+
+
+def test_what_verbs_take_is_as_stored(request: pytest.FixtureRequest) -> None:
+    """Also for HTTP and agents: names, defaults, limits, and what only a command takes."""
+    taken = {name: [[repr(vars(each)) for each in verb.arguments], verb.help] for name, verb in VERBS.items()}
+    clean = {name: re.sub(r"<[^<>]* at 0x\w+>|PosixPath|WindowsPath", "", repr(value)) for name, value in taken.items()}
+    compare("outputs.json", "verbs", {name: summary(value) for name, value in clean.items()}, request)
+
+
+def test_presets_and_recipes_are_as_stored(request: pytest.FixtureRequest) -> None:
+    now = {name: summary(asdict(preset(name, vocab_size=90, classes=2, max_length=16))) for name in presets()}
+    compare("outputs.json", "presets", now, request)
+    compare("outputs.json", "recipes", {name: summary(Recipe.read(name).as_dict()) for name in recipe_names()}, request)
+
+
+TYPED = (
+    *(f"predict {run} {TEXT} {SECOND}" for run in (NDT, FUSED, HARDMAX)),
+    f"predict {NDT} {TEXT} --json",
+    *(f"trace {run} {TEXT} --json" for run in (NDT, FUSED, HARDMAX)),
+    f"trace {NDT} {TEXT} --maps --layer 1",
+    *(f"explain {run} {TEXT}" for run in (NDT, FUSED, HARDMAX)),
+    f"explain {NDT} {TEXT} --method exact --target negative --json",
+    f"explain {NDT} {TEXT} --method gradient --code",
+    f"patch {NDT} {TEXT} {SECOND}",
+    f"patch {NDT} {TEXT} {SECOND} --json",
+    f"compare {NDT} {HARDMAX}",
+    f"compare {NDT} {HARDMAX} -o page.html",
+    f"labels {NDT} -o labels.csv",
+    f"evaluate {NDT}",
+    f"evaluate {NDT} --json",
+    "evaluate answers.csv --versus b",
+    f"weak {NDT}",
+    "catalog",
+    "verdict lambda",
+    f"figures {NDT}",
+    f"export {NDT} confusion -o figure.csv",
+    f"export {NDT} attention --text {TEXT} -o figure.html",
+    f"export {FUSED} gates -o figure.tex",
+    f"report {NDT} {TEXT} -o report.html",
+    f"report {FUSED} {TEXT} -o report.html --picture",
+    f"judge {NDT} scores.json",
+    f"score {NDT} answers.csv -o out.csv --text text --label label",
+    f"score {HARDMAX} answers.csv -o out --text text --vectors",
+    f"reasons {NDT} --data answers.csv --text text -o out.csv",
+    f"words {NDT}",
+    f"heads {NDT}",
+    f"heads {FUSED}",
+    f"gates {FUSED}",
+    f"leaders {HARDMAX}",
+    f"specialise {NDT} --sample 20 --inits 2",
+    f"faithfulness {NDT} --sample 6",
+    f"directions {NDT} --sample 20",
+    f"behave {NDT} --cases 2",
+    "data add answers.csv --text text --label label",
+    "data list",
+    "data where",
+    "runs list",
+    "base list",
+    f"runs pack packed {HARDMAX}",
+    f"calibrate {NDT} --intercept",
+    "paper nothing -o x",
+    "study nothing --dataset toy",
+    "train nothing",
+    f"explain {NDT}x {TEXT}",
+)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a command the three small runs, the made-up set, a lexicon, a file of answers and one of scores."""
+    shutil.copytree(RUNS, tmp_path / "runs")
+    write_lexicon(tmp_path / "data")
+    for name, value in {"RUNS": "runs", "DATA": "data", "HOME": "home", "MODELS": "models"}.items():
+        monkeypatch.setenv(f"SENTVIZ_{name}", str(tmp_path / value))
+    monkeypatch.setattr("sentviz.runs.store.SHIPPED", tmp_path / "nowhere")
+    use_injected_data(monkeypatch)
+    (work := tmp_path / "work").mkdir()
+    monkeypatch.chdir(work)
+    rows = [
+        (f"a {word} song {i}", ("negative", "positive")[i % 2], ("negative", "positive")[i // 2 % 2])
+        for i, word in enumerate(["warm", "dull"] * 20)
+    ]
+    frame = pd.DataFrame(rows, columns=["text", "label", "a_predicted"]).assign(b_predicted="positive")
+    frame.to_csv("answers.csv", index=False)
+    Path("scores.json").write_text(json.dumps({"text": "a warm song", "tokens": ["a", "warm", "song"], "scores": [0.1, 2.0, -0.5]}))
+    return work
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_command_prints_and_writes_what_is_stored(typed: str, world: Path, request: pytest.FixtureRequest) -> None:
+    before = {*world.iterdir()}
+    done = CliRunner().invoke(main, shlex.split(typed))
+    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
+    now = {"output": summary([parts(done.output, world.parent), done.exit_code])}
+    for path in sorted({*world.rglob("*")} - before):
+        if path.suffix in (".csv", ".html", ".tex", ".json", ".md"):
+            now[path.name] = summary(parts(path.read_bytes(), world.parent))
+        elif path.suffix == ".parquet":
+            now[path.name] = summary(pd.read_parquet(path).to_dict("list"))
+    compare("outputs.json", typed, now, request, 1e-3)
+
+
+# ---- pages, and data of views in the browser
+
+
+def dots(n: int = 30) -> pd.DataFrame:
+    """Return labelled rows."""
+    label, predicted = np.arange(n) % 3 - 1, np.arange(n) % 2
+    frame = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted})
+    return frame.assign(confidence=np.linspace(0.5, 1, n), length=np.arange(n) + 1, text="a <i>warm</i> song " * 20)
+
+
+def points(colour: str) -> dict[str, Any]:
+    at = [np.c_[np.sin(np.arange(30.0)), np.cos(np.arange(30.0)), np.arange(30.0)][:, : 2 + (colour == "length")] for _ in range(2)]
+    options: dict[str, Any] = {"layers": ["embedding", "layer 1"], "layer": 1, "colour": colour, "title": "Rows", "picture": "pca"}
+    if colour == "label":
+        outline = (1, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        options |= {
+            "axes": {1: ("one", "two")},
+            "chosen": np.arange(30) < 9,
+            "outline": outline,
+            "star": ("mine", {1: (0.5, 0.5)}),
+            "more": True,
+        }
+    return points_data(dots(), at, classes=("negative", "positive"), **options)
+
+
+def tokens(n: int, **options: Any) -> token_scene.Scene:
+    """Return a scene of tokens that approach leaders."""
+    clustering = simulate(np.random.default_rng(0).normal(size=(n, 2)))
+    means = clustering.positions.mean(axis=1)
+    shares = 1 / (1 + np.exp(-means.sum(axis=1)))
+    words = [f"word{i}" for i in range(n)]
+    return token_scene.scene_of(clustering, words, "A review", decision=(np.ones(2), 0.1), means=means, probabilities=shares, **options)
+
+
+def film() -> Film:
+    run = Run.open(RUNS / NDT, NDT)
+    return Film("toy & <b>", epoch_series(run), examples(run)[0], run.history(), run.capabilities.scalars, layer=1)
+
+
+def example(name: str) -> Any:
+    run = Run.open(RUNS / name, name)
+    return scene_of(run.example(), run.capabilities)
+
+
+def bundle() -> Any:
+    found = token_strip(["a", "<b>"], [0.5, -1.0])._repr_mimebundle_()
+    return [found["text/html"], found["text/plain"], sorted(found)]
+
+
+PAIR = fake_trace(9).replace(text_pair="and another", segments=(np.arange(9) >= 5).astype(np.int64))
+RECORD = Record(
+    "verdict",
+    Call("a/b", "verdict", {"text": "<x> & y"}),
+    (Source("a/b", "19ca14883bf0", 0, "test split n = 9"),),
+    "Of a run.",
+    "/explore",
+    "",
+    "0.1.0",
+    "ab" * 16,
+    "",
+)
+BARE = {
+    "html": b"<!DOCTYPE html><html><head><title>x</title></head></html>",
+    "svg": b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9"><g/></svg>',
+    "pdf": b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n",
+    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(21) + b"IEND" + bytes(4),
+}
+MADE: dict[str, Callable[[], Any]] = {
+    "bertviz heads": lambda: bertviz_html(fake_trace(7, layers=3, heads=2, signed=True), "head"),
+    "bertviz model": lambda: bertviz_html(fake_trace(7, layers=3, heads=2), "model", 0, layers=[2], heads=[1, 0]),
+    "bertviz pair": lambda: bertviz_html(PAIR, theme="dark"),
+    "bertviz neurons": lambda: bertviz_html(load(RUNS / NDT).trace("a warm song", projections=True), "neuron", 0),
+    **{f"canvas {name}": lambda name=name: canvas_data(example(name), acts=True) for name in (NDT, FUSED)},
+    "canvas page": lambda: canvas_html(example(NDT), about="ours", theme="dark"),
+    **{f"points by {colour}": lambda colour=colour: points(colour) for colour in ("label", "right", "confidence", "length")},
+    "points page": lambda: points_html(points("label"), about="ours"),
+    "tokens page": lambda: animation_html(tokens(6, labels=("negative", "positive")), about="ours"),
+    "tokens": lambda: positions_frame(simulate(np.eye(3)), "abc").to_dict("list"),
+    "film": lambda: through_data(film(), asks=True),
+    "film page": lambda: through_html(film(), about="ours", theme="dark"),
+    "page of a figure": lambda: render(heatmap(fake_trace(tokens=["a", "<b>"]), 0), "html"),
+    "csv of a figure": lambda: render(heatmap(fake_trace(tokens=["=a", "<b>"]), 0), "csv"),
+    "tex of a figure": lambda: render(heatmap(fake_trace(tokens=["a_b", "50% & more"]), 0), "tex"),
+    "cell of a notebook": bundle,
+    "report": lambda: report_html(Run.open(RUNS / FUSED).example(), Run.open(RUNS / FUSED)),
+    **{
+        f"record in {format}": lambda format=format, data=data: embed_record(data, format, RECORD).decode("latin-1")
+        for format, data in BARE.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_output_is_as_stored(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notebook, "find_browser", lambda: None)
+    compare("outputs.json", name, {"output": summary(parts(MADE[name]()))}, request, 1e-3)
