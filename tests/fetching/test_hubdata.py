@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -102,20 +101,16 @@ def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None
         (ROWS[:30], "a/b, a/train.parquet has 30 rows, not 41, and was not stored"),
         (ROWS.assign(label=3), "has labels other than 0 to 1 and was not stored"),
         (ROWS.drop(columns="label"), "a/b, a/train.parquet has an unexpected layout .KeyError"),
+        (None, "has an unexpected layout"),
     ],
 )
-def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.DataFrame, message: str) -> None:
-    put(hub, train, ROWS[:10])
+def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.DataFrame | None, message: str) -> None:
+    put(hub, ROWS if train is None else train, ROWS[:10])
+    if train is None:
+        hub.files["/datasets/a/b/resolve/main/a/train.parquet"] = b"<html>sign in</html>"
     with pytest.raises(DataMissingError, match=message):
         hubdata.get("toy")
     assert hubdata.lacking("toy") == ("train", "test") and not litter()
-
-
-def test_no_parquet_at_all(hub: Hub, toy: DatasetInfo) -> None:
-    hub.files["/datasets/a/b/resolve/main/a/train.parquet"] = b"<html>sign in</html>"
-    with pytest.raises(DataMissingError, match="has an unexpected layout"):
-        hubdata.get("toy")
-    assert not litter()
 
 
 @pytest.mark.slow
@@ -131,9 +126,7 @@ def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
     assert sorted(got) == [0, 2] and sum(method == "HEAD" for method, _, _ in hub.requests) == 2 and not litter()
 
 
-@pytest.mark.parametrize(
-    "address", ["notaurl", "ftp://somewhere", "http://", "http://[x", "http://a:port", "https://a b", "https://grüße.de"]
-)
+@pytest.mark.parametrize("address", ["ftp://somewhere", "http://[x", "https://grüße.de"])
 def test_an_address_that_is_none(address: str, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     failed = CliRunner().invoke(main, ["data", "get", "toy"])
@@ -177,16 +170,16 @@ def test_a_mixture_gets_the_parts_of_others(hub: Hub, mixed: DatasetInfo) -> Non
         datasets.load_split("mixed", "train")
 
 
-@pytest.mark.parametrize("item", [info(name) for name in datasets.datasets()["name"]], ids=lambda item: item.name)
-def test_recipes_are_complete(item: DatasetInfo) -> None:
-    hub = item.hub
-    assert hub.why or set(hub.files) == set(item.parts)
-    assert not hub.files or hub.megabytes > 0
-    for part, file in hub.files.items():
-        known = item.parts[part]
-        assert len(known.content) == 64 and sum(known.counts) == known.rows and len(known.counts) == len(item.labels)
-        assert bool(file.text_pair) == item.pair and "/" in file.repo and Path(file.path).suffix in (".parquet", ".csv", ".jsonl")
-        assert hubdata.url(file).startswith("http") and " " not in hubdata.url(file)
+def test_recipes_are_complete() -> None:
+    for item in map(info, datasets.datasets()["name"]):
+        hub = item.hub
+        assert hub.why or set(hub.files) == set(item.parts)
+        assert not hub.files or hub.megabytes > 0
+        for part, file in hub.files.items():
+            known = item.parts[part]
+            assert len(known.content) == 64 and sum(known.counts) == known.rows and len(known.counts) == len(item.labels)
+            assert bool(file.text_pair) == item.pair and "/" in file.repo and Path(file.path).suffix in (".parquet", ".csv", ".jsonl")
+            assert hubdata.url(file).startswith("http") and " " not in hubdata.url(file)
     assert "refs%2Fconvert%2Fparquet" in hubdata.url(info("nsmc").hub.files["test"])
 
 
@@ -197,21 +190,6 @@ def test_digests_of_the_real_rows(name: str, part: str) -> None:
     known, frame = info(name).parts[part], load_file(name, part)
     assert content(frame) == known.content
     assert np.bincount(frame["label"]).tolist() == list(known.counts)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.data
-@pytest.mark.parametrize(("name", "part"), [("imdb", "test"), ("sst2", "dev"), ("sst2", "test")])
-def test_real_rows_come_back_from_any_order(tmp_path: Path, name: str, part: str) -> None:
-    item, file = info(name), info(name).hub.files[part]
-    shuffled = load_file(name, part).sample(frac=1, random_state=0).rename(columns={"text": file.text})
-    source = tmp_path / Path(file.path).name
-    if source.suffix == ".parquet":
-        shuffled.to_parquet(source)
-    else:
-        source.write_text("".join(json.dumps(row) + "\n" for row in shuffled[["text", "label"]].to_dict("records")))
-    frame, exact, remark = hubdata.convert(item, part, source)
-    assert exact and not remark and frame["id"].tolist()[:3] == ["0", "1", "2"]
 
 
 # ---- command and page
@@ -230,15 +208,6 @@ def test_commands(hub: Hub, toy: DatasetInfo) -> None:
     assert "no data set 'nothing'" in run(main, ["data", "verify", "nothing"]).stderr
 
 
-def test_ctrl_c_says_how_to_go_on(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(hubdata, "get", interrupted)
-    ended = CliRunner().invoke(main, ["data", "get", "toy"])
-    assert ended.exit_code == 130 and "To continue, run the command again" in ended.stderr
-
-
 def job_ends() -> None:
     """Wait for the download that the page has started."""
     for thread in [thread for thread in threading.enumerate() if thread.name == info("sst2").title]:
@@ -253,31 +222,17 @@ def page(name: str = "toy", split: str = "") -> None:
     st.write("here" if offer(name, split) else "not here")
 
 
-@pytest.mark.slow
-def test_the_button_fetches(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_button_fetches_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")  # the harness gives a visitor no address
-    app = AppTest.from_function(page, default_timeout=20).run()
-    assert app.markdown[-1].value == "not here" and "About 1 MB" in app.caption[0].value
-    remote_get, going = hubdata.get, threading.Event()
-    monkeypatch.setattr(hubdata, "get", lambda *args, **rest: going.wait(10) and remote_get(*args, **rest))
-    app.button(key="again-toy").click().run()
-    assert app.button(key="stop-toy") and not app.exception
-    going.set()
-    job_ends()
-    app.run()
-    assert app.markdown[-1].value == "here" and not app.exception and not app.button
-
-
-def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
 
     def until_stopped(*_: object, stop: threading.Event, **__: object) -> None:
         assert stop.wait(10)
         raise Stopped("Stopped; the same download goes on from here.")
 
+    app = AppTest.from_function(page, default_timeout=20)
     with monkeypatch.context() as patch:
         patch.setattr(hubdata, "get", until_stopped)
-        app = AppTest.from_function(page, default_timeout=20).run()
+        assert app.run().markdown[-1].value == "not here" and "About 1 MB" in app.caption[0].value
         app.button(key="again-toy").click().run()
         app.button(key="stop-toy").click().run()
         job_ends()
@@ -286,8 +241,11 @@ def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monke
     hub.trouble = [404]
     app.button(key="again-toy").click().run()
     job_ends()
+    assert "withdrawn" in app.run().warning[0].value
+    app.button(key="again-toy").click().run()
+    job_ends()
     app.run()
-    assert "withdrawn" in app.warning[0].value and app.button(key="again-toy")
+    assert app.markdown[-1].value == "here" and not app.exception and not app.button
 
 
 def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,20 +257,14 @@ def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkey
     assert hub.sent == 0 and not litter()
 
 
-@pytest.mark.slow
 def test_a_page_offers_what_a_mixture_lacks(hub: Hub, mixed: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page has a button for a split that the hub can complete; for another it names the missing files and the reason."""
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
-
-    def opened(split: str) -> AppTest:
-        app = AppTest.from_function(page, kwargs={"name": "mixed", "split": split}, default_timeout=20).run()
-        assert not app.exception and app.markdown[-1].value == "not here"
-        return app
-
-    whole, test, train = opened(""), opened("test"), opened("train")
-    assert whole.button(key="again-mixed") and test.button(key="again-mixed") and not train.button
-    caption = train.caption[-1].value.replace("\\", "")
-    assert "yelp_full/train (" in caption and "cannot be downloaded: yelp_full: it is put together" in caption and "SENTVIZ_DATA" in caption
+    splits = ("", "test", "train")
+    apps = [AppTest.from_function(page, kwargs={"name": "mixed", "split": split}, default_timeout=20).run() for split in splits]
+    assert [(app.markdown[-1].value, len(app.button)) for app in apps] == [("not here", 1), ("not here", 1), ("not here", 0)]
+    caption = apps[2].caption[-1].value.replace("\\", "")
+    assert "yelp_full/train (" in caption and "cannot be downloaded: yelp_full: it is put together" in caption
 
 
 @pytest.mark.parametrize("variable", ["SENTVIZ_NO_DOWNLOAD", ""])

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import stat
-import threading
 import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
-from sentviz.data.fetch.download import Stopped
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.io.files import home
 from sentviz.runs import releases
@@ -25,7 +23,6 @@ from sentviz.runs.releases import ADDRESS, Packed, chosen, get, index, is_instal
 from sentviz.runs.store import SHIPPED, Run, find, runs
 from tests.fakehub import Hub
 from tests.kit import no_room
-from tests.shipped import often
 from tests.studies import made_run
 
 NAMES = ("toy/one", "toy/two")
@@ -48,8 +45,11 @@ def user_runs() -> list[str]:
 
 
 @pytest.mark.parametrize("source", ["server", "release", "checkout"])
-def test_a_run_comes_as_it_was_packed(packed: dict[str, Packed], hub: Hub, tmp_path: Path, source: str) -> None:
-    """A run from a server, a folder of zips or a folder of runs is found like any other; a second fetch sends no request."""
+def test_a_run_comes_as_it_was_packed(
+    packed: dict[str, Packed], hub: Hub, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run from a server, a folder of zips or a folder of runs is found; a second fetch sends no request; no token is sent."""
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
     place = f"{hub.url}/r" if source == "server" else str(tmp_path / source)
     seen: list[tuple[int, int]] = []
     folder = get("toy/one", place, known=packed, progress=lambda done, total: seen.append((done, total)))
@@ -59,7 +59,7 @@ def test_a_run_comes_as_it_was_packed(packed: dict[str, Packed], hub: Hub, tmp_p
     installed.check(*installed.config["files"])
     assert seen[-1] == (packed["toy/one"].bytes,) * 2
     requests_before = len(hub.requests)
-    assert get("toy/one", place, known=packed) is None and len(hub.requests) == requests_before
+    assert get("toy/one", place, known=packed) is None and len(hub.requests) == requests_before and not any(hub.tokens)
 
 
 def test_the_bytes_of_a_packed_run_follow_from_the_run(packed: dict[str, Packed], tmp_path: Path) -> None:
@@ -69,23 +69,6 @@ def test_the_bytes_of_a_packed_run_follow_from_the_run(packed: dict[str, Packed]
     assert pack(Run.open(copy, "toy/one"), tmp_path / "again.zip") == packed["toy/one"]
     assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "release" / "toy.one.zip").read_bytes()
     assert read_index(tmp_path / "release" / "release.json") == packed
-
-
-def test_a_stopped_download_goes_on(packed: dict[str, Packed], hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped download of a run continues, and a token for the hub is not sent to another server."""
-    monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
-    body = bytes(1 << 19)
-    hub.files["/r/toy.one.zip"] = body
-    known = {"toy/one": replace(packed["toy/one"], bytes=len(body), sha256=hashlib.sha256(body).hexdigest())}
-    stop = threading.Event()
-    with pytest.raises(Stopped):
-        get("toy/one", f"{hub.url}/r", known=known, progress=lambda done, _: done and stop.set(), stop=stop)
-    (part,) = [name for name in user_runs() if name.endswith(".part")]
-    have = (home() / "runs" / part).stat().st_size
-    with pytest.raises(SentvizError):  # the bytes are not a run
-        get("toy/one", f"{hub.url}/r", known=known)
-    assert hub.requests[-1][2] == f"bytes={have}-" and not any(hub.tokens) and user_runs() == []
 
 
 def test_what_differs_from_the_index_is_refused(packed: dict[str, Packed], hub: Hub, tmp_path: Path) -> None:
@@ -101,29 +84,23 @@ def test_what_differs_from_the_index_is_refused(packed: dict[str, Packed], hub: 
     made_run(tmp_path / "checkout", "toy", "vanilla", name="one", wrong=77)
     with pytest.raises(DataMissingError, match="not the run"):
         get("toy/one", str(tmp_path / "checkout"), known=packed)
-    for place, kind in (
-        (f"{hub.url}/none", DataMissingError),
-        (str(tmp_path), DataMissingError),
-        ("nowhere", InputError),
-        ("http://", InputError),
-    ):
+    refusals = ((f"{hub.url}/none", DataMissingError), (str(tmp_path), DataMissingError), ("nowhere", InputError), ("http://", InputError))
+    for place, kind in refusals:
         with pytest.raises(kind):
             get("toy/two", place, known=packed)
     assert user_runs() == [] and "toy/one" not in runs()
 
 
-@pytest.mark.parametrize("name", ["../../../escaped", "/escaped", "a\\..\\b", "C:escaped", "extra.txt"])
-def test_a_zip_cannot_write_elsewhere(packed: dict[str, Packed], hub: Hub, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["../../../escaped", "extra.txt"])
+def test_a_zip_cannot_write_elsewhere(packed: dict[str, Packed], tmp_path: Path, name: str) -> None:
     """Names that leave the folder, and files that config.json does not list, are refused even if the digest is right."""
     path = tmp_path / "release" / "toy.one.zip"
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(name, "x")
-    known = {"toy/one": replace(packed["toy/one"], bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
-    before = sorted(tmp_path.rglob("*"))
+    before = {file for file in tmp_path.rglob("*") if file.is_file()}
     with pytest.raises(SentvizError, match="not installed"):
-        get("toy/one", str(path.parent), known=known)
-    assert user_runs() == [] and [path for path in sorted(tmp_path.rglob("*")) if path.name.startswith(("escaped", "extra"))] == []
-    assert {path for path in before if path.is_file()} <= set(tmp_path.rglob("*"))
+        get("toy/one", str(path.parent), known=offered(path, packed["toy/one"]))
+    assert user_runs() == [] and before <= set(tmp_path.rglob("*")) and not list(tmp_path.rglob("e[sx][ct]*"))
 
 
 def test_names_are_chosen_by_pattern(packed: dict[str, Packed]) -> None:
@@ -170,44 +147,36 @@ def offered(path: Path, entry: Packed) -> dict[str, Packed]:
     return {entry.name: replace(entry, bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"name": "../../escaped"},
-        {"name": "/etc/cron.d/x"},
-        {"name": "toy"},
-        {"name": "a\\b/c"},
-        {"name": "toy/.tmp-new-one"},
-        {"name": "a/b/c"},
-        {"name": 7},
-        {"bytes": 10**18},
-        {"bytes": -1},
-        {"bytes": "9"},
-        {"digest": "../x"},
-        {"digest": ""},
+def test_an_index_leads_nowhere_else(packed: dict[str, Packed], tmp_path: Path) -> None:
+    """A harmful index is refused when it is read and when it is made in Python; so is a file that is no index."""
+    changes: list[dict[str, object]] = [
+        *({"name": name} for name in ("../../escaped", "/etc/cron.d/x", "toy", "a\\b/c", "toy/.tmp-new-one", "a/b/c", 7)),
+        *({"bytes": size} for size in (10**18, -1, "9")),
+        *({"digest": digest} for digest in ("../x", "")),
         {"sha256": "0"},
-        {"base": "../../escaped"},
-        {"base": "toy/two"},
+        *({"base": base} for base in ("../../escaped", "toy/two")),
         {"name": "bases/x", "base": "bases/x"},
         {"more": 1},
-    ],
-)
-def test_an_index_leads_nowhere_else(change: dict[str, object], packed: dict[str, Packed], tmp_path: Path) -> None:
-    """Such an index is refused when it is read and when it is made in Python."""
-    stored = asdict(packed["toy/one"]) | change
-    (tmp_path / "index.json").write_text(json.dumps([stored]))
-    with pytest.raises(InputError, match=r"index\.json is not an index of runs"):
-        read_index(tmp_path / "index.json")
-    if "more" not in change:
+    ]
+    texts = [json.dumps([asdict(packed["toy/one"]) | change]) for change in changes]
+    for text in (*texts, "", "{}", "[" * 100_000, "[1]", '[{"name": "a/b"}]', "\0"):
+        (tmp_path / "index.json").write_text(text)
+        with pytest.raises(InputError, match=r"index\.json is not an index of runs"):
+            read_index(tmp_path / "index.json")
+    for change in changes[:-1]:
         with pytest.raises(ValueError, match=r"must be|never needs"):
             replace(packed["toy/one"], **change)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[" * 100_000, "[1]", '[{"name": "a/b"}]', "\0"])
-def test_an_index_that_is_none(text: str, tmp_path: Path) -> None:
-    (tmp_path / "index.json").write_text(text)
-    with pytest.raises(InputError, match="is not an index of runs"):
-        read_index(tmp_path / "index.json")
+EXTRA = {
+    "a bomb": ("metrics.json", b"\0" * 50_000_000),
+    "a name that stands twice": ("metrics.json", b"{}"),
+    "a folder": ("epochs/", b""),
+    "a file below a file": ("metrics.json/x", b""),
+    "a deep name": ("a/b/c", b""),
+    "a long name": ("n" * 300, b""),
+    "the folder itself": (".", b""),
+}
 
 
 def changed(path: Path, how: str) -> None:
@@ -228,17 +197,8 @@ def changed(path: Path, how: str) -> None:
                 if how == "links":
                     info.external_attr = (stat.S_IFLNK | 0o777) << 16
                 archive.writestr(info, data)
-            extra = {
-                "a bomb": ("metrics.json", b"\0" * 50_000_000),
-                "a name that stands twice": ("metrics.json", b"{}"),
-                "a folder": ("epochs/", b""),
-                "a file below a file": ("metrics.json/x", b""),
-                "a deep name": ("a/b/c", b""),
-                "a long name": ("n" * 300, b""),
-                "the folder itself": (".", b""),
-            }
-            if how in extra:
-                archive.writestr(*extra[how])
+            if how in EXTRA:
+                archive.writestr(*EXTRA[how])
         if how == "encrypted":
             data = bytearray(path.read_bytes())
             for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
@@ -251,49 +211,18 @@ def changed(path: Path, how: str) -> None:
             path.write_bytes(data)
 
 
-HOSTILE = [
-    "half of it",
-    "a pickle",
-    "a start before the file",
-    "a bomb",
-    "links",
-    "a name that stands twice",
-    "a folder",
-    "a file below a file",
-]
-HOSTILE += ["a deep name", "a long name", "the folder itself", "encrypted", "sizes that are not"]
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("how", often(HOSTILE, *list(HOSTILE)[:6]))
-def test_an_archive_that_pack_would_not_write(how: str, packed: dict[str, Packed], tmp_path: Path) -> None:
+def test_an_archive_that_pack_would_not_write(packed: dict[str, Packed], tmp_path: Path) -> None:
     """Such an archive gives one sentence; nothing of it is kept, and the installed run stays."""
     path = tmp_path / "release" / "toy.one.zip"
-    before = get("toy/one", str(path.parent), known=packed)
-    assert before is not None
-    changed(path, how)
-    with pytest.raises(SentvizError, match=r"not installed\.$") as caught:
-        get("toy/one", str(path.parent), known=offered(path, packed["toy/one"]), again=True)
-    assert "\n" not in str(caught.value) and user_runs() == ["toy/one"] and is_installed(packed["toy/one"])
-    assert not list(tmp_path.glob("escaped*"))
-
-
-def test_a_place_that_is_taken_is_said(packed: dict[str, Packed], tmp_path: Path) -> None:
-    """A file in the place of a data set's folder is named."""
-    (home() / "runs").mkdir(parents=True)
-    (home() / "runs" / "toy").write_text("mine")
-    with pytest.raises(SentvizError, match=r"toy cannot be written: "):
-        get("toy/one", str(tmp_path / "release"), known=packed)
-    assert (home() / "runs" / "toy").read_text() == "mine"
-
-
-@pytest.mark.parametrize("most", [0, 600])
-def test_a_disk_that_takes_no_more(most: int, packed: dict[str, Packed], tmp_path: Path) -> None:
-    """A full disk gives one sentence and leaves no partial file; the same call succeeds once there is space."""
-    with no_room(most), pytest.raises(SentvizError, match="cannot be written"):
-        get("toy/one", str(tmp_path / "release"), known=packed)
-    assert user_runs() == []
-    assert get("toy/one", str(tmp_path / "release"), known=packed) is not None
+    assert get("toy/one", str(path.parent), known=packed) is not None
+    good = path.read_bytes()
+    for how in (*EXTRA, "half of it", "a pickle", "a start before the file", "links", "encrypted", "sizes that are not"):
+        path.write_bytes(good)
+        changed(path, how)
+        with pytest.raises(SentvizError, match=r"not installed\.$") as caught:
+            get("toy/one", str(path.parent), known=offered(path, packed["toy/one"]), again=True)
+        assert "\n" not in str(caught.value) and user_runs() == ["toy/one"] and is_installed(packed["toy/one"]), how
 
 
 def test_a_damaged_run_is_not_packed(packed: dict[str, Packed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,3 +242,16 @@ def test_a_damaged_run_is_not_packed(packed: dict[str, Packed], tmp_path: Path, 
             done = CliRunner().invoke(main, ["runs", "pack", str(out), "toy/one"])
         assert done.exit_code == 1 and message in done.output and done.output.count("\n") == 1
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_disk_that_takes_no_more_and_a_place_that_is_taken(packed: dict[str, Packed], tmp_path: Path) -> None:
+    """Both give one sentence and leave no partial file; the same call succeeds once there is space."""
+    with no_room(600), pytest.raises(SentvizError, match="cannot be written"):
+        get("toy/one", str(tmp_path / "release"), known=packed)
+    assert user_runs() == []
+    assert get("toy/one", str(tmp_path / "release"), known=packed) is not None
+    shutil.rmtree(home() / "runs" / "toy")
+    (home() / "runs" / "toy").write_text("mine")
+    with pytest.raises(SentvizError, match=r"toy cannot be written: "):
+        get("toy/one", str(tmp_path / "release"), known=packed)
+    assert (home() / "runs" / "toy").read_text() == "mine"
