@@ -188,6 +188,19 @@ def small_model(
     return Model("toy/random", encoder, tokenizer, labels, cls=cls)
 
 
+@contextmanager
+def hook(module: nn.Module, change: Callable[[Tensor], Tensor], *, before: bool = False) -> Iterator[None]:
+    """Change a copy of a module's first input, or of its output, for a while."""
+    if before:
+        handle = module.register_forward_pre_hook(lambda _, args: (change(args[0].clone()), *args[1:]))
+    else:
+        handle = module.register_forward_hook(lambda _, args, out: change(out.clone()))
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
 class Planted(Network):
     """A network whose reason is known: one-hot vectors, what is there of them, and a value of it."""
 

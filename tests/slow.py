@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.models.encoder import Encoder
 from sentviz.runs.configs import EncoderConfig
 
 Array = npt.NDArray[np.float64]
@@ -64,6 +65,11 @@ class Seen:
     components: list[Array] = field(default_factory=list)
     scores: list[Array] = field(default_factory=list)
     lambdas: list[list[float]] = field(default_factory=list)
+
+
+def state_of(encoder: Encoder) -> dict[str, Array]:
+    """Return the weights of an encoder as plain arrays."""
+    return {name: tensor.numpy() for name, tensor in encoder.state_dict().items()}
 
 
 def learned_lambdas(state: dict[str, Array], config: EncoderConfig, layer: int) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sentviz.models import attention as at
 from tests import slow
@@ -65,14 +65,6 @@ def test_attend_scores_maps_and_mix_are_the_formula(c: int, d: int, d_v: int) ->
         np.testing.assert_allclose(a[b, :, :, :m, m:], 0)
         np.testing.assert_allclose(mixed[b, :, :m, :m], effective, atol=1e-12)
         np.testing.assert_allclose(out[b, :, :m], want, atol=1e-12)
-
-
-def test_maps_can_be_written_into_a_given_tensor() -> None:
-    """`maps` writes the same softmax into `out` and returns it."""
-    s = drawn(3, 1, 2, 2, 4, 4)
-    place = torch.empty_like(s)
-    assert at.maps(s, None, place) is place
-    np.testing.assert_allclose(place, s.exp() / s.exp().sum(-1, keepdim=True), atol=1e-12)
 
 
 def terms(seed: int, b: int, c: int, h: int, n: int) -> tuple[at.KeyTerm, at.LowRank, at.LowRank]:
@@ -235,28 +227,3 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, m
     (out * real[:, None, :, None]).sum().backward()
     assert all(bool(x.grad.isfinite().all()) for x in (q, k, v, lambdas))
     np.testing.assert_array_equal(v.grad[1, :, 3:], 0)
-
-
-@pytest.mark.parametrize("padded", [False, True])
-def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
-    """The encoder's attention layer with C = 1 equals nn.MultiheadAttention with the same weights."""
-    from sentviz.models.encoder import Attention
-    from sentviz.models.protocol import Inputs, InterventionTensors
-    from sentviz.runs.configs import EncoderConfig
-
-    d, heads, n = 12, 3, 7
-    torch.manual_seed(0)
-    ours = Attention(EncoderConfig(vocab_size=5, classes=2, width=d, heads=heads), 0).double()
-    theirs = nn.MultiheadAttention(d, heads, batch_first=True, dtype=DOUBLE)
-    with torch.no_grad():
-        ours.project.bias.normal_()
-        ours.output.bias.normal_()
-        theirs.in_proj_weight.copy_(ours.project.weight)
-        theirs.in_proj_bias.copy_(ours.project.bias)
-        theirs.out_proj.weight.copy_(ours.output.weight)
-        theirs.out_proj.bias.copy_(ours.output.bias)
-        x, real = drawn(2, 2, n, d), padding([n, 4], n)
-        got, _ = ours(x, Inputs(torch.zeros(2, n, dtype=torch.long), real if padded else None), None, InterventionTensors())
-        want, _ = theirs(x, x, x, key_padding_mask=~real if padded else None, need_weights=False)
-    keep = real if padded else torch.ones_like(real)
-    np.testing.assert_allclose(got[keep], want[keep], atol=1e-12)

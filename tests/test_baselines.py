@@ -11,21 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import sentviz
-from sentviz.analysis.explain.gradients import integrated_gradients
-from sentviz.analysis.explain.leave_out import removal
 from sentviz.data.texts import TokenizedText
-from sentviz.errors import InputError
 from sentviz.models.baselines import Convolutional, Recurrent
 from sentviz.models.batches import collate
 from sentviz.models.protocol import Inputs
 from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
-from sentviz.training import train
-from tests.kit import toy_recipe, toy_trainer, use_toy_data
+from tests.kit import toy_trainer, use_toy_data
 
-pytestmark = pytest.mark.slow
-
-TEXT = "what a warm, clever song we saw!"
 SHAPES: dict[str, dict[str, Any]] = {"bilstm": {"hidden": 6}, "cnn": {"filters": 4}}
 
 
@@ -95,26 +87,6 @@ def test_parameters(kind: str) -> None:
     lstm = sum(2 * 4 * 256 * (size + 256 + 2) for size in (512, 512)) + 1000 * 512 + 2 * 513
     convolution = 100 * (300 * (3 + 4 + 5) + 3) + 1000 * 300 + 2 * 301
     assert built.parameters_count() == {"bilstm": lstm, "cnn": convolution}[kind]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", ["bilstm", "cnn"])
-def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A baseline is trained, loaded, run, traced and explained; functions that need attention are refused in words."""
-    use_toy_data(monkeypatch)
-    run = train(toy_recipe(kind, shape=SHAPES[kind]), tmp_path, progress=False)
-    model = sentviz.load(run)
-    assert run.metrics()["test"]["accuracy"]["value"] > 0.8 and not run.capabilities.maps
-    trace = model.trace(TEXT)
-    np.testing.assert_allclose(model.predict([TEXT])[list(run.labels)].to_numpy()[0], trace.probabilities, atol=1e-5)
-    assert trace.attention is None and not trace.has_maps and trace.hidden is not None
-    assert trace.hidden.shape == (model.capabilities.layers + 1, len(trace.tokens), model.config.width)
-    integrated = integrated_gradients(model, trace)
-    assert abs(integrated.gap) < 0.05 * max(1, abs(integrated.rise))
-    falls = removal(model, trace)
-    assert falls.shape == (len(trace.tokens),) and np.abs(falls).max() > 0
-    with pytest.raises(InputError, match="no gates"):
-        model.trace(TEXT, gates_shut=[0])
 
 
 @pytest.mark.exhaustive

@@ -20,13 +20,24 @@ def _quiet() -> Iterator[None]:
     transformers.utils.logging.enable_progress_bar()
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Make a model folder for each architecture."""
-    from tests.foreign.models import KINDS, saved
+class Folders(dict[str, Path]):
+    """A model folder for each architecture, made when a test first asks for it."""
 
-    root = tmp_path_factory.mktemp("hub")
-    return {kind: saved(root / kind, kind) for kind in KINDS}
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self.root = root
+
+    def __missing__(self, kind: str) -> Path:
+        from tests.foreign.models import saved
+
+        self[kind] = saved(self.root / kind, kind)
+        return self[kind]
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a model folder for each architecture. Copy it before you change it."""
+    return Folders(tmp_path_factory.mktemp("hub"))
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import transformers
 
+from sentviz.errors import SentvizError
 from sentviz.models import hub
 from tests.kit import toy_splits
 
@@ -189,3 +192,11 @@ def changed(folder: Path, to: Path, **settings: Any) -> Path:
     config = json.loads((to / "config.json").read_text())
     (to / "config.json").write_text(json.dumps(config | settings))
     return to
+
+
+@contextmanager
+def refused(match: str) -> Iterator[None]:
+    """Check that the body ends with an error of one sentence."""
+    with pytest.raises(SentvizError, match=match) as error:
+        yield
+    assert str(error.value).endswith(".") and "\n" not in str(error.value)

@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ import sentviz  # noqa: E402
 from sentviz import training  # noqa: E402
 from sentviz.analysis.explain.leave_out import removal, words  # noqa: E402
 from sentviz.analysis.explain.notices import notices  # noqa: E402
+from sentviz.api import predict  # noqa: E402
 from sentviz.data.texts import LONGEST, is_blank, word_spans  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
+from sentviz.serving.corpus.engines import score  # noqa: E402
 from tests.foreign.models import loaded, saved, theirs  # noqa: E402
 from tests.shipped import often  # noqa: E402
-
-pytestmark = pytest.mark.slow
 
 Change = Callable[[Any], object]
 
@@ -133,13 +132,6 @@ def test_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path) ->
     compare(loaded(folder), folder, hostile(40))
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", MODELS)
-def test_300_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
-    folder = folder_of(name, tmp_path)
-    compare(loaded(folder), folder, hostile(300))
-
-
 @pytest.mark.parametrize("name", ["BERT", "Llama, whose answer is at the last token", END])
 def test_pairs_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
     """The longer text is cut first, and a special token that a text spells stays in its text."""
@@ -152,64 +144,28 @@ def test_pairs_are_read_as_transformers_reads_them(name: str, tmp_path: Path) ->
         assert model.tokenizer.specials_of(encoded.reading, cls=True).tolist() == encoded.specials.tolist()
 
 
-def of_file(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
-    """Return the probabilities that `sentviz score` writes."""
-    from sentviz.serving.corpus.engines import score
-
-    file = tmp_path / "texts.jsonl"
-    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    run = training.adopt(folder, "", tmp_path / "runs")
-    scored = score(run, [file], tmp_path / "scored")
-    return scored.part(0, [f"probability_{label}" for label in run.labels]).to_pandas().to_numpy()
-
-
-def of_server(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
-    """Return the probabilities that `sentviz serve` sends."""
-    from sentviz.api import predict
-
-    run = training.adopt(folder, "", tmp_path / "runs")
-    answers = predict(run, tuple(texts)).json()["answers"]
-    return np.array([list(answer["probabilities"].values()) for answer in answers])
-
-
-def of_graph(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
-    """Return the probabilities of the exported graph."""
-    from sentviz.serving.onnx import export, load
-
-    run = training.adopt(folder, "", tmp_path / "runs")
-    export(run, tmp_path / "exported")
-    return load(tmp_path / "exported").predict(texts)[list(run.labels)].to_numpy()
-
-
-def of_memory(folder: Path, tmp_path: Path, texts: list[str]) -> np.ndarray[Any, Any]:
-    """Return the probabilities of a model in memory."""
-    network = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
-    model = sentviz.load(network, transformers.AutoTokenizer.from_pretrained(folder))
-    return model.predict(texts)[list(model.labels)].to_numpy()
-
-
-DOORS = {"a model in memory": of_memory, "score": of_file, "serve": of_server, "ONNX": of_graph}
 SPELLING = ["a warm [SEP] song", "dull [URL]garden", "[MASK]", "<pad> a [lion] song <pad>", "zebras zebra LOUD quiet [[SEP]]"]
 
 
 @pytest.mark.parametrize("name", often([OWNERS, "Llama, whose answer is at the last token", "RoBERTa"], OWNERS))
-@pytest.mark.parametrize("door", [*list(DOORS)[:3], pytest.param("ONNX", marks=pytest.mark.exhaustive)])
-def test_every_door_reads_them_alike(door: str, name: str, tmp_path: Path) -> None:
-    """The answers to a text with special tokens are those of transformers to 1e-5 (random weights: 1e-4 of a graph) for every door."""
-    if door == "ONNX" and (find_spec("onnxruntime") is None or find_spec("onnxscript") is None):
-        pytest.skip("the extra onnx is not installed")
+def test_every_door_reads_them_alike(name: str, tmp_path: Path) -> None:
+    """The answers to a text with special tokens are those of transformers, in memory, as a run, by `sentviz score` and `sentviz serve`."""
     folder = folder_of(name, tmp_path)
     tokenizer, network = transformers.AutoTokenizer.from_pretrained(folder), theirs(folder)
     with torch.no_grad():
         wanted = [network(**tokenizer(text, return_tensors="pt")).logits.softmax(-1)[0].tolist() for text in SPELLING]
-    np.testing.assert_allclose(DOORS[door](folder, tmp_path, SPELLING), wanted, atol=1e-4 if door == "ONNX" else 2e-5)
-
-
-def test_a_run_that_splits_special_tokens_still_splits_them_after_it_was_stored(tmp_path: Path) -> None:
-    folder = folder_of("ModernBERT that splits special tokens", tmp_path)
-    run = training.adopt(folder, "", tmp_path / "runs")
-    wanted = transformers.AutoTokenizer.from_pretrained(folder)("a <mask> song")["input_ids"]
-    assert sentviz.load(run).encode("a <mask> song").ids.tolist() == wanted and len(wanted) > 6
+    run, file = training.adopt(folder, "", tmp_path / "runs"), tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in SPELLING))
+    columns = [f"probability_{label}" for label in run.labels]
+    served = predict(run, tuple(SPELLING)).json()["answers"]
+    in_memory = sentviz.load(transformers.AutoModelForSequenceClassification.from_pretrained(folder), tokenizer)
+    doors = {
+        "score": score(run, [file], tmp_path / "scored").part(0, columns).to_pandas().to_numpy(),
+        "serve": [list(answer["probabilities"].values()) for answer in served],
+        **{type(model).__name__: model.predict(SPELLING)[list(run.labels)].to_numpy() for model in (sentviz.load(run), in_memory)},
+    }
+    for door, answers in doors.items():
+        np.testing.assert_allclose(answers, wanted, atol=2e-5, err_msg=door)
 
 
 def test_a_model_reads_the_end_of_a_long_text_after_it_was_stored(tmp_path: Path) -> None:
