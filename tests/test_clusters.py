@@ -75,29 +75,16 @@ def test_shuffled_labels_give_no_cluster(rows: Rows) -> None:
     assert sum(not searched(known, of, known.predicted == each).weaker.empty for each in labels) <= 3
 
 
-@pytest.mark.exhaustive
-def test_at_most_one_shuffle_in_twenty_finds_a_slice_or_cluster(rows: Rows) -> None:
-    """200 shuffles of the labels, with clusters among the candidates."""
-    of, known = candidates(rows), rows_of(table()[rows.labels >= 0].drop(columns="topic"))
-    labels = (np.random.default_rng(seed).permutation(known.labels) for seed in range(200))
-    assert sum(not searched(known, of, known.predicted == each).weaker.empty for each in labels) <= 10
-
-
-def test_as_many_clusters_as_topics_are_the_topics(rows: Rows, topics: np.ndarray) -> None:
-    """Every row is in one cluster; a second call gives the same ones; a cluster is named by words of its topic."""
+@pytest.mark.parametrize("fitted", [400, N])
+def test_as_many_clusters_as_topics_are_the_topics(rows: Rows, topics: np.ndarray, fitted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is in one cluster, fitted or assigned; a second call gives the same ones; a cluster is named by words of its topic."""
+    monkeypatch.setattr("sentviz.analysis.testset.clusters.FITTED", fitted)
     matches, again = clusters(rows, 4), clusters(rows, 4)
     assert [*matches] == [*again] and all((matches[key] == again[key]).all() for key in matches)
     assert (np.sum([*matches.values()], axis=0) == 1).all()
     for keywords, inside in matches.items():
         (topic,) = {name for name, words in TOPICS.items() if keywords[0] in words.split()}
         assert set(keywords) <= set(TOPICS[topic].split()) and np.mean(topics[inside] == topic) > 0.95
-
-
-def test_rows_beyond_those_that_are_fitted_are_assigned(rows: Rows, topics: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.analysis.testset.clusters.FITTED", 400)
-    matches = clusters(rows, 4)
-    assert sum(inside.sum() for inside in matches.values()) == N
-    assert all(max(np.mean(topics[inside] == name) for name in TOPICS) > 0.95 for inside in matches.values())
 
 
 def test_rows_that_form_no_clusters_say_why(rows: Rows) -> None:
@@ -115,7 +102,7 @@ def test_rows_that_form_no_clusters_say_why(rows: Rows) -> None:
     assert not equal.frame["slice"].str.contains("cluster").any()
 
 
-@pytest.mark.parametrize("value", ["", "12", "12:", "12:a,,b", "1:a", "101:a", "x:a", "12:a,b,c,d"])
-def test_a_cluster_of_a_link_that_is_not_one_is_refused(value: str) -> None:
-    with pytest.raises(InputError):
-        Slice.parse(f"cluster={value}")
+def test_a_cluster_of_a_link_that_is_not_one_is_refused() -> None:
+    for value in ("", "12", "12:", "12:a,,b", "1:a", "101:a", "x:a", "12:a,b,c,d"):
+        with pytest.raises(InputError):
+            Slice.parse(f"cluster={value}")

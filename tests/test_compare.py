@@ -41,16 +41,12 @@ def test_one_sentence_under_two_mixings(model: Model) -> None:
     np.testing.assert_allclose(figure.attention[0], 0.5 * a.components[0, 1], atol=1e-6)
 
 
-def test_chosen_queries_are_not_subtracted(model: Model) -> None:
-    """Traces of selected queries are refused, because rows of different tokens would be subtracted."""
-    whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
-    with pytest.raises(InputError, match="without selecting queries"):
-        difference(whole, part)
-
-
 def test_nothing_shared_is_said(model: Model) -> None:
-    with pytest.raises(InputError, match="have no common token"):
-        difference(model.trace("what a"), model.trace("song"))
+    """Traces of selected queries are refused, too, because rows of different tokens would be subtracted."""
+    whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
+    for first, second, why in ((whole, part, "without selecting queries"), (model.trace("what a"), model.trace("song"), "no common token")):
+        with pytest.raises(InputError, match=why):
+            difference(first, second)
 
 
 def test_a_swap_keeps_the_rest_and_the_capital(model: Model) -> None:
@@ -61,16 +57,11 @@ def test_a_swap_keeps_the_rest_and_the_capital(model: Model) -> None:
 
 def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
     """The neighbours equal those of a loop over the complete vocabulary."""
-    table = model.network.table.detach().numpy().astype(float)
-    token = model.tokenizer.id_of("warm")
-    scored = []
-    for index in range(4, len(table)):
-        word = model.tokenizer.token_of(index)
-        if index != token and word.isalpha():
-            cosine = table[index] @ table[token] / np.linalg.norm(table[index]) / np.linalg.norm(table[token])
-            scored.append((cosine, word))
-    expected = [word for _, word in sorted(scored, reverse=True)[:4]]
-    assert [word for word, _ in neighbours(model, token, 4)] == expected
+    table, token = model.network.table.detach().numpy().astype(float), model.tokenizer.id_of("warm")
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    words = {index: model.tokenizer.token_of(index) for index in range(4, len(table)) if index != token}
+    scored = sorted(((unit[index] @ unit[token], word) for index, word in words.items() if word.isalpha()), reverse=True)
+    assert [word for word, _ in neighbours(model, token, 4)] == [word for _, word in scored[:4]]
 
 
 def test_words_are_swapped_for_words_of_their_kind() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,127 +17,77 @@ from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Edit
 from sentviz.runs.target import Target
-from sentviz.runs.trace import Trace
 from tests.kit import gated_model, planted_model, small_model, toy_splits
-from tests.shipped import often
 
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
 def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
     """The edited text of a flip is predicted as another class, with the reported probability, by random models."""
-    tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None
-    flips = []
-    for seed in range(6):
-        model = small_model(seed, tokenizer=tokenizer, max_length=64, segments=2 if seed % 2 else 1)
-        for text in TEXTS:
-            trace = model.trace(text, "a cold soup" if seed % 2 else None)
-            flip = smallest_flip(model, trace, drawn=5)
-            if not flip.edits:
-                continue
+    tokenizer, flips = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None, 0
+    for seed in range(4):
+        pair = "a cold soup" if seed % 2 else None
+        model = small_model(seed, tokenizer=tokenizer, max_length=64, segments=2 if pair else 1)
+        trace = model.trace(TEXTS[seed % 3], pair)
+        flip = smallest_flip(model, trace, drawn=2)
+        if flip.edits:
             predicted = model.predict([flip.text], None if flip.text_pair is None else [flip.text_pair]).iloc[0]
             assert predicted["label"] == flip.label != trace.label
             assert predicted[flip.label] == pytest.approx(flip.probability, abs=1e-5)
-            assert 1 <= len(flip.edits) <= 3 and flip.drawn == 5 and 0 <= flip.random <= 5
-            flips.append(flip)
-    assert len(flips) > 4
+            assert 1 <= len(flip.edits) <= 3 and flip.drawn == 2 and 0 <= flip.random <= 2
+            flips += 1
+    assert flips
 
 
-@pytest.mark.exhaustive
-def test_no_smaller_removal_is_missed() -> None:
-    """A flip has one word if leaving out one word flips the answer; every text without one or two words is predicted in the test."""
-    sizes = []
-    for seed in range(8):
-        model = small_model(seed)
-        words = ["what", "a", "warm", "clever", "song", "we", "saw"]
-        trace = model.trace(" ".join(words))
-
-        def flips(size: int, model: Model = model, words: list[str] = words, label: str = trace.label) -> bool:
-            rest = [" ".join(w for i, w in enumerate(words) if i not in out) for out in combinations(range(7), size)]
-            return bool((model.predict(rest)["label"] != label).any())
-
-        flip = smallest_flip(model, trace, drawn=1)
-        if flips(1):
-            assert len(flip.edits) == 1
-        if not flip.edits:
-            assert not flips(1) and flip.most == 3
-        sizes.append(len(flip.edits))
-    assert {1}.issubset(sizes) and len(set(sizes)) > 1
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("against", [False, True], ids=["class", "against"])
 def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
     """Of three classes, the edited text has the goal's class, or exchanges two; no removal or quick swap that does so is missed."""
-    reached, missed = 0, 0
-    for seed in range(10):
+    reached = 0
+    for seed in range(4):
         model = small_model(seed, labels=("bad", "middling", "good"))
         plain = model.trace(TEXTS[0])
+        before = dict(zip(model.labels, plain.probabilities, strict=True))
         order = plain.probabilities.argsort()[::-1]
         label, second = (model.labels[i] for i in (order[1], order[0 if seed % 2 else 2]))
         trace = plain.for_target(Target(label, second if against else ""))
 
-        def reaches(text: str, label: str = label, second: str = second, model: Model = model, plain: Trace = plain) -> bool:
+        def reaches(text: str, label: str = label, second: str = second, model: Model = model, before: Any = before) -> bool:
             after = model.predict([text]).iloc[0]
-            before = dict(zip(model.labels, plain.probabilities, strict=True))
             return (after[label] > after[second]) != (before[label] > before[second]) if against else after["label"] == label
 
         text, flip = _EditableText(model, trace), smallest_flip(model, trace, drawn=1)
         single = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, 8)]
         if any(reaches(text.edited(edits)[0]) for edits in single if text.leaves_words(edits)):
             assert len(flip.edits) == 1
-        if not flip.edits:
-            missed += 1
-            continue
-        reached += 1
-        after = model.predict([flip.text]).iloc[0]
-        share = after[flip.label] / (after[label] + after[second]) if against else after[flip.label]
-        assert reaches(flip.text) and flip.probability == pytest.approx(share, abs=1e-5)
-        assert flip.goal == (Target(flip.label, label if flip.label == second else second) if against else Target(label))
-    assert reached > 4 and missed < 6
+        if flip.edits:
+            reached += 1
+            after = model.predict([flip.text]).iloc[0]
+            share = after[flip.label] / (after[label] + after[second]) if against else after[flip.label]
+            assert reaches(flip.text) and flip.probability == pytest.approx(share, abs=1e-5)
+            assert flip.goal == (Target(flip.label, label if flip.label == second else second) if against else Target(label))
+    assert reached > 1
 
 
-def test_swaps_are_in_the_order_of_the_goal() -> None:
-    """Towards the other of two classes, the order is that of the prediction; towards the last of three classes, it differs."""
-    model = small_model(4, labels=("bad", "middling", "good"))
-    plain = model.trace(TEXTS[0])
-    text = _EditableText(model, plain.for_target(Target(model.labels[int(plain.probabilities.argmin())])))
-    predicted = _EditableText(model, plain)
-    place = next(iter(text.places))
-    assert text.sign == -1 and predicted.sign == 1 and not np.allclose(text.by_gradient(place), predicted.by_gradient(place))
-    two = small_model(4)
-    trace = two.trace(TEXTS[0])
-    negative = trace.for_target(Target(next(label for label in two.labels if label != trace.label)))
-    same, predicted = _EditableText(two, negative), _EditableText(two, trace)  # of two classes, the goal is the other class either way
-    assert same.by_gradient(place) == pytest.approx(predicted.by_gradient(place), abs=1e-6)
-
-
-@pytest.mark.exhaustive
 def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flip has one word if any plausible edit of one word flips the answer, however late it is tried; all are predicted here."""
     monkeypatch.setattr("sentviz.analysis.explain.counterfactual.CHUNK", 3)
-    late = 0
-    for seed in range(12):
+    seen = set()
+    for seed in range(5):
         model = small_model(seed)
         trace = model.trace(TEXTS[seed % 2])
         text = _EditableText(model, trace)
         singles = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, None)]
         edited = [text.edited(edits)[0] for edits in singles if text.leaves_words(edits)]
-        flipping = (model.predict(edited)["label"] != trace.label).tolist()
+        flips = bool((model.predict(edited)["label"] != trace.label).any())
         flip = smallest_flip(model, trace, drawn=1)
-        assert (len(flip.edits) == 1) == any(flipping) and flip.complete == (not any(flipping))
-        assert not flip.complete or flip.singles == len(edited)
-        monkeypatch.setattr("sentviz.analysis.explain.counterfactual.SWAPS_PER_WORD", 1)
-        late += any(flipping)
-        assert smallest_flip(model, trace, drawn=1).complete == flip.complete
+        assert (len(flip.edits) == 1) == flips == (not flip.complete) and (flips or flip.singles == len(edited))
         half = smallest_flip(model, trace, drawn=1, passes=12)
         assert half.singles <= 12 and half.passes <= 12
-    assert 0 < late < 12
+        seen.add(flips)
+    assert seen == {True, False}
 
 
-@pytest.mark.exhaustive
 def test_planted_reasons_are_found() -> None:
     """A planted word and a planted pair are found, no flip is reported without a reason, and no other word changes."""
     model = planted_model(lambda there: 2 * there("warm") - 1)
@@ -159,19 +109,14 @@ def test_planted_reasons_are_found() -> None:
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("pair", often([None, "so it was a tender song, " * 90], None))
-def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_long_text_what_is_read_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits of a cut text equal those of a text that is encoded anew for each edit; the reported text is the complete one."""
-    model = small_model(3, segments=2) if pair else planted_model(lambda there: 2 * there("warm") - 1)
-    text = "it is a warm song " + "and it is a tender one, " * 90
-    trace = model.trace(text, pair)
-    assert len(trace.tokens) < len(text.split())
+    model, text = planted_model(lambda there: 2 * there("warm") - 1), "it is a warm song " + "and it is a tender one, " * 90
+    trace = model.trace(text)
     cut = smallest_flip(model, trace)
+    assert len(trace.tokens) < len(text.split()) and cut.text == text.replace("warm ", "")
     monkeypatch.setattr("sentviz.analysis.explain.counterfactual.EXTRA_CHARACTERS", 10**9)
     assert smallest_flip(model, trace) == cut
-    if not pair:
-        assert cut.text == text.replace("warm ", "")
 
 
 def test_a_swap_is_of_the_same_kind_and_plausible() -> None:

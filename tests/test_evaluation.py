@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, from_confusion, interval, metrics
 from sentviz.runs.schema import read_table
 from sentviz.runs.writing import write_predictions
+from tests.kit import small_model, toy_splits
 
 
 def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
@@ -81,63 +82,40 @@ def rigged(labels: list[int], predicted: list[int], classes: int) -> Evaluation:
     return Evaluation("test", tuple(map(str, range(n))), np.array(labels), logits, pooled, tuple("abcde"[:classes]))
 
 
-def test_a_class_that_is_never_predicted_has_precision_zero() -> None:
-    """Precision of a class without predictions is 0, as in scikit-learn with `zero_division=0`."""
+def test_a_class_that_is_never_predicted_or_missing_counts_as_zero() -> None:
+    """Precision without predictions is 0, as in scikit-learn; a missing class counts as 0 in macro means and is left out of the AUC."""
     e = rigged([0, 1, 2, 2, 1, 0] * 5, [0, 1, 1, 1, 1, 0] * 5, 3)
     got = metrics(e, resamples=50)
     assert got["precision_macro"]["value"] == pytest.approx((1 + 0.5 + 0) / 3, abs=1e-5)
     want = sk.f1_score(e.labels, e.logits.argmax(1), average="weighted", zero_division=0)
     assert got["f1_weighted"]["value"] == pytest.approx(want, abs=1e-5)
-
-
-def test_a_class_that_is_missing_from_the_split() -> None:
-    """A missing class counts as 0 in macro means, is left out of the AUC, and gives no warning."""
     e = rigged([0, 1, 1, 0] * 5, [0, 1, 0, 2] * 5, 3)
     got = metrics(e, resamples=50)
     assert got["recall_macro"]["value"] == pytest.approx((0.5 + 0.5 + 0) / 3, abs=1e-5)
-    p = e.probabilities
-    want = np.mean([sk.roc_auc_score(e.labels == k, p[:, k]) for k in (0, 1)])
+    want = np.mean([sk.roc_auc_score(e.labels == k, e.probabilities[:, k]) for k in (0, 1)])
     assert got["auc"]["value"] == pytest.approx(want, abs=1e-5)
 
 
-def test_one_class_alone() -> None:
-    """One class alone has no AUC and no silhouette; the other metrics are computed without a warning."""
+def test_one_class_alone_and_two_rows() -> None:
+    """One class alone has no AUC and no silhouette; two rows have no silhouette."""
     got = metrics(rigged([1] * 8, [1] * 6 + [0] * 2, 2), resamples=50)
     assert got["accuracy"]["value"] == 0.75 and math.isnan(got["auc"]["value"]) and "silhouette" not in got
-
-
-def test_two_rows_are_enough() -> None:
-    """Metrics are computed for fewer rows than a silhouette needs."""
     got = metrics(rigged([0, 1], [0, 1], 2), resamples=20)
     assert got["accuracy"] == {"value": 1.0, "low": 1.0, "high": 1.0} and "silhouette" not in got
-
-
-@pytest.mark.parametrize("n", [100, 1500])
-def test_bootstrap_of_accuracy_is_the_binomial_interval(n: int) -> None:
-    """Half the 95 % interval is 1.96 standard errors for the accuracy, and for the mean loss."""
-    e = random_evaluation(n, 3, sharp=1.5)
-    got, p = metrics(e), e.probabilities
-    right = p.argmax(axis=1) == e.labels
-    error = math.sqrt(right.mean() * (1 - right.mean()) / n)
-    losses = -np.log(p[np.arange(n), e.labels])
-    for name, spread in (("accuracy", error), ("loss", losses.std() / math.sqrt(n))):
-        assert (got[name]["high"] - got[name]["low"]) / 2 == pytest.approx(1.96 * spread, rel=0.12)
-    auc = got["auc"]
-    assert 0 < auc["high"] - auc["low"] < 6 * error
-
-
-def test_metrics_are_the_same_every_time() -> None:
-    """Metrics are reproducible; another seed changes the intervals only."""
-    e = random_evaluation(150, 2)
-    assert metrics(e, resamples=100) == metrics(e, resamples=100)
-    another_seed = metrics(e, resamples=100, seed=1)
-    assert another_seed["accuracy"]["value"] == metrics(e, resamples=100)["accuracy"]["value"]
-
-
-def test_interval_is_the_percentiles_of_its_draws() -> None:
-    """The interval has the 2.5 % and 97.5 % percentiles, without undefined draws."""
     draws = np.append(np.arange(1001) / 1000, np.nan)
     assert interval(0.5, draws) == {"value": 0.5, "low": 0.025, "high": 0.975}
+
+
+def test_bootstrap_of_accuracy_is_the_binomial_interval() -> None:
+    """Half the 95 % interval is 1.96 standard errors for the accuracy, and for the mean loss; the draws are the same every time."""
+    e = random_evaluation(100, 3, sharp=1.5)
+    got, p = metrics(e), e.probabilities
+    right = p.argmax(axis=1) == e.labels
+    losses = -np.log(p[np.arange(100), e.labels])
+    for name, spread in (("accuracy", math.sqrt(right.mean() * (1 - right.mean()))), ("loss", losses.std())):
+        assert (got[name]["high"] - got[name]["low"]) / 2 == pytest.approx(1.96 * spread / 10, rel=0.12)
+    first, again, another = (metrics(e, resamples=50, seed=seed)["auc"] for seed in (0, 0, 1))
+    assert first == again != another and first["value"] == another["value"]
 
 
 def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
@@ -150,20 +128,15 @@ def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
 
 def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
     """Logits and order equal those of one text at a time, and the frame holds no text."""
-    from tests.kit import small_model, toy_splits
-
-    model, split = small_model(), toy_splits()["validation"]
-    done: list[tuple[int, int]] = []
+    model, split, done = small_model(), toy_splits()["validation"], list[tuple[int, int]]()
     e = evaluate(model, split, lambda *at: done.append(at))
     for i in (0, 7, 33):
         trace = model.trace(split.frame["text"][i])
         np.testing.assert_allclose(e.logits[i], trace.logits, atol=1e-5)
         np.testing.assert_allclose(e.pooled[i], trace.pooled, atol=1e-5)
-    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"])
-    assert e.labels.tolist() == split.frame["label"].tolist()
-    frame = e.frame()
-    assert list(frame.columns) == ["split", "id", "label", "negative", "positive"]
-    np.testing.assert_allclose(frame["positive"], e.probabilities[:, 1], atol=6e-6)
+    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"]) and e.labels.tolist() == split.frame["label"].tolist()
+    assert list(e.frame().columns) == ["split", "id", "label", "negative", "positive"]
+    np.testing.assert_allclose(e.frame()["positive"], e.probabilities[:, 1], atol=6e-6)
 
 
 def test_stored_predictions_are_small_and_exact(tmp_path: Path) -> None:

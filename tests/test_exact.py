@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentviz.analysis.explain.exact import MAX_PLAYERS, Exact, cost, exact, interaction_index, most_players, shapley_values, subsets
-from sentviz.analysis.explain.value_function import ABSENT, Game, filler, fitting, joined, parts
+from sentviz.analysis.explain.exact import MAX_PLAYERS, cost, exact, interaction_index, most_players, shapley_values, subsets
+from sentviz.analysis.explain.value_function import Game, filler, fitting, joined, parts
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
@@ -69,21 +64,19 @@ def test_the_empty_text_is_read_with_padding_that_no_layer_reads(model: Model) -
     assert both[1] == pytest.approx(trace.value, abs=1e-5)
 
 
-@pytest.mark.parametrize("absent", ["masked", "padded"])
-def test_absent_words_are_replaced_token_by_token(absent: str) -> None:
+@pytest.mark.parametrize(("absent", "token", "name"), [("masked", 1, "[UNK]"), ("padded", 0, "[PAD]")])
+def test_absent_words_are_replaced_token_by_token(absent: Any, token: int, name: str) -> None:
     """Each token of an absent word is the unknown token or the padding, at its place; the model reads it."""
     model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
     trace = model.trace("what clumsily bright")
-    result = exact(model, trace, absent=absent)  # type: ignore[arg-type]
-    word, encoded = result.players[1], model.encode("what clumsily bright")
-    assert len(word.indices) > 1
-    ids = encoded.ids.copy()
-    ids[list(word.indices)] = {"masked": 1, "padded": 0}[absent]
-    reading = model.encode("what clumsily bright").reading
+    result, reading = exact(model, trace, absent=absent), model.encode("what clumsily bright").reading
+    word, ids = result.players[1], reading.ids.copy()
+    assert len(word.indices) > 1 and result.replaced_by == name and filler(model, absent) == token
+    ids[list(word.indices)] = token
     logits = model.forward([type(reading)(ids, reading.segments, reading.tags)])[0]
     assert result.table[0b101] == pytest.approx(float(trace.value_of(logits[0])), abs=1e-5)
-    assert result.replaced_by == {"masked": "[UNK]", "padded": "[PAD]"}[absent]
     assert len(set(result.scores[list(word.indices)])) == 1
+    assert subsets(2).tolist() == [[False, False], [True, False], [False, True], [True, True]]
 
 
 def test_values_are_of_a_class_against_the_rest_or_one_other(model: Model) -> None:
@@ -103,16 +96,6 @@ def test_values_are_of_a_class_against_the_rest_or_one_other(model: Model) -> No
 
 
 # ---- planted models
-
-
-def test_values_of_an_additive_model_are_its_weights() -> None:
-    """Log-odds are twice the planted value, so each value is twice a weight to 1e-5; no pair interacts."""
-    weights = {"warm": 2.0, "dull": -1.5, "song": 0.25}
-    model = planted_model(lambda there: sum(weight * there(word) for word, weight in weights.items()) + 0.5)
-    result = exact(model, model.trace("a dull but warm song").for_target(Target("positive")))
-    for player, value in zip(result.players, result.values, strict=True):
-        assert value == pytest.approx(2 * weights.get(player.text, 0), abs=1e-5)
-    assert np.abs(result.interactions).max() < 1e-5
 
 
 def test_an_interaction_that_was_planted_is_found_with_sign_and_size() -> None:
@@ -157,58 +140,19 @@ def test_a_dummy_gets_its_own_value_and_equal_players_get_equal_values(table: np
         assert values[0] == pytest.approx(values[1], abs=1e-9)
 
 
-SHAP = """
-import json, sys, warnings
-warnings.simplefilter("ignore")
-import numpy as np, shap
-for table in json.load(sys.stdin):
-    n = len(table).bit_length() - 1
-    value = lambda rows: np.array(table)[(rows > 0) @ (1 << np.arange(n))]
-    explainer = shap.explainers.Exact(value, shap.maskers.Independent(np.zeros((1, n))))
-    print(json.dumps(explainer(np.ones((1, n)), silent=True).values[0].tolist()))
-"""
-
-
-def values_of_shap(tables: Sequence[np.ndarray]) -> list[list[float]]:
-    """Return the values of SHAP's exact explainer for the values of all subsets; numba would compile for 20 seconds."""
-    command = [sys.executable, "-c", SHAP]
-    sent = json.dumps([table.tolist() for table in tables])
-    done = subprocess.run(command, input=sent, capture_output=True, text=True, check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"})
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(importlib.util.find_spec("shap") is None, reason="needs the extra judges")
-@pytest.mark.parametrize("texts", [4, pytest.param(200, marks=pytest.mark.exhaustive)])
-def test_values_equal_those_of_shap(model: Model, texts: int) -> None:
-    """Values of random texts of 2 to 8 words equal those of SHAP's exact explainer to 1e-5."""
-    rng, words = np.random.default_rng(0), [*TEXT.replace(",", "").split(), "dull", "film", "we", "saw"]
-    written = [" ".join(rng.choice(words, int(rng.integers(2, 9)))) for _ in range(texts)]
-    results = [exact(model, model.trace(text)) for text in written]
-    for result, values in zip(results, values_of_shap([result.table for result in results]), strict=True):
-        np.testing.assert_allclose(result.values, values, atol=1e-5)
-
-
 # ---- limits
 
 
-def test_one_word_has_the_complete_value(model: Model) -> None:
-    """A text of one word has one player, whose value is f(text) - f(empty text), and no pair."""
-    result = exact(model, model.trace("song"))
-    assert result.values == pytest.approx([result.full - result.empty]) and result.pairs() == [] and len(result.table) == 2
-
-
 def test_a_repeated_word_is_predicted_once_per_length(model: Model) -> None:
-    """A text of one word ten times has 11 different subsets, and all words have the same value to 1e-5 with deletion."""
-    result = exact(model, model.trace("song " * 10))
-    assert result.passes == 11 and len(result.table) == 1024
+    """A text of one word ten times has 11 different subsets, and all words have the same value; one word has the complete value."""
+    result, one = exact(model, model.trace("song " * 10)), exact(model, model.trace("song"))
+    assert (result.passes, len(result.table), len(one.table), one.pairs()) == (11, 1024, 2, [])
     assert np.ptp(result.values) < 1e-5 and result.values.sum() == pytest.approx(result.full - result.empty, abs=1e-4)
+    assert one.values == pytest.approx([one.full - one.empty])
 
 
 def test_thirteen_words_are_cut_into_fewer_parts(model: Model) -> None:
-    """13 words are cut into phrases; `by="words"` raises a sentence that says what to do."""
     trace = model.trace("what a warm song we saw but a dull clever bad song follows")
-    assert len(spaced_words(trace)) == 13
     result = exact(model, trace)
     assert result.by == "phrases" and 2 <= len(result.players) <= MAX_PLAYERS
     assert [i for player in result.players for i in player.indices] == list(range(13))
@@ -266,24 +210,21 @@ def test_a_black_box_can_only_delete() -> None:
 # ---- parts
 
 
-@pytest.mark.parametrize(
-    ("text", "by", "want"),
-    [
-        ("I saw it. Mr. Bay made it! Was it good?", "sentences", ["I saw it.", "Mr. Bay made it!", "Was it good?"]),
-        ("The song is warm, but the film that we saw was dull.", "clauses", ["The song is warm,", "but the film that we saw was dull."]),
-        ('He said "no." Then he left - slowly; very slowly.', "clauses", ['He said "no."', "Then he left -", "slowly;", "very slowly."]),
-        ("We like the song but we hate the film", "clauses", ["We like the song", "but we hate the film"]),
-        ("Warm but dull", "clauses", ["Warm but dull"]),
-        ("It costs 3.5 dollars... I think", "sentences", ["It costs 3.5 dollars...", "I think"]),
-        ("one line\nanother line", "sentences", ["one line", "another line"]),
-    ],
-)
-def test_a_text_is_cut_at_its_marks(model: Model, text: str, by: str, want: list[str]) -> None:
+def test_a_text_is_cut_at_its_marks(model: Model) -> None:
     """Sentences end at marks and line breaks but not after abbreviations; clauses also at commas, dashes and conjunctions."""
-    trace = model.trace(text)
-    pieces = parts(model, trace, by)  # type: ignore[arg-type]
-    assert [piece.text for piece in pieces] == want
-    assert [i for piece in pieces for i in piece.indices] == list(range(len(trace.tokens)))
+    for by, marked in (
+        ("sentences", "I saw it.| Mr. Bay made it!| Was it good?"),
+        ("clauses", "The song is warm,| but the film that we saw was dull."),
+        ("clauses", 'He said "no."| Then he left -| slowly;| very slowly.'),
+        ("clauses", "We like the song| but we hate the film"),
+        ("clauses", "Warm but dull"),
+        ("sentences", "It costs 3.5 dollars...| I think"),
+        ("sentences", "one line|\nanother line"),
+    ):
+        trace = model.trace(marked.replace("|", ""))
+        pieces = parts(model, trace, by)  # type: ignore[arg-type]
+        assert [piece.text for piece in pieces] == [piece.strip() for piece in marked.split("|")]
+        assert [i for piece in pieces for i in piece.indices] == list(range(len(trace.tokens)))
     with pytest.raises(InputError, match="cut by words, phrases, clauses, sentences, not by 'letters'"):
         parts(model, trace, "letters")  # type: ignore[arg-type]
 
@@ -294,10 +235,3 @@ def test_the_shortest_neighbours_are_joined(model: Model) -> None:
     groups = joined(trace, spaced_words(trace), 3)
     assert [part.text for part in groups] == ["a b", "c d", "e f g"]
     assert [i for part in groups for i in part.indices] == list(range(7))
-
-
-def test_masks_come_from_the_vocabulary(model: Model) -> None:
-    """Without a mask token the unknown token is used; padding is the padding token."""
-    assert filler(model, "masked") == 1 and filler(model, "padded") == 0 and set(ABSENT) == {"deleted", "masked", "padded"}
-    assert subsets(2).tolist() == [[False, False], [True, False], [False, True], [True, True]]
-    assert isinstance(exact(model, model.trace("a song")), Exact)

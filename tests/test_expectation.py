@@ -18,34 +18,22 @@ def additive(weights: list[float]) -> np.ndarray:
     return np.array([sum(weight for i, weight in enumerate(weights) if place >> i & 1) for place in range(1 << len(weights))])
 
 
-TABLES = [np.random.default_rng(n).normal(size=1 << n) for n in (3, 4, 5)] + [additive([1.0, -1.0, 0.5, 1.0]), additive([1.0, 2.0])]
+TABLES = [np.random.default_rng(n).normal(size=1 << n) for n in (3, 4)] + [additive([1.0, -1.0, 0.5, 1.0]), additive([1.0, 2.0])]
 
 
-@pytest.mark.parametrize(
-    "table",
-    [pytest.param(table, marks=[pytest.mark.exhaustive] if len(table) > 16 else []) for table in TABLES],
-    ids=["3", "4", "5", "tie", "two"],
-)
+@pytest.mark.parametrize("table", TABLES, ids=["3", "4", "tie", "two"])
 def test_all_orders_and_signs(table: np.ndarray) -> None:
     """Each measure's column `random` is its mean over all orders of sizes with all signs, which random scores have alike."""
-    values = shapley_values(table)
-    n = len(values)
-    scores = {
-        str((order, signs)): np.array(signs) * (np.array(order) + 1.0)
-        for order in permutations(range(n))
-        for signs in product((-1, 1), repeat=n)
-    }
-    chances = probabilities(table)
-    lines = [exact_comparison._measures(values, chances, limits(chances), line, signed=True) for line in scores.values()]
+    values, chances = shapley_values(table), probabilities(table)
+    orders = [np.array(order) for order in permutations(range(len(values)))]
+    scores = [np.array(signs) * (order + 1.0) for order in orders for signs in product((-1, 1), repeat=len(values))]
+    lines = [exact_comparison._measures(values, chances, limits(chances), line, signed=True) for line in scores]
     frame, curves = exact_comparison.of_text(table, {"removal": values}, 0)
     random = frame[frame["method"] == "removal"].set_index("metric")["random"]
-    for metric, mean in zip(exact_comparison.MEASURES, np.mean(lines, axis=0), strict=True):
-        if metric == "error":
-            assert np.isnan(random[metric])
-        else:
-            assert random[metric] == pytest.approx(mean, abs=1e-12, nan_ok=True), metric
+    wanted = dict(zip(exact_comparison.MEASURES, np.mean(lines, axis=0), strict=True)) | {"error": np.nan}
+    assert {metric: random[metric] for metric in wanted} == pytest.approx(wanted, abs=1e-12, nan_ok=True)
     for curve, of in (("deletion", deletion), ("insertion", insertion)):
-        every = [exact_comparison._at_points(of(chances, np.array(order))) for order in permutations(range(n))]
+        every = [exact_comparison._at_points(of(chances, order)) for order in orders]
         assert curves["expected", curve] == pytest.approx(np.mean(every, axis=0), abs=1e-12)
 
 
@@ -56,9 +44,4 @@ def test_the_shipped_tables_have_expectations() -> None:
         assert (table[table["metric"] == metric]["random"] == expected).all(), metric
     first = table[table["metric"] == "first"]
     assert first["random"].between(1 / exact_comparison.MOST, 1 / exact_comparison.LEAST).all()
-    assert (first.groupby("run")["random"].nunique() == 1).all()
-    assert first.set_index("run")["random"]["english/mpnet"].iloc[0] == pytest.approx(0.1363, abs=1e-3)
-    own = table[(table["method"] == "random") & table["metric"].isin(["ranks", "size", "signs", "first"])]
-    assert own["value"].to_numpy() == pytest.approx(own["random"].to_numpy(), abs=1.5e-4)
-    patched = read_measured(PATCHED)
-    assert (patched["random"] == 0).all()
+    assert (first.groupby("run")["random"].nunique() == 1).all() and (read_measured(PATCHED)["random"] == 0).all()

@@ -45,97 +45,65 @@ def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: di
     assert np.abs(got).max() > 0.01
 
 
-def test_removal_takes_the_pieces_of_a_word_together(pieces: Model) -> None:
+def test_removal_takes_the_pieces_of_a_word_together() -> None:
     """Sub-words share the score of their word, which is that of the text without the word."""
+    pieces = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
     text = "what clumsily bright lighthouses"
-    trace = pieces.trace(text)
+    words, trace = text.split(), pieces.trace(text)
     got, k = removal(pieces, trace), int(trace.probabilities.argmax())
     owner = [text[: int(end) - 1].count(" ") for _, end in trace.offsets]
-    assert len(owner) > 4 and len(set(owner)) == 4
-    words = text.split()
-    for i, word in enumerate(owner):
-        want = odds(pieces, text, k) - odds(pieces, " ".join(words[:word] + words[word + 1 :]), k)
-        assert got[i] == pytest.approx(want, abs=2e-5)
-
-
-def test_removal_leaves_specials_and_single_words_alone() -> None:
-    """[CLS] and [SEP] score 0 and stay in every shortened text; a single word scores 0."""
-    model = small_model(cls=True, pooling="cls")
-    trace = model.trace("a warm song")
-    got = removal(model, trace)
-    assert got[0] == got[-1] == 0 and got[1:-1].all()
-    k = int(trace.probabilities.argmax())
-    assert got[2] == pytest.approx(odds(model, "a warm song", k) - odds(model, "a song", k), abs=2e-5)
-    assert not removal(model, model.trace("warm")).any()
+    without = [odds(pieces, text, k) - odds(pieces, " ".join(words[:i] + words[i + 1 :]), k) for i in range(4)]
+    assert len(owner) > 4 and got.tolist() == pytest.approx([without[i] for i in owner], abs=2e-5)
 
 
 def test_removal_from_a_pair_keeps_the_segments() -> None:
-    """Removal of each word of a pair equals a trace of the pair without that word, to 2e-5."""
-    model = small_model(segments=2, cls=True)
+    """Removal of each word of a pair equals a trace of the pair without that word; specials and single words score 0."""
+    model = small_model(segments=2, cls=True, pooling="cls")
     trace = model.trace("a warm song", "cold soup")
     got, k = removal(model, trace), int(trace.probabilities.argmax())
-    shorter = {1: ("warm song", "cold soup"), 3: ("a warm", "cold soup"), 6: ("a warm song", "cold")}
-    for i, pair in shorter.items():
-        want = log_odds(trace.logits, k) - log_odds(model.trace(*pair).logits, k)
-        assert got[i] == pytest.approx(want, abs=2e-5)
-    assert not got[trace.specials].any() and got[~trace.specials].all()
+    for i, pair in {1: ("warm song", "cold soup"), 3: ("a warm", "cold soup"), 6: ("a warm song", "cold")}.items():
+        assert got[i] == pytest.approx(log_odds(trace.logits, k) - log_odds(model.trace(*pair).logits, k), abs=2e-5)
+    assert not got[trace.specials].any() and got[~trace.specials].all() and not removal(model, model.trace("warm")).any()
 
 
 def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model) -> None:
     """Each word is removed from the read part of a cut text, and no later text moves up."""
-    text = " ".join(["warm", "song", "cold"] * 20)
-    trace = model.trace(text)
+    words = ["warm", "song", "cold"] * 20
+    trace, read = model.trace(" ".join(words)), words[:24]
     got, k = removal(model, trace), int(trace.probabilities.argmax())
-    read = text.split()[:24]
     assert len(got) == 24
     for i in (0, 11, 23):
         rest = " ".join(read[:i] + read[i + 1 :])
         assert got[i] == pytest.approx(odds(model, " ".join(read), k) - odds(model, rest, k), abs=2e-5)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 5])
-def test_log_odds_are_the_naive_ones_where_those_are_safe(classes: int) -> None:
-    """Log-odds equal log p / (1 - p) of the softmax, for every class and several rows at once."""
-    z = np.random.default_rng(0).normal(size=(6, classes)) * 3
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    for k in range(classes):
-        np.testing.assert_allclose(log_odds(z, k), np.log(p[:, k] / (1 - p[:, k])), atol=1e-9)
-        assert log_odds(z[0], k).shape == ()
-
-
-def test_log_odds_are_exact_far_out() -> None:
-    """Log-odds are exact if p rounds to 1 or 0: the difference to the log-sum of the other logits."""
-    assert log_odds(np.array([900.0, -100.0]), 0) == 1000
-    assert log_odds(np.array([900.0, -100.0]), 1) == -1000
+def test_log_odds_are_the_naive_ones_where_those_are_safe() -> None:
+    """Log-odds equal log p / (1 - p) of the softmax, for every class and several rows at once; they are exact if p rounds to 1 or 0."""
+    for classes in (2, 3, 5):
+        z = np.random.default_rng(0).normal(size=(6, classes)) * 3
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        for k in range(classes):
+            np.testing.assert_allclose(log_odds(z, k), np.log(p[:, k] / (1 - p[:, k])), atol=1e-9)
+        assert log_odds(z[0], 0).shape == ()
+    assert [log_odds(np.array([900.0, -100.0]), k) for k in (0, 1)] == [1000, -1000]
     assert log_odds(np.array([500.0, 20.0, 20.0]), 0) == pytest.approx(480 - np.log(2))
 
 
-def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Trace:
-    """Return a trace of [CLS] and words with given removal scores."""
-    trace = fake_trace(n=len(scores))
-    values = np.array(logits, np.float32)
-    p = np.exp(values) / np.exp(values).sum()
-    removal = {"removal": np.array(scores, np.float32)}
-    return trace.replace(logits=values, probabilities=p.astype(np.float32), token_scores=removal)
+def scored(scores: list[float]) -> Trace:
+    """Return a trace of [CLS] and words with removal scores."""
+    return fake_trace(n=len(scores)).replace(token_scores={"removal": np.array(scores, np.float32)})
 
 
-def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
-    """Agreement equals scipy's Spearman correlation, without special tokens and with ties shared."""
+def test_agreement_is_spearman_of_sizes_over_words() -> None:
+    """Agreement equals scipy's Spearman correlation, without special tokens and with ties shared; it is undefined without ranks."""
     rng = np.random.default_rng(0)
     trace = scored(rng.normal(size=12).round(1).tolist())
-    second = rng.normal(size=12).round(1).astype(np.float32)
-    want = spearmanr(second[1:], np.abs(trace.token_scores["removal"][1:])).statistic
-    assert agreement(trace, second) == pytest.approx(want, abs=1e-9)
-    assert agreement(trace, np.abs(trace.token_scores["removal"])) == pytest.approx(1)
-    assert agreement(trace, trace.token_scores["removal"], signed=True) == pytest.approx(1)
-    signed = spearmanr(second[1:], trace.token_scores["removal"][1:]).statistic
-    assert agreement(trace, second, signed=True) == pytest.approx(signed, abs=1e-9)
-
-
-@pytest.mark.parametrize("scores, second", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
-def test_agreement_is_not_defined_without_ranks(scores: list[float], second: list[float]) -> None:
-    """Agreement is undefined for fewer than three words or equal scores."""
-    assert agreement(scored(scores), np.array(second, np.float32)) is None
+    own, second = trace.token_scores["removal"], rng.normal(size=12).round(1).astype(np.float32)
+    assert agreement(trace, second) == pytest.approx(spearmanr(second[1:], np.abs(own[1:])).statistic, abs=1e-9)
+    assert agreement(trace, second, signed=True) == pytest.approx(spearmanr(second[1:], own[1:]).statistic, abs=1e-9)
+    assert agreement(trace, np.abs(own)) == pytest.approx(1) == agreement(trace, own, signed=True)
+    for scores, other in (([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])):
+        assert agreement(scored(scores), np.array(other, np.float32)) is None
 
 
 def test_attention_scores_are_sums_by_hand() -> None:

@@ -11,25 +11,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from scipy.stats import kendalltau, spearmanr
 
 from sentviz.analysis.explain import SCORES, available, explained, score, spearman
 from sentviz.analysis.explain.faithfulness import FILE, METRICS, Verdict, against_chance, faithfulness, kendall, over_split, scores_of
-from sentviz.cli import main
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
-from tests.kit import fake_trace, planted_model, small_model, toy_splits, use_toy_data
-
-pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
+from tests.kit import fake_trace, planted_model, small_model, toy_splits
 
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 TEXTS = toy_splits()["test"].frame["text"].tolist()
-OURS = {name for name, method in SCORES.items() if not method.package}  # methods of a comparison; a package may be missing
-PARTS = {"clauses", "sentences"}  # compared only in texts that have several of them
 
 
 def probability(model: Model, words: list[str], k: int, **change: Any) -> float:
@@ -53,25 +47,23 @@ def test_metrics_of_a_sentence_are_those_by_hand(model: Model, change: dict[str,
     k, scores = int(trace.probabilities.argmax()), np.array([0.5, -2, 3, 0.1, 0.5, 1, 0, -0.3], np.float32)
     frame = faithfulness(model, trace, {"mine": scores, "removal": score(trace, "removal")}, orders=4, seed=3)
     assert list(frame.columns) == ["method", "metric", "value", "random"]
-    mine = frame[frame["method"] == "mine"].set_index("metric")
-    assert list(mine.index) == list(METRICS)
+    mine, own = (frame[frame["method"] == name].set_index("metric") for name in ("mine", "removal"))
     order, reference = [2, 5, 0, 4, 3, 6, 7, 1], score(trace, "removal")
-    want = dict(zip(METRICS, aopc(model, WORDS, order, k, **change), strict=False))
-    want |= {"spearman": spearmanr(scores, reference).statistic, "kendall": kendalltau(scores, reference).statistic}
-    want |= {"size": spearmanr(abs(scores), abs(reference)).statistic}
+    correlations = [spearmanr(scores, reference), kendalltau(scores, reference), spearmanr(abs(scores), abs(reference))]
+    want = [*aopc(model, WORDS, order, k, **change), *(each.statistic for each in correlations)]
     rng = np.random.default_rng(3)
     drawn = [rng.permutation(8).astype(float) for _ in range(4)]
-    pairs = [aopc(model, WORDS, sorted(range(8), key=lambda i, row=row: -row[i]), k, **change) for row in drawn]
-    beside = dict(zip(METRICS, np.mean(pairs, axis=0), strict=False))
-    beside |= {"spearman": np.mean([spearmanr(row, reference).statistic for row in drawn])}
-    beside |= {"kendall": np.mean([kendalltau(row, reference).statistic for row in drawn])}
-    beside |= {"size": np.mean([spearmanr(row, abs(reference)).statistic for row in drawn])}
-    for metric in METRICS:
-        assert mine.loc[metric, "value"] == pytest.approx(want[metric], abs=1e-5)
-        assert mine.loc[metric, "random"] == pytest.approx(beside[metric], abs=1e-5)
-    own = frame[frame["method"] == "removal"].set_index("metric")
-    assert own.loc[["spearman", "kendall", "size"], "value"].tolist() == pytest.approx([1, 1, 1])
-    assert own["random"].tolist() == mine["random"].tolist()
+    beside = [
+        [
+            *aopc(model, WORDS, sorted(range(8), key=lambda i, row=row: -row[i]), k, **change),
+            *(each.statistic for each in (spearmanr(row, reference), kendalltau(row, reference), spearmanr(row, abs(reference)))),
+        ]
+        for row in drawn
+    ]
+    assert list(mine.index) == list(METRICS) == ["comprehensiveness", "sufficiency", "spearman", "kendall", "size"]
+    assert mine["value"].tolist() == pytest.approx(want, abs=1e-5)
+    assert mine["random"].tolist() == own["random"].tolist() == pytest.approx(np.mean(beside, axis=0).tolist(), abs=1e-5)
+    assert own["value"].tolist()[2:] == pytest.approx([1, 1, 1])
 
 
 def test_a_verdict_is_drawn_among_random_orders() -> None:
@@ -126,87 +118,53 @@ def test_a_text_of_one_word_has_no_faithfulness(model: Model) -> None:
         faithfulness(model, trace, {"mine": np.zeros(3, np.float32)})
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_rank_correlations_are_those_of_scipy(seed: int) -> None:
+def test_rank_correlations_are_those_of_scipy() -> None:
     """Rank correlations equal those of scipy with and without ties; they are NaN for fewer than three values or equal ones."""
-    rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=(2, 9)).round(seed % 2)
-    assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
-    assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic)
-    for measure in (spearman, kendall):
-        assert np.isnan(measure(a[:2], b[:2])) and np.isnan(measure(a, np.ones(9)))
+    for seed in range(6):
+        a, b = np.random.default_rng(seed).normal(size=(2, 9)).round(seed % 2)
+        assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
+        assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic)
+    assert all(np.isnan(measure(a[:2], b[:2])) and np.isnan(measure(a, np.ones(9))) for measure in (spearman, kendall))
 
 
-@pytest.mark.exhaustive
 def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
-    """The table is the mean over the sampled sentences, reproducible, and depends on the seed; progress counts the sentences."""
-    seen: list[tuple[int, int]] = []
-    texts = ["warm", "a song", *TEXTS]
-    frame = over_split(model, texts, ["received", "gradient"], sample=7, seed=2, progress=lambda *at: seen.append(at))
+    """The table is the mean over the sampled sentences, and depends on the seed; progress counts the sentences."""
+    seen, texts, methods = list[tuple[int, int]](), ["warm", "a song", *TEXTS], ["received", "gradient"]
+    frame = over_split(model, texts, methods, sample=4, seed=2, progress=lambda *at: seen.append(at))
     assert list(frame.columns) == ["method", "metric", "value", "low", "high", "random", "n", "seed"]
-    assert seen == [(i, 7) for i in range(1, 8)]
-    drawn = [texts[i] for i in np.random.default_rng(2).permutation(len(texts)) if len(model.trace(texts[i]).tokens) >= 3][:7]
-    alone = []
-    for i, text in enumerate(drawn):
-        trace, scored = scores_of(model, model.trace(text), ["received", "gradient"])
-        alone.append(faithfulness(model, trace, scored, seed=2 + i))
+    assert seen == [(i, 4) for i in range(1, 5)] and set(frame["method"]) == {*methods, "random"}
+    drawn = [texts[i] for i in np.random.default_rng(2).permutation(len(texts)) if len(model.trace(texts[i]).tokens) >= 3][:4]
+    alone = [faithfulness(model, *scores_of(model, model.trace(text), methods), seed=2 + i) for i, text in enumerate(drawn)]
     want = pd.concat(alone).groupby(["method", "metric"])[["value", "random"]].mean()
     for row in frame.to_dict("records"):
-        method = "received" if row["method"] == "random" else row["method"]
-        mean = want.loc[(method, row["metric"])]
+        mean = want.loc[("received" if row["method"] == "random" else row["method"], row["metric"])]
         assert row["value"] == pytest.approx(mean["random" if row["method"] == "random" else "value"], abs=1e-5)
         assert row["random"] == pytest.approx(mean["random"], abs=1e-5)
-        assert row["low"] <= row["value"] <= row["high"] and row["n"] == 7 and row["seed"] == 2
-    assert set(frame["method"]) == {"received", "gradient", "random"}
-    pd.testing.assert_frame_equal(frame, over_split(model, texts, ["received", "gradient"], sample=7, seed=2))
-    assert not frame.equals(over_split(model, texts, ["received", "gradient"], sample=7, seed=3))
+        assert row["low"] <= row["value"] <= row["high"] and row["n"] == 4 and row["seed"] == 2
 
 
 def test_pairs_are_asked_as_pairs() -> None:
-    """The mean over two pairs is that of each pair alone, and another one without the second texts."""
+    """The mean over two pairs is that of each pair alone."""
     model = small_model(segments=2, cls=True, pooling="cls")
     texts, pairs = ["what a warm clever song", "the soup was cold and dull"], ["a hollow garden", "we saw a bright lighthouse"]
     means = over_split(model, texts, ["removal"], pairs=pairs, sample=2).set_index(["method", "metric"])["value"]
-    single = []
-    for text, pair in zip(texts, pairs, strict=True):
-        trace, scores = scores_of(model, model.trace(text, pair), ["removal"])
-        single.append(faithfulness(model, trace, scores).set_index(["method", "metric"])["value"]["removal", "comprehensiveness"])
-    assert means["removal", "comprehensiveness"] == pytest.approx(np.mean(single), abs=1e-5)
-    alone = over_split(model, texts, ["removal"], sample=2).set_index(["method", "metric"])["value"]
-    assert alone["removal", "comprehensiveness"] != pytest.approx(means["removal", "comprehensiveness"], abs=1e-6)
+    traces = [model.trace(text, pair) for text, pair in zip(texts, pairs, strict=True)]
+    single = [faithfulness(model, *scores_of(model, trace, ["removal"])).set_index(["method", "metric"])["value"] for trace in traces]
+    assert means["removal", "sufficiency"] == pytest.approx(np.mean([each["removal", "sufficiency"] for each in single]), abs=1e-5)
 
 
-@pytest.mark.exhaustive
-def test_intervals_widen_as_texts_differ(model: Model) -> None:
-    """The bootstrap's 95 % interval of a mean is about the value plus and minus two standard errors."""
-    frame = over_split(model, TEXTS, ["gradient"], sample=40).set_index(["method", "metric"])
-    rows = [faithfulness(model, *scores_of(model, model.trace(text), ["gradient"])) for text in _sampled(TEXTS, 40)]
-    values = pd.concat(rows).query("metric == 'comprehensiveness'")["value"]
-    row, error = frame.loc[("gradient", "comprehensiveness")], values.std() / np.sqrt(40)
-    assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * error, rel=0.15)
-
-
-def _sampled(texts: list[str], size: int) -> list[str]:
-    return [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:size]]
-
-
-@pytest.mark.exhaustive
 def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
     """Texts below three words and unknown methods are refused; methods that the model lacks are left out."""
-    with pytest.raises(InputError, match="3 words"):
-        over_split(model, ["warm", "a song"])
-    with pytest.raises(InputError, match="no score 'magic'"):
-        over_split(model, TEXTS, ["magic"])
+    for texts, methods, why in ((["warm", "a song"], None, "3 words"), (TEXTS, ["magic"], "no score 'magic'")):
+        with pytest.raises(InputError, match=why):
+            over_split(model, texts, methods)
     plain = small_model()
-    assert set(over_split(plain, TEXTS, sample=2)["method"]) - PARTS == {*OURS, "random"} - {"difference"} - PARTS
     assert "difference" not in scores_of(plain, plain.trace(TEXTS[0]), ["difference"])[1]
 
 
-@pytest.mark.exhaustive
 def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
     """Methods that read a trace are available at once, others after the model was run; before that the error is a sentence."""
-    trace = model.trace(TEXTS[0])
-    reading = [name for name, how in SCORES.items() if how.of is not None]
+    trace, reading = model.trace(TEXTS[0]), [name for name, how in SCORES.items() if how.of is not None]
     assert available(trace) == reading and available(trace, asking=True) == list(SCORES)
     assert available(explained(model, trace)) == ["removal", *reading]
     assert "difference" not in available(fake_trace(components=1), asking=True)
@@ -215,77 +173,31 @@ def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
         if how.ask is not None:
             with pytest.raises(InputError, match=rf"{how.title} runs the model.*\['{name}'\]"):
                 score(trace, name)
-            assert score(explained(model, trace, [name]), name).shape == (len(trace.tokens),)
     with pytest.raises(InputError, match="no score 'magic'"):
         explained(model, trace, ["magic"])
     both = explained(model, explained(model, trace, ["gradient"]), ["removal"])
     assert set(both.token_scores) == {"gradient", "removal"}
 
 
-@pytest.fixture
-def folder(tiny_run: Path, tmp_path: Path) -> Path:
-    """Copy a run to write to."""
-    return Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
-
-
-@pytest.mark.exhaustive
-def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
-    """The stored table is read back, and all other files and the configuration stay the same."""
-    run = Run.open(folder)
-    files, config, digest = {p.name: p.read_bytes() for p in folder.iterdir()}, dict(run.config), run.digest
+def test_a_run_keeps_its_faithfulness(tiny_run: Path, tmp_path: Path) -> None:
+    """The stored table is read back, and all other files and the configuration stay the same; a damaged run gets nothing."""
+    folder = Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
+    run, frame = Run.open(folder), pd.DataFrame({"method": ["received"], "value": [0.5]})
+    files, config, digest = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}, dict(run.config), run.digest
     with pytest.raises(RunError, match=r"faithfulness.parquet is missing"):
         run.frame(FILE)
-    frame = over_split(model, TEXTS, ["received"], sample=3)
     for _ in range(2):
         stored = attach(Run.open(folder), FILE, frame)
     pd.testing.assert_frame_equal(stored.frame(FILE), frame)
-    assert stored.name == run.name and stored.digest != digest
-    assert {p.name for p in folder.iterdir()} == {*files, FILE}
+    assert stored.name == run.name and stored.digest != digest and {p.name for p in folder.iterdir()} == {*files, FILE}
     assert all((folder / name).read_bytes() == content for name, content in files.items() if name != "config.json")
     after = json.loads((folder / "config.json").read_text())
     assert after | {"files": None} == config | {"files": None} and list(after) == list(config)
-    assert after["files"].pop(FILE) and after["files"] == config["files"]
-    assert [p.name for p in folder.parent.iterdir()] == [folder.name]
-
-
-@pytest.mark.exhaustive
-def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
-    """A damaged run stays unchanged, with any file that somebody put into it."""
-    frame, metrics = over_split(model, TEXTS, ["received"], sample=2), (folder / "metrics.json").read_text()
-    for name, content, reason in (("metrics.json", "{}", "metrics.json is damaged"), ("notes.txt", "mine", "contains notes.txt")):
-        (folder / "metrics.json").write_text(metrics)
+    assert after["files"].pop(FILE) and after["files"] == config["files"] and [p.name for p in folder.parent.iterdir()] == [folder.name]
+    for name, content, reason in (("notes.txt", "mine", "contains notes.txt"), ("metrics.json", "{}", "metrics.json is damaged")):
         (folder / name).write_text(content)
         before = {p.name: p.read_bytes() for p in folder.iterdir()}
         with pytest.raises(RunError, match=reason):
             attach(Run.open(folder), FILE, frame)
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-
-
-@pytest.mark.exhaustive
-def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table has a row per method in the run's folder, and the example is explained by every method."""
-    use_toy_data(monkeypatch)
-    result = CliRunner().invoke(main, ["faithfulness", str(folder), "--sample", "4", "--seed", "1"])
-    assert result.exit_code == 0, result.output
-    frame = Run.open(folder).frame(FILE)
-    assert set(frame["method"]) - PARTS == {*OURS, "random"} - PARTS and set(frame["seed"]) == {1} and frame["n"].max() == 4
-    assert all(any(line.startswith(name) for line in result.output.splitlines()) for name in frame["method"])
-    for name, how in ((name, SCORES[name]) for name in sorted(OURS)):
-        result = CliRunner().invoke(main, ["explain", str(folder), "a warm, clever song", "--score", name])
-        assert result.exit_code == 0 and how.title in result.output
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The strip of the run's example shows every score: removal is stored, the others are computed, shares are drawn from an even share."""
-    from sentviz.charts.gallery import draw
-
-    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
-    figure = draw("toy/ndt-unit-2", "strip", score=name)
-    assert (abs(figure.frame[SCORES[name].title.lower()].mean()) < 1e-5) or SCORES[name].signed
-    assert SCORES[name].about in figure.caption and ("Rank correlation" in figure.caption) == (name not in ("removal", "sentences"))
-    assert ("only one part" in figure.caption) == (name == "sentences")
-    alone = draw("toy/ndt-unit-2", "strip", text="song", score=name)
-    assert "only one word" in alone.caption and "only one word" not in figure.caption
-    assert np.abs(alone.frame[SCORES[name].title.lower()]).max() == 0 or SCORES[name].signed
+        (folder / "notes.txt").unlink()

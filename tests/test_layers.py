@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from sentviz.analysis.maps.layers import PATTERNS, head_patterns, verdict_by_layer
-from sentviz.charts.layers import head_table, verdict_lines
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from tests.kit import fake_trace
@@ -33,21 +31,26 @@ def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
 def test_habits_by_hand(signed: bool) -> None:
     """Every habit of every head equals loops over queries and keys, also on signed maps."""
     trace = fake_trace(layers=2, heads=3, components=2, signed=signed, tokens=["a", ",", "b", "!?", "c"])
-    table = head_patterns(trace)
     assert trace.attention is not None
     n = len(trace.tokens)
-    for row in table.to_dict("records"):
+    places = [(i, j) for i in range(n) for j in range(n)]
+    for row in head_patterns(trace).to_dict("records"):
         a = np.abs(trace.attention[row["layer"], row["head"]].astype(float))
         a = a / a.sum(axis=1, keepdims=True)
-        entropy = sum(-a[i, j] * math.log(a[i, j]) for i in range(n) for j in range(n) if a[i, j] > 0) / n / math.log(n)
-        assert row["entropy"] == pytest.approx(entropy, abs=1e-6)
-        assert row["distance"] == pytest.approx(sum(a[i, j] * abs(i - j) for i in range(n) for j in range(n)) / n, abs=1e-6)
-        assert row["previous"] == pytest.approx(sum(a[i, i - 1] for i in range(1, n)) / n, abs=1e-6)
-        assert row["next"] == pytest.approx(sum(a[i, i + 1] for i in range(n - 1)) / n, abs=1e-6)
-        assert row["same"] == pytest.approx(sum(a[i, i] for i in range(n)) / n, abs=1e-6)
-        assert row["first"] == pytest.approx(sum(a[i, 0] for i in range(n)) / n, abs=1e-6)
-        marks = [j for j, token in enumerate(trace.tokens) if token in {",", "!?"}]
-        assert row["punctuation"] == pytest.approx(sum(a[i, j] for i in range(n) for j in marks) / n, abs=1e-6)
+        assert {name: row[name] for name in PATTERNS} == pytest.approx(
+            {
+                "entropy": sum(-a[at] * math.log(a[at]) for at in places if a[at] > 0) / n / math.log(n),
+                "distance": sum(a[i, j] * abs(i - j) for i, j in places) / n,
+                "previous": sum(a[i, i - 1] for i in range(1, n)) / n,
+                "next": sum(a[i, i + 1] for i in range(n - 1)) / n,
+                "same": sum(a[i, i] for i in range(n)) / n,
+                "first": sum(a[i, 0] for i in range(n)) / n,
+                "punctuation": sum(a[i, j] for i, j in places if trace.tokens[j] in {",", "!?"}) / n,
+            },
+            abs=1e-6,
+        )
+    with pytest.raises(InputError, match=r"components 0.*, not 7"):
+        head_patterns(trace, 7)
 
 
 def test_one_token_has_no_entropy() -> None:
@@ -59,18 +62,3 @@ def test_one_token_has_no_entropy() -> None:
         attention=np.ones((2, 4, 1, 1), np.float32),
     )
     assert head_patterns(single_token)[list(PATTERNS)].notna().all().all()
-
-
-def test_a_map_that_is_not_there_is_named() -> None:
-    with pytest.raises(InputError, match=r"components 0.*, not 7"):
-        head_patterns(fake_trace(), 7)
-
-
-def test_figures_hold_the_numbers(model: Model) -> None:
-    trace = model.trace("what a warm clever song")
-    lines = verdict_lines(trace.labels, verdict_by_layer(model, trace))
-    assert len(lines.frame) == trace.lambdas.shape[0] * 2 + 2
-    table = head_patterns(trace)
-    figure = head_table(table)
-    assert len(figure.frame) == len(table) * len(PATTERNS)
-    assert torch.is_grad_enabled()

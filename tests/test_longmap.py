@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +10,9 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.maps import coarse_map
-from sentviz.analysis.maps.coarse_map import HOWS, KINDS, TokenMap, Units, units
+from sentviz.analysis.maps.coarse_map import HOWS, KINDS, Units, units
 from sentviz.charts import heatmap
 from sentviz.errors import InputError
-from sentviz.runs.trace import Trace
 from tests.kit import fake_trace, small_model
 
 REVIEW = "the garden was bright. was it? what a song!\n\na warm, clever soup we saw ... I say"
@@ -49,10 +47,7 @@ def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
         np.testing.assert_allclose(tile, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("keys", HOWS)
-@pytest.mark.parametrize("queries", HOWS)
-@pytest.mark.parametrize("band_bytes", [1, 2_000, 1 << 20])
+@pytest.mark.parametrize(("queries", "keys", "band_bytes"), [("mean", "sum", 1), ("max", "mean", 2_000), ("sum", "max", 1 << 20)])
 def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes: int) -> None:
     """Units of a windowed map equal loops over the complete map, and the overview equals means of blocks."""
     model = small_model(max_length=40, cls=True, **FORMS["gate and window"])
@@ -64,21 +59,11 @@ def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes:
         unit = units(trace, kind)
         expected = by_hand(whole, unit, queries, keys)
         np.testing.assert_allclose(coarse_map.tile(source, unit, queries=queries, keys=keys), expected, atol=1e-6)
-        overview, block = coarse_map.overview(source, unit, queries=queries, keys=keys, cells=5)
-        steps = [range(i, min(i + block, len(unit))) for i in range(0, len(unit), block)]
-        np.testing.assert_allclose(overview, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_mass_is_kept(kind: Any) -> None:
-    """With sums over keys and means over queries each row sums to the mean of its tokens' row sums."""
-    model = small_model(components=3, mixing="free", cls=True, max_length=40)
-    trace = model.trace(REVIEW)
-    unit = units(trace, kind)
-    tile = coarse_map.tile(coarse_map.map_of_trace(trace, 0, "mean"), unit)
-    sums = trace.map(0, "mean").sum(axis=1)
-    expected = [sums[a:b].mean() for a, b in zip(unit.starts, unit.ends, strict=True)]
-    np.testing.assert_allclose(tile.sum(axis=1), expected, rtol=1e-5)
+        for cells in (1, 5, 100):
+            overview, block = coarse_map.overview(source, unit, queries=queries, keys=keys, cells=cells)
+            steps = [range(i, min(i + block, len(unit))) for i in range(0, len(unit), block)]
+            assert len(steps) <= cells
+            np.testing.assert_allclose(overview, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
 
 
 def test_words_and_sentences_of_a_trace() -> None:
@@ -86,67 +71,46 @@ def test_words_and_sentences_of_a_trace() -> None:
     model = small_model(cls=True, max_length=40)
     trace = model.trace(REVIEW)
     sentences = units(trace, "sentences")
-    assert sentences.labels == (
-        "[CLS]",
-        "the garden was bright.",
-        "was it?",
-        "what a song!",
-        "a warm, clever soup we saw ...",
-        "I say",
-        "[SEP]",
-    )
-    inner = sentences.offsets[1:-1].tolist()
-    assert [REVIEW[a:b] for a, b in inner] == list(sentences.labels[1:-1])
+    inner = ["the garden was bright.", "was it?", "what a song!", "a warm, clever soup we saw ...", "I say"]
+    assert sentences.labels == ("[CLS]", *inner, "[SEP]")
+    assert [REVIEW[a:b] for a, b in sentences.offsets[1:-1].tolist()] == inner
     assert units(trace, "words").labels[:3] == ("[CLS]", "the", "garden")
-    pair = units(model.trace("a song", "a soup"), "sentences")
-    assert pair.labels == ("[CLS]", "a song", "[SEP]", "a soup", "[SEP]")
-    with pytest.raises(InputError, match="not 'pages'"):
-        units(trace, "pages")  # type: ignore[arg-type]
+    assert units(model.trace("a song", "a soup"), "sentences").labels == ("[CLS]", "a song", "[SEP]", "a soup", "[SEP]")
 
 
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("One. Two! Three?", ["One.", " Two!", " Three?"]),
-        ("It cost 3.50 today. Fine", ["It cost 3.50 today.", " Fine"]),
-        ("«Nein!» sagte er… Gut.", ["«Nein!»", " sagte er…", " Gut."]),
-        ('He said "go." Then', ['He said "go."', " Then"]),
-        ("很好。真的！是吗？", ["很好。", "真的！", "是吗？"]),
-        ("شكرا؟ نعم", ["شكرا؟", " نعم"]),
-        ("क्या।हाँ। ठीक", ["क्या।हाँ।", " ठीक"]),
-        ("line one\nline two\r\n\r\nline three", ["line one\n", "line two\r\n\r\n", "line three"]),
-        ("no end", ["no end"]),
-        ("...", ["..."]),
-        ("", [""]),
-    ],
-)
-def test_sentences_end_where_they_should(text: str, sentences: list[str]) -> None:
+def test_sentences_end_where_they_should() -> None:
     """The spans of sentences cover the text without a gap."""
-    spans = coarse_map.sentence_spans(text)
-    assert [text[a:b] for a, b in spans] == sentences
+    for sentences in (
+        ["One.", " Two!", " Three?"],
+        ["It cost 3.50 today.", " Fine"],
+        ["«Nein!»", " sagte er…", " Gut."],
+        ['He said "go."', " Then"],
+        ["很好。", "真的！", "是吗？"],
+        ["شكرا؟", " نعم"],
+        ["क्या।हाँ।", " ठीक"],
+        ["line one\n", "line two\r\n\r\n", "line three"],
+        ["..."],
+        [""],
+    ):
+        text = "".join(sentences)
+        assert [text[a:b] for a, b in coarse_map.sentence_spans(text)] == sentences
 
 
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("size", [1e-9, 1.0, 3e4])
-def test_eight_bits_are_as_near_as_they_say(signed: bool, size: float) -> None:
+def test_eight_bits_are_as_near_as_they_say(signed: bool) -> None:
     """On random maps with a long tail no weight is further off than stated, small ones far less, and signs stay."""
-    rng = np.random.default_rng(0)
-    values = (rng.exponential(size=(60, 70)) ** 3 * size).astype(np.float32)
-    if signed:
-        values[::2] *= -1
-    packed = coarse_map.pack(values)
-    off = np.abs(packed.values() - values)
-    assert packed.signed == signed and packed.codes.itemsize == 1
-    assert off.max() <= packed.error * (1 + 1e-5)
-    assert packed.error <= np.abs(values).max() / (127 if signed else 255)
-    assert (off <= np.sqrt(np.abs(values) * packed.scale) + packed.scale / 4 + packed.error * 1e-5).all()
-    assert (packed.values() * values >= 0).all()
-
-
-def test_a_map_of_zeros_stays_one() -> None:
-    """A map of zeros is packed without a division by zero."""
-    packed = coarse_map.pack(np.zeros((2, 2), dtype=np.float32))
-    assert not packed.values().any() and packed.error == 0
+    for size in (1e-9, 1.0, 3e4):
+        values = (np.random.default_rng(0).exponential(size=(60, 70)) ** 3 * size).astype(np.float32)
+        if signed:
+            values[::2] *= -1
+        packed = coarse_map.pack(values)
+        off = np.abs(packed.values() - values)
+        assert packed.signed == signed and packed.codes.itemsize == 1 and off.max() <= packed.error * (1 + 1e-5)
+        assert packed.error <= np.abs(values).max() / (127 if signed else 255)
+        assert (off <= np.sqrt(np.abs(values) * packed.scale) + packed.scale / 4 + packed.error * 1e-5).all()
+        assert (packed.values() * values >= 0).all()
+    zeros = coarse_map.pack(np.zeros((2, 2), dtype=np.float32))
+    assert not zeros.values().any() and zeros.error == 0
 
 
 def test_the_bytes_say_where_everything_is() -> None:
@@ -168,9 +132,9 @@ def test_the_bytes_say_where_everything_is() -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_tiles_are_the_whole_map(name: str) -> None:
-    """Tiles read in bands of a few rows equal the complete trace, for every head and component, words and parts."""
+    """Tiles read in bands of a few rows equal the complete trace, for every head and component, words and parts; heads stay silenced."""
     model = small_model(max_length=40, cls=True, **FORMS[name])
-    trace, lean = model.trace(REVIEW), model.trace(REVIEW, maps=False, projections=True)
+    trace, lean = (model.trace(REVIEW, heads_off=[(1, 1)], **how) for how in ({}, {"maps": False, "projections": True}))
     unit = units(trace, "sentences")
     for head in (0, 1, "mean", "max"):
         for component in ("effective", *trace.component_ids):
@@ -182,78 +146,26 @@ def test_tiles_are_the_whole_map(name: str) -> None:
             np.testing.assert_allclose(exact, trace.rows(1, 3, 8, head, component)[:, 2:5], atol=1e-6)
 
 
-def test_interventions_reach_the_tiles() -> None:
-    """Other lambdas give another map, equal to a trace under them."""
-    model = small_model(components=2, mixing="free")
-    lambdas = [[1, -0.5], [1, 0.25]]
-    source = coarse_map.map_of_trace(model.trace("a bright song", maps=False, projections=True, lambdas=lambdas), 1, 0)
-    np.testing.assert_allclose(source.read(0, 3)[0], model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
-
-
-@pytest.mark.parametrize("cells", [1, 3, 4, 100])
-def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
-    """An overview equals loops over blocks, also for a smaller last block; a map that fits is sent unchanged."""
-    trace = fake_trace(n=11)
-    values = trace.map(0, 0)
-    source = TokenMap(11, lambda a, b: (values[a:b], np.arange(11)), 2)
-    overview, block = coarse_map.overview(source, units(trace), cells=cells)
-    steps = [range(i, min(i + block, 11)) for i in range(0, 11, block)]
-    expected = [[np.mean([values[i, j] for i in rows for j in columns]) for columns in steps] for rows in steps]
-    assert len(steps) <= cells
-    np.testing.assert_allclose(overview, expected, rtol=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
-    """Overview and an exact tile of one head of 10,000 tokens take a fraction of the memory of one n x n map."""
-    model = small_model(positions="rotary", max_length=20_000, layers=1, width=4, heads=1)
-    text = " ".join(["bright", "song", "dull"][i % 3] for i in range(10_000))
-    trace = model.trace(text, maps=False, projections=True)
-    assert trace.attention is None and len(trace.tokens) == 10_000
-    source, unit = coarse_map.map_of_trace(trace, 0, 0, band_bytes=16 << 20), units(trace)
-    tracemalloc.start()  # numpy's; torch's bands are bounded by band_bytes
-    overview, block = coarse_map.overview(source, unit)
-    exact = coarse_map.tile(source, unit, (9_000, 9_300), (40, 90))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert source.band <= 100 and block == 20 and overview.shape == (500, 500)
-    assert peak < 4 * 10_000**2 / 8
-    np.testing.assert_allclose(overview.sum(axis=1) * block, 1, rtol=1e-4)
-    row = model.trace(text, queries=(9_100,), layers=(0,), heads=(0,)).map(0, 0)[0, 40:90]
-    np.testing.assert_allclose(exact[100], row, atol=1e-6)
-
-
 def test_a_map_of_words_is_a_figure_too() -> None:
     """`merged` is a trace that `heatmap` draws with the words' weights."""
     trace = small_model(components=2, mixing="free", max_length=40).trace(REVIEW)
+    unit = units(trace, "sentences")
     for component in ("effective", 1):
-        words = coarse_map.merged(trace, units(trace, "sentences"), 1, 1, component)
-        frame = heatmap(words, 1, 1, component).frame
-        np.testing.assert_allclose(
-            frame["attention"],
-            coarse_map.tile(coarse_map.map_of_trace(trace, 1, 1, component), units(trace, "sentences")).ravel(),
-            rtol=1e-6,
-        )
+        frame = heatmap(coarse_map.merged(trace, unit, 1, 1, component), 1, 1, component).frame
+        tile = coarse_map.tile(coarse_map.map_of_trace(trace, 1, 1, component), unit)
+        np.testing.assert_allclose(frame["attention"], tile.ravel(), rtol=1e-6)
         assert frame["key_token"].iloc[0] == "the garden was bright."
 
 
-def half(trace: Trace) -> Trace:
-    return trace.replace(query_ids=trace.query_ids[:2])
-
-
-REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "some queries": (lambda: coarse_map.map_of_trace(half(fake_trace()), 0), "all queries"),
-    "another text": (
-        lambda: coarse_map.tile(coarse_map.map_of_trace(fake_trace(5), 0), units(fake_trace(6))),
-        "6 tokens do not fit a map of 5",
-    ),
-    "beyond": (lambda: coarse_map.tile(coarse_map.map_of_trace(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "outside the map"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_said(name: str) -> None:
-    """Each impossible request gives one sentence."""
-    call, words = REFUSED[name]
-    with pytest.raises(InputError, match=words):
-        call()
+def test_what_cannot_be_is_said() -> None:
+    trace = fake_trace(5)
+    source = coarse_map.map_of_trace(trace, 0)
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: coarse_map.map_of_trace(trace.replace(query_ids=trace.query_ids[:2]), 0), "all queries"),
+        (lambda: coarse_map.tile(source, units(fake_trace(6))), "6 tokens do not fit a map of 5"),
+        (lambda: coarse_map.tile(source, units(trace), (3, 9)), "outside the map"),
+        (lambda: units(trace, "pages"), "not 'pages'"),  # type: ignore[arg-type]
+    ]
+    for call, words in cases:
+        with pytest.raises(InputError, match=words):
+            call()

@@ -90,21 +90,6 @@ def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) 
     assert parts.at.history == history
 
 
-@pytest.mark.exhaustive
-def test_hidden_tokens_are_learned(tmp_path: Path) -> None:
-    """The loss falls below log V, the loss of guessing every token alike."""
-    trainer = toy_trainer(tmp_path / "x", pretrain=150, updates=1, log_every=25)
-    trainer.fit(progress=False, until=150)
-    losses = [row[5] for row in trainer.at.history if row[2] == "masked_loss"]
-    assert losses[-1] < 0.8 * losses[0] and losses[0] < 1.2 * math.log(trainer.task.network.config.vocab_size)
-
-
-def test_nothing_hidden_is_the_training_as_before(tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "x", pretrain=0, updates=2, log_every=1)
-    trainer.fit(progress=False)
-    assert {row[2] for row in trainer.at.history} >= {"train_loss"} and not any(row[2] == "masked_loss" for row in trainer.at.history)
-
-
 def test_kinds_without_tokens_of_their_own_refuse(tmp_path: Path) -> None:
     recipe = toy_recipe("cnn", shape={"filters": 4}, pretrain=5)
     with pytest.raises(InputError, match="cnn cannot be trained on masked tokens"):

@@ -154,16 +154,6 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
             call()
 
 
-@pytest.mark.exhaustive
-def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Model) -> None:
-    """The code of docs/SERVING.md reads long and short texts in a process without torch and sentviz."""
-    texts = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]
-    code = docs.code("SERVING.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(texts))
-    done = docs.alone(code + "\nimport sys\nassert not {'torch', 'sentviz'} & set(sys.modules)\nprint(logits.tolist())")
-    predicted = np.array(json.loads(done.splitlines()[-1]))
-    np.testing.assert_allclose(predicted, tiny_model.forward(tiny_model.read(pd.DataFrame({"text": texts})))[0], atol=1e-4)
-
-
 def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tmp_path: Path) -> None:
     """A foreign folder, contradicting options and a missing package give one sentence and write nothing."""
 
@@ -201,13 +191,3 @@ def test_a_damaged_graph_is_one_sentence(exported: Path, tiny_run: Path, tiny_mo
             load(second_folder)
     with pytest.raises(RunError, match="no exported model"):
         load(tmp_path)
-
-
-@pytest.mark.exhaustive
-def test_a_run_that_ships_answers_pairs_alike(tmp_path: Path) -> None:
-    """A run of pairs with a lexicon gives its own predictions on pairs of ours."""
-    run = "question_pair/cls-last-scaled"
-    card = export(run, tmp_path / "model")
-    pairs = ["오늘 날씨 어때?", "이 영화 재미있어?"], ["오늘 비가 올까?", "저녁은 뭘 먹지?"]
-    pd.testing.assert_frame_equal(load(tmp_path / "model").predict(*pairs), sentviz.load(run).predict(*pairs), atol=1e-5)
-    assert card["inputs"] == ["ids", "mask", "segments"] and card["digest"] == sentviz.find(run).digest

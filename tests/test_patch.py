@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import torch
 from click.testing import CliRunner
 from torch import Tensor, nn
 
+from sentviz.analysis.causal.direct import direct_attribution
 from sentviz.analysis.causal.patching import Pair, patch
+from sentviz.analysis.explain import explained, score
 from sentviz.charts.patching import signed_map
 from sentviz.cli import main
 from sentviz.errors import InputError
@@ -22,9 +25,10 @@ from sentviz.models.baselines import Convolutional
 from sentviz.models.model import Model
 from sentviz.runs.configs import ConvolutionalConfig
 from sentviz.runs.intervention import Edit, Intervention, Taken
-from sentviz.runs.target import log_odds
-from tests.kit import gated_model, random_model, small_model
+from sentviz.runs.target import Target, log_odds
+from tests.kit import gated_model, hook, random_model, small_model
 from tests.shipped import often
+from tests.slow import direct_streams
 
 A, B = "a warm garden and a dull song , but a clever town", "a cold garden and a clever song , and a dull soup"
 LONGER = "a warm garden and never a dull song , but a clever town"
@@ -35,19 +39,6 @@ MODELS = {
     "differential": small_model(3, components=2, mixing="differential", head_norm=True),
     "gated": gated_model(4),
 }
-
-
-@contextmanager
-def hook(module: nn.Module, change: Callable[[Tensor], Tensor], *, before: bool = False) -> Iterator[None]:
-    """Change a copy of a module's first input, or of its output, for a while."""
-    if before:
-        handle = module.register_forward_pre_hook(lambda _, args: (change(args[0].clone()), *args[1:]))
-    else:
-        handle = module.register_forward_hook(lambda _, args, out: change(out.clone()))
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 def seen(model: Model, text: str, module: nn.Module, *, before: bool = False) -> Tensor:
@@ -149,37 +140,35 @@ def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
         assert residual.share[layer, token] * scale == pytest.approx(log_odds(logits, *pair.target) - pair.start, abs=1e-5)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", MODELS)
-def test_all_states_bring_the_complete_answer_and_none_brings_nothing(name: str) -> None:
+def test_all_states_bring_the_complete_answer_and_none_brings_nothing() -> None:
     """All states of B at one depth give B's logits; cells without a difference bring exactly 0; the reverse pair exchanges both."""
-    pair = patch(MODELS[name], A, B)
-    for depth in range(pair.model.capabilities.layers + 1):
-        edits = [pair.edit("state", (depth, i)) for i in range(len(pair.first.tokens))]
-        assert pair.joint(edits).share == pytest.approx(1, abs=1e-4)
-        trace = pair.model.trace(A, change=pair.intervention(edits).text())
-        np.testing.assert_allclose(trace.logits, pair.second.logits, atol=1e-5)
-    states = pair.map("state").share
-    changed = [a != b for a, b in zip(pair.first.tokens, pair.second.tokens, strict=True)]
-    if not pair.model.capabilities.tags:
-        assert not states[0][~np.array(changed)].any()
-    assert pair.reverse().share(pair.first.logits) == pytest.approx(1) and pair.reverse().share(pair.second.logits) == pytest.approx(0)
-    first = pair.map("head", tokens=True)
+    pair = patch(MODELS["ndt"], A, B)
+    edits = [pair.edit("state", (2, i)) for i in range(len(pair.first.tokens))]
+    assert pair.joint(edits).share == pytest.approx(1, abs=1e-4)
+    np.testing.assert_allclose(pair.model.trace(A, change=pair.intervention(edits).text()).logits, pair.second.logits, atol=1e-5)
+    same = [a == b for a, b in zip(pair.first.tokens, pair.second.tokens, strict=True)]
+    assert not pair.map("state").share[0][same].any()
+    assert [pair.reverse().share(trace.logits) for trace in (pair.first, pair.second)] == pytest.approx([1, 0])
+    first, whole = pair.map("head", tokens=True).share, pair.map("head").share
     joint = pair.joint([pair.edit("head", at) for at in ((0, 0, 2), (1, 1, 5))])
-    np.testing.assert_allclose(joint.singles, [first.share[0, 0, 2], first.share[1, 1, 5]], atol=2e-5)
+    np.testing.assert_allclose(joint.singles, [first[0, 0, 2], first[1, 1, 5]], atol=2e-5)
     assert joint.total == pytest.approx(sum(joint.singles)) and sum(joint.probabilities) == pytest.approx(1)
+    sentence, edit = pair.strongest()
+    layer, head, token = edit.at
+    assert (
+        first[edit.at] == np.nanmax(first) and pair.first.tokens[token] in sentence and f"ead {head + 1} of layer {layer + 1}" in sentence
+    )
+    assert f"{percent(first[edit.at], 0)} of the difference" in sentence and sentence.endswith(f"{percent(whole[layer, head], 0)}.")
 
 
-@pytest.mark.slow
-def test_estimates_are_the_slope_and_order_the_exact_cells() -> None:
+def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """An estimate is the finite difference along the cell's change, to 1 %; the best cells are exact, and their ranks are compared."""
     pair = patch(MODELS["ndt"], A, B)
     exact, result = pair.map("head", tokens=True, exact=True), pair.map("head", tokens=True, exact=False)
-    assert result.exact.sum() == 20 and result.estimate is not None and not exact.agreement
+    assert result.exact.sum() == 20 and result.estimate is not None and not exact.agreement and not exact.note
     np.testing.assert_allclose(result.share[result.exact], exact.share[result.exact], atol=1e-6)
-    assert result.agreement == pytest.approx(
-        np.corrcoef(*(np.argsort(np.argsort(x[result.exact])) for x in (result.estimate, exact.share)))[0, 1], abs=1e-6
-    )
+    ranks = [np.argsort(np.argsort(x[result.exact])) for x in (result.estimate, exact.share)]
+    assert result.agreement == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-6)
     network: Any = MODELS["ndt"].network.double()
     try:
         mine, theirs = (seen(pair.model, text, network.blocks[1].attention.output, before=True) for text in (A, B))
@@ -193,6 +182,8 @@ def test_estimates_are_the_slope_and_order_the_exact_cells() -> None:
         network.float()
     assert result.estimate[1, 1, 5] == pytest.approx((odds[1] - odds[0]) / 2e-3 / (pair.goal - pair.start), rel=1e-2)
     assert exact.frame.set_index(["layer", "head", "token"]).loc[(1, 1, 5), "share"] == exact.share[1, 1, 5]
+    monkeypatch.setattr("sentviz.analysis.causal.patching.WORK", 1)
+    assert "estimated by one gradient; the 20 largest are exact" in pair.map("head", tokens=True).note
 
 
 def test_tokens_are_aligned_by_edit_and_by_choice() -> None:
@@ -209,87 +200,49 @@ def test_tokens_are_aligned_by_edit_and_by_choice() -> None:
         patch(model, LONGER, A, partners={0: 99})
 
 
-def test_the_strongest_head_is_said_in_one_sentence() -> None:
-    pair = patch(MODELS["ndt"], A, B)
-    sentence, edit = pair.strongest()
-    share = np.nanmax(pair.map("head", tokens=True).share)
-    assert f"{percent(share, 0)} of the difference comes over" in sentence and pair.joint([edit]).share == pytest.approx(share, abs=1e-5)
-    whole = pair.map("head").share[edit.at[0], edit.at[1]]
-    assert sentence.endswith(f"With the head's outputs at all words, {percent(whole, 0)}.")
-    assert pair.first.tokens[edit.at[2]] in sentence and f"ead {edit.at[1] + 1} of layer {edit.at[0] + 1}" in sentence
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "reason"),
-    [
-        (A, A, "Both sentences are the same"),
-        ("", B, "The text is empty"),
-        (A, "  ", "The text is empty"),
-    ],
-)
-def test_what_cannot_be_patched_is_said(first: str, second: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        patch(MODELS["ndt"], first, second)
-
-
-def test_models_without_states_and_answers_without_difference_are_refused() -> None:
-    """A model without states, traces of another run, a frozen answer, an unknown quantity: one sentence each. One token is enough."""
+def test_what_cannot_be_patched_is_said() -> None:
+    """Equal or empty sentences, a model without states, another run, a frozen answer, an unknown quantity. One token is enough."""
     model = MODELS["ndt"]
     cnn = Convolutional(ConvolutionalConfig(model.tokenizer.vocab_size, 2, filters=4)).eval()
-    for without in (random_model(5), Model("toy/cnn", cnn, model.tokenizer, model.labels)):
-        with pytest.raises(InputError, match="needs a transformer"):
-            patch(without, A, B)
-    with pytest.raises(InputError, match="the states of two runs"):
-        patch(model, A, MODELS["gated"].trace(B))
-    with pytest.raises(InputError, match="different changes"):
-        patch(model, A, model.trace(B, change="head:1.1=0"))
-    with pytest.raises(InputError, match="no difference to bring over"):
-        patch(model, "soup unseenword", "soup otherunseen")
-    with pytest.raises(InputError, match="no component to replace"):
-        patch(MODELS["gated"], A, B).map("component")
-    with pytest.raises(InputError, match="at least one cell"):
-        patch(model, A, B).joint([])
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: patch(model, A, A), "Both sentences are the same"),
+        (lambda: patch(model, "", B), "The text is empty"),
+        (lambda: patch(model, A, "  "), "The text is empty"),
+        (lambda: patch(random_model(5), A, B), "needs a transformer"),
+        (lambda: patch(Model("toy/cnn", cnn, model.tokenizer, model.labels), A, B), "needs a transformer"),
+        (lambda: patch(model, A, MODELS["gated"].trace(B)), "the states of two runs"),
+        (lambda: patch(model, A, model.trace(B, change="head:1.1=0")), "different changes"),
+        (lambda: patch(model, "soup unseenword", "soup otherunseen"), "no difference to bring over"),
+        (lambda: patch(MODELS["gated"], A, B).map("component"), "no component to replace"),
+        (lambda: patch(model, A, B).joint([]), "at least one cell"),
+    ]
+    for call, reason in cases:
+        with pytest.raises(InputError, match=reason):
+            call()
     assert patch(model, "warm", "dull").map("state").share[0, 0] == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.exhaustive
-def test_a_text_of_512_tokens_is_estimated_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most `BEST` cells of a large map are computed, the others are estimated, and one sentence says both."""
-    model = small_model(1, **NDT | {"max_length": 512})
-    words = (A.split() * 60)[:512]
-    monkeypatch.setattr("sentviz.analysis.causal.patching.WORK", 1e6)
-    pair = patch(model, " ".join(words), " ".join(["cold" if i % 3 else word for i, word in enumerate(words)]))
-    result = pair.map("head", tokens=True)
-    assert len(pair.first.tokens) == 512 and result.exact.sum() == 20
-    assert "estimated by one gradient; the 20 largest are exact" in result.note
-    assert not pair.map("head", exact=True).note
 
 
 def test_interventions_take_vectors_of_another_text() -> None:
     """The text form keeps the other text with any characters; a missing text or token is one sentence; numbers replace vectors, too."""
     model = MODELS["ndt"]
     change = Intervention((Edit("head", (0, 1, 2), to=Taken(4)), Edit("state", (2, 0), to=0.5)), ("soup ~ 정원=a%", None))
-    assert Intervention.parse(change.text()) == change and change.with_(Edit("head", (1, 1))).donor == change.donor
-    assert change.without("head").donor is None and "vectors of the text “soup" in change.sentences(model.trace(A).tokens)[0]
     pairs = Intervention((Edit("value", (0, 1, 2), to=Taken(0)),), ("one", "two~"))
-    assert Intervention.parse(pairs.text()) == pairs
-    with pytest.raises(InputError, match="which is missing"):
-        model.trace(A, change="head:1.2.3=@5")
-    with pytest.raises(InputError, match="the other text has 1 tokens"):
-        model.trace(A, change="head:1.2.3=@5~donor:1=soup")
-    for text in ("head:1.2=@5", "gate:3=@1", "term:gate=@1", "lambda:1.2=@1"):
-        with pytest.raises(InputError, match="only the vector of one token"):
-            Intervention.parse(text)
-    with pytest.raises(InputError, match="no layer 4; here they go from 1 to 3"):
-        model.trace(A, change="head:4.1.1=0")
+    assert [Intervention.parse(each.text()) for each in (change, pairs)] == [change, pairs]
+    assert change.with_(Edit("head", (1, 1))).donor == change.donor and change.without("head").donor is None
+    assert "vectors of the text “soup" in change.sentences(model.trace(A).tokens)[0]
+    for text, reason in (
+        ("head:1.2.3=@5", "which is missing"),
+        ("head:1.2.3=@5~donor:1=soup", "the other text has 1 tokens"),
+        ("head:4.1.1=0", "no layer 4; here they go from 1 to 3"),
+        *((text, "only the vector of one token") for text in ("head:1.2=@1", "gate:3=@1", "term:gate=@1", "lambda:1.2=@1")),
+    ):
+        with pytest.raises(InputError, match=reason):
+            model.trace(A, change=text)
     silent = model.trace(A, change="~".join(f"head:1.2.{i + 1}=0" for i in range(len(model.trace(A).tokens))))
     np.testing.assert_allclose(silent.logits, model.trace(A, change="head:1.2=0").logits, atol=1e-6)
-    np.testing.assert_allclose(model.trace(A, change="feedforward:2=0.25").logits, _with_constant(model, 1, 0.25), atol=1e-6)
-
-
-def _with_constant(model: Model, layer: int, value: float) -> Any:
-    with hook(model.network.blocks[layer].ffn, lambda x: torch.full_like(x, value)):  # type: ignore[union-attr]
-        return model.trace(A).logits
+    with hook(model.network.blocks[1].ffn, lambda x: torch.full_like(x, 0.25)):  # type: ignore[union-attr]
+        wanted = model.trace(A).logits
+    np.testing.assert_allclose(model.trace(A, change="feedforward:2=0.25").logits, wanted, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -309,12 +262,70 @@ def test_a_map_has_its_numbers_outlines_and_one_scale() -> None:
     """Unsure numbers, and those that round to 0, are not written; a cell without a value takes no click; the scale is symmetric."""
     values, sure = [[0.5, -0.25, 0.001], [np.nan, 0.1, 0.2]], [[True, True, True], [True, False, True]]
     words: dict[str, Any] = {"name": "map", "title": "Map", "about": "About.", "notes": [["note"] * 3] * 2, "more": {}}
-    figure = signed_map(values, ["one", "two"], ["a", "<b>", "c"], sure=sure, chosen=[(1, 2)], **words)
-    plot = figure.plot
+    plot = signed_map(values, ["one", "two"], ["a", "<b>", "c"], sure=sure, chosen=[(1, 2)], **words).plot
     assert {note.text for note in plot.layout.annotations} == {"50", "−25", "20"}
     assert [(shape.x0, shape.y0) for shape in plot.layout.shapes] == [(1.5, 0.5)] * 2
-    scales = [trace for trace in plot.data if trace.type == "heatmap"]
-    assert {(trace.zmin, trace.zmax) for trace in scales} == {(-0.5, 0.5)} and [trace.showscale for trace in scales] == [True, False]
+    scales = [(trace.zmin, trace.zmax, trace.showscale) for trace in plot.data if trace.type == "heatmap"]
+    assert scales == [(-0.5, 0.5, True), (-0.5, 0.5, False)]
     spots = [spot for trace in plot.data if trace.type == "scatter" for spot in trace.customdata]
     assert sorted((row, column) for _, row, column in spots) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
     assert "one, &lt;b&gt;<br>−25.0\u00a0% of the difference<br>note" in [text for trace in plot.data for text in trace.hovertext or ()]
+
+
+MORE = {
+    "pooler": small_model(5, norm_first=False, norm="layer", ffn="gelu", pooling="cls", cls=True, head="tanh", layers=3),
+    "three classes": small_model(6, labels=("bad", "mixed", "good"), norm_first=True, norm="layer", ffn="relu", head="gelu"),
+}
+
+
+@pytest.mark.parametrize("name", [*MODELS, *MORE])
+def test_contributions_are_those_of_streams_followed_in_loops(name: str) -> None:
+    """Each part, followed alone through all frozen norms, adds what direct attribution says, to 1e-4; the sum is the logits' difference."""
+    model = (MODELS | MORE)[name]
+    trace, feedforward = model.trace(A, projections=True), []
+    for block in model.network.blocks:  # type: ignore[union-attr]
+        with hook(block.ffn, lambda x: (feedforward.append(x[0].numpy().astype(np.float64)), x)[1]):
+            model.trace(A)
+    sums = direct_attribution(model, trace)
+    k = int(trace.logits.argmax())
+    j = int(np.argsort(-trace.logits)[1])
+    assert (sums.label, sums.against) == (trace.labels[k], trace.labels[j])
+    wanted = direct_streams(model.network, trace, feedforward, k, j)
+    np.testing.assert_allclose(sums.embedding, wanted["embedding"], atol=1e-4)
+    np.testing.assert_allclose(sums.read, wanted["heads"], atol=1e-4)
+    np.testing.assert_allclose(sums.feedforward, wanted["feedforward"], atol=1e-4)
+    assert sums.norms == pytest.approx(wanted["norms"], abs=1e-4) and sums.biases == pytest.approx(wanted["biases"], abs=1e-4)
+    assert sums.total == pytest.approx(trace.logits[k] - trace.logits[j], abs=1e-4) and abs(sums.rest) < 1e-4
+    np.testing.assert_allclose(sums.written.sum(axis=3), sums.read.sum(axis=3), atol=1e-4)
+    assert sums.frame["value"].sum() == pytest.approx(sums.total, abs=1e-4)
+    assert sums.lens[-1] == pytest.approx(sums.total, abs=1e-4) and len(sums.lens) == model.capabilities.layers + 1
+    assert np.abs(sums.read).max() > 0.01 and (model.cls or np.abs(sums.written[..., 1:]).max() > 0)
+
+
+def test_silenced_heads_add_nothing_and_targets_change_the_sign() -> None:
+    """A change of the model stays in effect; the other class gives the same parts with the other sign."""
+    model = MODELS["ndt"]
+    trace = model.trace(A, change="head:1.2=0")
+    sums = direct_attribution(model, trace)
+    assert not sums.heads[0, 1] and sums.heads[0, 0] and abs(sums.rest) < 1e-4
+    negated = direct_attribution(model, replace(trace, target=Target(sums.against)))
+    np.testing.assert_allclose(negated.read, -sums.read, atol=1e-6)
+    with pytest.raises(InputError, match="needs a transformer"):
+        direct_attribution(random_model(5), random_model(5).trace(A))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractContextManager[Any]]) -> None:
+    """Scores, direct attribution and patching by gradients give the same numbers inside a caller's no_grad and inference_mode."""
+    model, names = MODELS["differential"], ("gradient", "integrated-gradients")
+
+    def numbers() -> list[Any]:
+        trace = explained(model, model.trace(A, projections=True), names)
+        shares = patch(model, model.trace(A), model.trace(B)).map("state", exact=False).estimate
+        return [*(score(trace, name) for name in names), direct_attribution(model, trace).read, shares]
+
+    outside = numbers()
+    with mode():
+        inside = numbers()
+    for ours, wanted in zip(inside, outside, strict=True):
+        np.testing.assert_allclose(ours, wanted, atol=1e-6)

@@ -17,13 +17,11 @@ from torch.nn import functional as F
 from sentviz.analysis.evaluation import Evaluation
 from sentviz.data.datasets import MIDDLE
 from sentviz.errors import InputError
+from sentviz.training import trainer as trainers
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.recipe import Recipe, Selection
 from sentviz.training.trainer import targets
 from tests.kit import toy_trainer
-
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]  # trains, or reads the whole shelf
-
 
 # ---- rates
 
@@ -32,31 +30,33 @@ SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda 
 
 
 @pytest.mark.parametrize("schedule", SHAPES)
-@pytest.mark.parametrize("warm", [0, 1, 5])
-def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str, warm: int) -> None:
+def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str) -> None:
     """Over 20 steps the first step has the full rate without a warm-up, and the last step of the warm-up has it otherwise."""
-    rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
-    wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
-    np.testing.assert_allclose(rates, wanted)
-    assert max(rates) == rates[max(0, warm - 1)] == 1
+    for warm in (0, 1, 5):
+        rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
+        wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
+        np.testing.assert_allclose(rates, wanted)
+    assert rate("cosine", 0, 20, 0.001) == 1 == rate("cosine", 1, 20, 0.001) and rate("cosine", 1, 20, 0.0) < 1
 
 
-def test_a_warm_up_has_at_least_one_step() -> None:
-    assert rate("cosine", 0, 20, 0.001) == 1 == rate("cosine", 1, 20, 0.001)
-    assert rate("cosine", 1, 20, 0.0) < 1
+@pytest.mark.slow
+@pytest.mark.usefixtures("toy_data")
+def test_a_training_follows_its_schedule_and_stops_by_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training stops after `patience` evaluations without improvement of what is selected; 0 never stops."""
+    count = iter(range(100))
+    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
+    for patience, steps in ((2, 15), (0, 20)):
+        settings = {"schedule": "linear", "warmup": 0.25, "log_every": 1, "epochs": 2, "select": "loss"}
+        trainer = toy_trainer(tmp_path / str(patience), patience=patience, **settings)
+        trainer.fit(progress=False)
+        seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
+        np.testing.assert_allclose(seen, [1e-2 * rate("linear", step, 20, 0.25) for step in range(steps)])
+        assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
 
 
-@pytest.mark.parametrize("schedule", SHAPES)
-def test_a_training_follows_the_schedule_of_its_recipe(schedule: str, tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "x", schedule=schedule, warmup=0.25, log_every=1, epochs=2)
-    trainer.fit(progress=False)
-    seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
-    np.testing.assert_allclose(seen, [1e-2 * rate(schedule, step, 20, 0.25) for step in range(20)])
-
-
-@pytest.mark.parametrize("evaluations, at", [(1, [10]), (2, [5, 10]), (3, [4, 7, 10]), (10, [*range(1, 11)])])
-def test_evaluations_are_spread_over_an_epoch(evaluations: int, at: list[int]) -> None:
-    assert [step for step in range(1, 21) if evaluation_due(step, 10, evaluations)] == [*at, *(10 + place for place in at)]
+def test_evaluations_are_spread_over_an_epoch() -> None:
+    for evaluations, at in ((1, [10]), (2, [5, 10]), (3, [4, 7, 10]), (10, [*range(1, 11)])):
+        assert [step for step in range(1, 21) if evaluation_due(step, 10, evaluations)] == [*at, *(10 + place for place in at)]
 
 
 # ---- selection
@@ -75,13 +75,14 @@ def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
 @pytest.mark.parametrize("select", get_args(Selection))
 def test_scores_are_those_of_scikit_learn(select: str) -> None:
     evaluation = answers(classes=2 if select == "f1_positive" else 3)
-    predicted, computed = evaluation.logits.argmax(axis=1), scores(evaluation, select)
-    assert computed["accuracy"] == pytest.approx(accuracy_score(evaluation.labels, predicted))
-    assert computed["loss"] == pytest.approx(log_loss(evaluation.labels, softmax(evaluation.logits.astype(np.float64), axis=1)), rel=1e-5)
-    assert set(computed) == {"accuracy", "loss", select}
-    assert scores(evaluation, "f1_macro")["f1_macro"] == pytest.approx(f1_score(evaluation.labels, predicted, average="macro"))
-    if select == "f1_positive":
-        assert computed[select] == pytest.approx(f1_score(evaluation.labels, predicted))
+    labels, predicted = evaluation.labels, evaluation.logits.argmax(axis=1)
+    wanted = {
+        "accuracy": accuracy_score(labels, predicted),
+        "loss": log_loss(labels, softmax(evaluation.logits.astype(np.float64), axis=1)),
+        "f1_macro": f1_score(labels, predicted, average="macro"),
+        "f1_positive": f1_score(labels, predicted) if select == "f1_positive" else 0,
+    }
+    assert scores(evaluation, select) == pytest.approx({name: wanted[name] for name in {"accuracy", "loss", select}}, rel=1e-5)
 
 
 def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
@@ -95,60 +96,45 @@ def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
     assert better(best | {"loss": 0.4}, best, "f1_macro") and not better(best | {"f1_macro": 0.69, "accuracy": 1.0}, best, "f1_macro")
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("select", get_args(Selection))
-def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.usefixtures("toy_data")
+def test_a_training_keeps_the_state_that_was_best(tmp_path: Path) -> None:
     """The kept step is the first best one in the history, and its weights are the best state."""
-    changes: dict[str, Any] = {"select": select, "epochs": 3, "patience": 0, "log_every": 1}
+    changes: dict[str, Any] = {"select": "f1_macro", "epochs": 2, "patience": 0, "log_every": 1}
     trainer = toy_trainer(tmp_path / "x", **changes)
     trainer.fit(progress=False)
     seen: dict[str, dict[int, float]] = {}
     for step, _, name, _, _, value in trainer.at.history:
         if name.startswith("validation_"):
             seen.setdefault(name.removeprefix("validation_"), {})[step] = value
-    assert set(seen) == {"accuracy", "loss", select}
-    ranks = {step: (-seen["loss"][step] if select == "loss" else seen[select][step], -seen["loss"][step]) for step in seen["loss"]}
+    ranks = {step: (seen["f1_macro"][step], -seen["loss"][step]) for step in seen["loss"]}
     first = min(step for step in ranks if ranks[step] == max(ranks.values()))
-    assert trainer.at.best["step"] == first and trainer.at.best[select] == seen[select][first]
+    assert set(seen) == {"accuracy", "loss", "f1_macro"}
+    assert trainer.at.best["step"] == first and trainer.at.best["f1_macro"] == seen["f1_macro"][first]
     until = toy_trainer(tmp_path / "y", **changes)
     until.fit(progress=False, until=first)
     assert all(torch.equal(trainer.best_state[k], v) for k, v in until.task.network.state_dict().items())
 
 
-@pytest.mark.parametrize("patience, steps", [(1, 10), (2, 15), (0, 40)])
-def test_patience_counts_what_is_selected(patience: int, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training stops after `patience` evaluations without improvement; 0 never stops."""
-    from sentviz.training import trainer as trainers
-
-    count = iter(range(100))
-    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
-    trainer = toy_trainer(tmp_path / "x", select="loss", patience=patience)
-    trainer.fit(progress=False)
-    assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
-
-
-@pytest.mark.parametrize("name", ["select", "schedule", "tokenizer"])
-def test_a_choice_that_is_none_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=f"recipe's {name} must be .* or .*, not 'magic'"):
-        Recipe.of({"dataset": "toy", name: "magic"})
+def test_a_choice_that_is_none_is_refused() -> None:
+    for name in ("select", "schedule", "tokenizer"):
+        with pytest.raises(InputError, match=f"recipe's {name} must be .* or .*, not 'magic'"):
+            Recipe.of({"dataset": "toy", name: "magic"})
 
 
 # ---- loss
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_a_smoothed_loss_is_that_of_smoothed_labels(smoothing: float, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("toy_data")
+def test_a_smoothed_loss_is_that_of_smoothed_labels(tmp_path: Path) -> None:
     """The loss is the cross-entropy with 1 - s on the label and s spread evenly over the classes."""
-    trainer = toy_trainer(tmp_path / "x", label_smoothing=smoothing, dropout=0.0, log_every=1)
-    wanted = toy_trainer(tmp_path / "y", dropout=0.0)
+    trainer = toy_trainer(tmp_path / "x", label_smoothing=0.2, dropout=0.0, log_every=1)
     rows = next(trainer._remaining(1))
-    logs = F.log_softmax(wanted.task.logits(rows).detach(), dim=-1).numpy()
-    labels = trainer.task.train.frame["label"].to_numpy()[rows]
-    shares = (1 - smoothing) * np.eye(2)[labels] + smoothing / 2
+    logs = F.log_softmax(toy_trainer(tmp_path / "y", dropout=0.0).task.logits(rows).detach(), dim=-1).numpy()
+    shares = 0.8 * np.eye(2)[trainer.task.train.frame["label"].to_numpy()[rows]] + 0.1
     trainer.fit(progress=False, until=1)
-    assert next(row[5] for row in trainer.at.history if row[2] == "train_loss") == pytest.approx(
-        -(shares * logs).sum(axis=1).mean(), rel=1e-5
-    )
+    loss = next(row[5] for row in trainer.at.history if row[2] == "train_loss")
+    assert loss == pytest.approx(-(shares * logs).sum(axis=1).mean(), rel=1e-5)
 
 
 # ---- mixtures
@@ -165,17 +151,13 @@ def shares(temperature: float) -> dict[str, int]:
 
 
 def test_a_mixture_is_drawn_by_its_temperature() -> None:
-    """T = 1 keeps the sizes, T = 2 takes square roots (8 : 2 : 4 of 84), and larger T makes the shares more equal."""
+    """T = 1 keeps the sizes, T = 2 takes square roots (8 : 2 : 4 of 84); no row comes again before all of its source came."""
     assert shares(1) == {"many": 64, "few": 4, "some": 16}
     assert shares(2) == {"many": 48, "few": 12, "some": 24}
     assert shares(1e6) == {"many": 28, "few": 28, "some": 28}
-
-
-def test_no_row_comes_again_before_all_of_its_source_came() -> None:
     rows = Mixture(SOURCES, 2).draw(np.random.default_rng(1))
     for source in ("many", "few", "some"):
-        times = np.bincount(rows, minlength=len(SOURCES))[source == SOURCES]
-        assert times.max() - times.min() <= 1
+        assert np.ptp(np.bincount(rows, minlength=len(SOURCES))[source == SOURCES]) <= 1
 
 
 def test_epochs_of_a_mixture_are_batches_like_others() -> None:
@@ -186,7 +168,8 @@ def test_epochs_of_a_mixture_are_batches_like_others() -> None:
     assert any(len(a) != len(b) or (a != b).any() for a, b in zip(epochs[0], epochs[2], strict=True))
 
 
-def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("toy_data")
+def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path) -> None:
     """The loss of such a row is least if both probabilities are one half; all other rows are learned as before."""
     before = toy_trainer(tmp_path / "a").targets
     trainer = toy_trainer(tmp_path / "b")

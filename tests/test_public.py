@@ -17,22 +17,9 @@ from sentviz.analysis.explain.headline import edit_sentence, searched
 from sentviz.cli import main
 from sentviz.io.numbers import percent, probability
 from sentviz.runs.target import Target
-from tests.shipped import often
 
 PACKAGE = Path(sentviz.__file__).parent
-HEAVY = {
-    "torch",
-    "sklearn",
-    "umap",
-    "transformers",
-    "bertviz",
-    "openTSNE",
-    "wordcloud",
-    "kaleido",
-    "matplotlib",
-    "huggingface_hub",
-    "httpx2",
-}
+HEAVY = set("torch sklearn umap transformers bertviz openTSNE wordcloud kaleido matplotlib huggingface_hub httpx2".split())  # noqa: SIM905
 
 
 def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:
@@ -80,16 +67,10 @@ def test_everything_public_has_a_docstring() -> None:
 
 
 IMPORTS = {
-    "import": "import sentviz, sentviz.errors, sentviz.runs.store, sentviz.runs.trace, sentviz.training.recipe",
     "names": "import sentviz; sentviz.catalog, sentviz.Run, sentviz.Trace, sentviz.preset, sentviz.Recipe",
-    "catalog": "import sys, sentviz; assert len(sentviz.catalog([sys.argv[1]])) >= 2",
-    "example": "import sys, sentviz; assert sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example().map(0).any()",
     "scores": (
         "import sys, sentviz; from sentviz.analysis.explain import answer, score;"
         "t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert score(t, 'received').any() and answer(t)"
-    ),
-    "help": (
-        "from click.testing import CliRunner; from sentviz.cli import main;assert 'catalog' in CliRunner().invoke(main, ['--help']).output"
     ),
     "command": (
         "import sys; from click.testing import CliRunner; from sentviz.cli import main;"
@@ -99,7 +80,7 @@ IMPORTS = {
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("code", often(IMPORTS.values(), *(IMPORTS[name] for name in ("names", "scores", "command"))), ids=IMPORTS)
+@pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
 def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
     """A new interpreter loads neither torch nor scikit-learn nor another large library for any of these."""
     listing = "; import json as j, sys as s; print(j.dumps(sorted({m.partition('.')[0] for m in s.modules})))"
@@ -125,18 +106,15 @@ def test_the_catalog_lists_every_run(tiny_runs: Path, tmp_path: Path, monkeypatc
     assert any(x.startswith("! odd/one") and "config.json" in x for x in lines)
 
 
-@pytest.mark.parametrize("score", ["removal", "received", "first-layer", "difference"])
+@pytest.mark.parametrize("score", ["removal", "difference"])
 def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model: sentviz.Model) -> None:
     """The output has label, probabilities and a row per token; unknown words are marked, and other scores state their agreement."""
     result = run("explain", tiny_run, "a warm, quixotic song", "--score", score)
-    assert result.exit_code == 0, result.output
     trace = tiny_model.trace("a warm, quixotic song")
-    assert f"{trace.label.capitalize()}, {probability(trace.confidence)}." in result.output
+    assert result.exit_code == 0 and f"{trace.label.capitalize()}, {probability(trace.confidence)}." in result.output
     assert all(f"{label:>10}" in result.output for label in trace.labels)
-    for token in trace.tokens:
-        assert any(line.split()[:1] == [token] for line in result.output.splitlines())
-    assert result.output.count("not in the vocabulary") == 1
-    assert ("Rank correlation" in result.output) == (score != "removal")
+    assert set(trace.tokens) <= {line.split()[0] for line in result.output.splitlines() if line.strip()}
+    assert result.output.count("not in the vocabulary") == 1 and ("Rank correlation" in result.output) == (score != "removal")
 
 
 def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.Model) -> None:
@@ -156,45 +134,31 @@ def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.
     assert "There is no class 'lukewarm'" in run("explain", tiny_run, text, "--edit", "--target", "lukewarm").output
 
 
-def test_explain_says_what_it_did_not_read(tiny_run: Path) -> None:
-    """The command says how many tokens of a long text were not read."""
-    result = run("explain", tiny_run, "warm song " * 30)
-    assert result.exit_code == 0 and "last 44 tokens were not read" in result.output
+MISTAKES = (
+    (("explain", "toy/none", "a song"), "no run 'toy/none'"),
+    (("explain", "RUN", "  "), "empty"),
+    (("explain", "RUN", "a song", "--score", "magic"), "no score 'magic'"),
+    (("explain", "PLAIN", "a song", "--score", "difference"), "two components"),
+    (("train", "none"), "no recipe"),
+    (("train", "sst2", "--model", "magic"), "no model 'magic'"),
+    (("train", "BAD"), "is not valid TOML"),
+    (("train", "sst2"), "SENTVIZ_DATA"),
+    (("evaluate", "RUN", "--split", "magic"), "toy"),
+    (("magic",), "No such command"),
+    (("explain",), "Missing argument"),
+)
 
 
-MISTAKES = {
-    "an unknown run": (("explain", "toy/none", "a song"), "no run 'toy/none'"),
-    "an empty sentence": (("explain", "RUN", "  "), "empty"),
-    "an unknown score": (("explain", "RUN", "a song", "--score", "magic"), "no score 'magic'"),
-    "a score the model lacks": (("explain", "PLAIN", "a song", "--score", "difference"), "two components"),
-    "an unknown recipe": (("train", "none"), "no recipe"),
-    "an unknown preset": (("train", "sst2", "--model", "magic"), "no model 'magic'"),
-    "a recipe that is no TOML": (("train", "BAD"), "is not valid TOML"),
-    "an unknown split": (("evaluate", "RUN", "--split", "magic"), "toy"),
-    "an unknown command": (("magic",), "No such command"),
-    "a missing argument": (("explain",), "Missing argument"),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_sentence_and_an_exit_code(name: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_is_one_sentence_and_an_exit_code(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake gives a reason and a code other than 0, without a traceback, and writes nothing."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
+    for name in ("SENTVIZ_DATA", "SENTVIZ_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
     bad = tmp_path / "bad.toml"
     bad.write_text("dataset = ")
     places = {"RUN": tiny_runs / "toy/ndt-unit-2", "PLAIN": tiny_runs / "toy/vanilla-matched", "BAD": bad}
-    arguments, reason = MISTAKES[name]
-    result = run(*(places.get(a, a) for a in arguments))
-    assert result.exit_code != 0 and reason in result.output and "Traceback" not in result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    for arguments, reason in MISTAKES:
+        result = run(*(places.get(a, a) for a in arguments))
+        assert result.exit_code != 0 and reason in result.output and "Traceback" not in result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]
-
-
-def test_missing_data_is_said_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training a shipped recipe without its data set names the missing files and the command."""
-    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    result = run("train", "sst2", "-o", tmp_path / "out")
-    assert result.exit_code != 0 and "SENTVIZ_DATA" in result.output and "Traceback" not in result.output

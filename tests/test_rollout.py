@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from sentviz.analysis.explain import SCORES, explained, score
 from sentviz.analysis.explain.rollout import (
     MAX_FLOW_TOKENS,
     attention_flow,
@@ -24,7 +20,6 @@ from sentviz.analysis.explain.rollout import (
 )
 from sentviz.errors import InputError
 from sentviz.models.model import Model
-from sentviz.runs.trace import Trace
 from tests import slow
 from tests.kit import fake_trace, small_model
 
@@ -36,7 +31,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "cls": {"pooling": "cls", "cls": True, "layers": 1},
     "window": {"window": 2, "components": 2, "mixing": "unit"},
 }
-CHANGES: dict[str, dict[str, Any]] = {"none": {}, "changed": {"heads_off": [(0, 1)]}}
 
 
 def state_of(model: Model) -> dict[str, slow.Array]:
@@ -54,11 +48,10 @@ def half(trace: Any, layer: int) -> list[list[float]]:
     return [[0.5 * (i == j) + 0.5 * size[i][j] / sum(size[i]) for j in range(n)] for i in range(n)]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-@pytest.mark.parametrize("signed", [False, True], ids=["ndt", "signed"])
+@pytest.mark.parametrize(("signed", "pooling"), [(False, "cls"), (True, "mean")])
 def test_rollout_is_the_published_recursion(signed: bool, pooling: str) -> None:
     """Rollout equals the loops R_l[i][j] = sum_k A_l[i][k] R_(l-1)[k][j], read at the row of the classifier."""
-    trace = fake_trace(n=6, layers=3, heads=2, components=3, signed=signed).replace(pooling=pooling)
+    trace = fake_trace(n=6, layers=3, heads=2, components=3 if signed else 1, signed=signed).replace(pooling=pooling)
     n = len(trace.tokens)
     assert trace.attention is not None and (trace.attention.min() < 0) == signed
     rolled = [[float(i == j) for j in range(n)] for i in range(n)]
@@ -68,22 +61,8 @@ def test_rollout_is_the_published_recursion(signed: bool, pooling: str) -> None:
     want = rolled[0] if pooling == "cls" else [sum(row[j] for row in rolled) / n for j in range(n)]
     assert sum(want) == pytest.approx(1)
     np.testing.assert_allclose(rollout(trace), np.array(want) * n, rtol=1e-5)
-
-
-def test_rollout_of_plain_maps_needs_no_rescaling() -> None:
-    """Softmax rows of one component enter as the mean over heads."""
-    trace = fake_trace(n=5, components=1)
-    assert trace.attention is not None
-    np.testing.assert_allclose(effective(trace), trace.attention.mean(axis=1), atol=1e-6)
-
-
-def test_a_trace_knows_what_the_classifier_reads(tmp_path: Path) -> None:
-    """A trace stores the model's pooling; an older trace reads the mean."""
-    model = small_model(pooling="cls", cls=True)
-    trace = model.trace(TEXT)
-    trace.save(tmp_path / "trace.safetensors")
-    assert trace.pooling == Trace.load(tmp_path / "trace.safetensors").pooling == "cls"
-    assert small_model().trace(TEXT).pooling == fake_trace().pooling == "mean"
+    if not signed:  # softmax rows of one component enter as the mean over heads
+        np.testing.assert_allclose(effective(trace), trace.attention.mean(axis=1), atol=1e-6)
 
 
 def widest(capacity: dict[tuple[int, int], float], source: int, sink: int) -> float:
@@ -111,8 +90,7 @@ def widest(capacity: dict[tuple[int, int], float], source: int, sink: int) -> fl
         total += step
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize(("layers", "pooling"), [(1, "cls"), (2, "mean"), (3, "cls"), (3, "mean")])
 def test_attention_flow_is_the_maximum_flow(layers: int, pooling: str) -> None:
     """The closed form for two layers and the solver for more equal augmenting paths."""
     trace = fake_trace(n=5, layers=layers, signed=True).replace(pooling=pooling)
@@ -142,11 +120,10 @@ def test_what_cannot_be_followed_is_refused() -> None:
         rollout(model.trace(TEXT, lambdas=[[0, 0], [1, 0]]))
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", FORMS)
-def test_value_weighted_attention_is_the_length_of_what_is_added(name: str, change: dict[str, Any]) -> None:
+def test_value_weighted_attention_is_the_length_of_what_is_added(name: str) -> None:
     """The vectors of pairs and heads sum to the slow encoder's attention output, and the scores are their lengths."""
-    model = small_model(5, **FORMS[name])
+    model, change = small_model(5, **FORMS[name]), {"heads_off": [(0, 1)]} if name in ("ndt", "diff") else {}
     trace, state, config = model.trace(TEXT, **change), state_of(model), model.config
     encoded = model.encode(TEXT)
     seen = slow.encode(state, config, encoded.ids.tolist(), heads_off=change.get("heads_off", ()))
@@ -176,11 +153,10 @@ def test_value_weighted_attention_is_the_length_of_what_is_added(name: str, chan
     np.testing.assert_allclose(value_weighted(model, trace), shares(got.sum(axis=1).mean(axis=0)), rtol=1e-5)
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", FORMS)
-def test_value_zeroing_is_running_again_without_a_value(name: str, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_zeroing_is_running_again_without_a_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Value zeroing equals the slow encoder run once per layer and token with a zero value: cosine distances and their recursion."""
-    model = small_model(6, **FORMS[name])
+    model, change = small_model(6, **FORMS[name]), {"heads_off": [(0, 1)]} if name in ("ndt", "diff") else {}
     trace, state, config = model.trace(TEXT, **change), state_of(model), model.config
     ids, plain = model.encode(TEXT).ids.tolist(), slow.attention
     n, off = len(ids), change.get("heads_off", ())
@@ -219,28 +195,6 @@ def test_silent_heads_move_nothing() -> None:
     np.testing.assert_allclose(value_zeroing(model, trace), 1, rtol=1e-6)
 
 
-def test_an_intervention_on_lambda_reaches_every_score() -> None:
-    """Each method changes under other lambdas."""
-    model, lambdas = small_model(components=2, mixing="free"), [[1, 3], [1, -2]]
-    plain, changed = model.trace(TEXT), model.trace(TEXT, lambdas=lambdas)
-    for name in ("rollout", "flow", "value-weighted", "value-zeroing", "gradient", "integrated-gradients"):
-        unchanged, two = (score(explained(model, trace, [name]), name) for trace in (plain, changed))
-        assert unchanged.dtype == np.float32 and unchanged.shape == (len(plain.tokens),) and not np.allclose(unchanged, two, rtol=1e-2)
-
-
-@pytest.mark.parametrize("text", ["warm", "?", TEXT])
-@pytest.mark.exhaustive
-def test_every_method_scores_every_text(text: str) -> None:
-    """One word, one mark and a sentence have finite scores, one per token, and shares sum to the number of tokens."""
-    model = small_model(components=2, mixing="differential", lambda_std=0.3, head_norm=True)
-    trace = explained(model, model.trace(text), SCORES)
-    for name in SCORES:
-        values = score(trace, name)
-        assert np.isfinite(values).all() and values.shape == (len(trace.tokens),)
-        if name in ("rollout", "flow", "value-weighted", "value-zeroing"):
-            assert values.min() >= 0 and values.sum() == pytest.approx(len(values), rel=1e-5)
-
-
 def test_a_pair_of_texts_is_read_as_a_pair() -> None:
     """A pair has other scores than the same words as one text, because segments reach the model."""
     model = small_model(segments=2, cls=True)
@@ -249,26 +203,3 @@ def test_a_pair_of_texts_is_read_as_a_pair() -> None:
         assert len(ask(model, trace)) == len(trace.tokens) == 8
     first = value_zeroing_maps(model, trace)
     assert not np.allclose(first, value_zeroing_maps(model, model.trace("a warm song", "warm soup")))
-
-
-@pytest.mark.exhaustive
-def test_visitors_share_one_model_that_nothing_is_left_on() -> None:
-    """All methods at once in several threads give the same as alone; no parameter, buffer or attribute changes."""
-    model = small_model(components=2, mixing="free")
-    texts = [TEXT, "a cold soup", "dull and hollow", "warm"] * 3
-
-    def ask(text: str) -> dict[str, Any]:
-        return dict(explained(model, model.trace(text), SCORES).token_scores)
-
-    before = {name: tensor.clone() for name, tensor in model.network.state_dict().items()}
-    names = [sorted(vars(module)) for module in model.network.modules()]
-    alone = [ask(text) for text in texts]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(ask, texts))
-    for first, two in zip(alone, together, strict=True):
-        assert first.keys() == two.keys()
-        for name in first:
-            np.testing.assert_allclose(first[name], two[name], rtol=1e-4, atol=1e-5)
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.network.state_dict().items())
-    assert names == [sorted(vars(module)) for module in model.network.modules()]
-    assert all(not p.requires_grad and p.grad is None for p in model.network.parameters())

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from sentviz.analysis.explain import SCORES, Target, available, completeness, ends, explained, margins, score, shap_lime, uncertainty, usual
+from sentviz.analysis.explain import (
+    SCORES,
+    Target,
+    available,
+    completeness,
+    ends,
+    explained,
+    margins,
+    score,
+    scores,
+    shap_lime,
+    uncertainty,
+    usual,
+)
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.gradients import gradient_shap, gradient_x_input, integrated_gradients, noisy, smoothgrad
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap, sampled_values
@@ -48,18 +62,6 @@ def test_permutation_values_are_complete_and_near_the_exact_ones(model: Model, t
     np.testing.assert_allclose(permutation_shap(model, trace, samples=512).values, wanted.values, atol=1e-9)
 
 
-def test_errors_fall_with_the_root_of_the_samples(model: Model, trace: Trace) -> None:
-    """Over 40 seeds, 15 times the draws divide the root mean square error by 3.87, up to 30 %; standard errors agree with it to 30 %."""
-    wanted = exact(model, trace).values
-    rms, stated = [], []
-    for draws in (2, 30):
-        runs = [_draws(model, trace, draws, seed) for seed in range(40)]
-        rms.append(np.sqrt(np.mean([(run.values - wanted) ** 2 for run in runs])))
-        stated.append(np.sqrt(np.mean([run.sampling_errors**2 for run in runs])))
-    assert rms[0] / rms[1] == pytest.approx(15**0.5, rel=0.3)
-    assert stated == pytest.approx(rms, rel=0.3)
-
-
 def sparse(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     """Return a game of single players, pairs and a few triples."""
     table = rows @ rng.normal(size=rows.shape[1])
@@ -74,44 +76,19 @@ def network(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.tanh(rows @ rng.normal(size=(rows.shape[1], 12)) + rng.normal(size=12)) @ rng.normal(size=12))
 
 
-@pytest.mark.parametrize(("samples", "draws"), [(30, 2), (58, 4), (100, 7), (200, 14)])
 @pytest.mark.parametrize("game", [sparse, network])
-@pytest.mark.exhaustive
-def test_intervals_cover_the_exact_values(game: Callable[..., np.ndarray], samples: int, draws: int) -> None:
-    """The intervals hold the exact value in 93 % or more of 200 random games; normal ones of few draws do so less often."""
-    n, hits, normal = 8, [], []
-    rng, rows, bits = np.random.default_rng(draws), subsets(8).astype(float), 1 << np.arange(8)
-    for seed in range(200):
+def test_intervals_cover_the_exact_values(game: Callable[..., np.ndarray]) -> None:
+    """The intervals of four draws hold the exact value in 93 % or more of 60 random games; normal ones do so less often."""
+    hits, normal = [], []
+    rng, rows, bits = np.random.default_rng(4), subsets(8).astype(float), 1 << np.arange(8)
+    for seed in range(60):
         table = game(rng, rows)
-        values, errors, drawn, _ = sampled_values(lambda present, table=table: table[present @ bits], n, samples, seed)  # type: ignore[misc]
-        assert drawn == draws
+        values, errors, drawn, _ = sampled_values(lambda present, table=table: table[present @ bits], 8, 58, seed)  # type: ignore[misc]
         off = np.abs(values - shapley_values(table))
-        hits.append(off <= interval_of_draws(errors, draws) + 1e-9)
+        hits.append(off <= interval_of_draws(errors, 4) + 1e-9)
         normal.append(off <= 1.96 * errors + 1e-9)
-    assert np.mean(hits) >= 0.93
-    assert draws > 7 or np.mean(normal) < 0.92
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _all_subsets(model: Model, trace: Trace) -> None:
-    """Predict all subsets once: forty seeds of a sampler would predict them again."""
-    table = exact(model, trace).table
-    _KNOWN.update(enumerate(table.tolist()))
-
-
-_KNOWN: dict[int, float] = {}
-
-
-def _draws(model: Model, trace: Trace, draws: int, seed: int) -> object:
-    from sentviz.analysis.explain import permutation
-
-    class Known(permutation.Game):
-        def __call__(self, present: np.ndarray, progress: object = None) -> np.ndarray:
-            return np.array([_KNOWN[int(place)] for place in present @ (1 << np.arange(present.shape[1]))])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(permutation, "Game", Known)
-        return permutation_shap(model, trace, samples=2 + 16 * draws, seed=seed)
+        assert drawn == 4
+    assert np.mean(hits) >= 0.93 > 0.92 > np.mean(normal)
 
 
 def test_permutation_of_one_word_and_of_a_long_text() -> None:
@@ -130,11 +107,8 @@ def test_permutation_of_one_word_and_of_a_long_text() -> None:
 
 def _slope(model: Model, trace: Trace, vectors: torch.Tensor) -> torch.Tensor:
     """Return the gradient of the log-odds of the predicted class at some embeddings, one text at a time."""
-    from dataclasses import replace
-
     vectors = vectors.clone().requires_grad_()
-    inputs = replace(model.inputs(model.encode(trace.text)), vectors=vectors[None])
-    logits = model.network(inputs).logits[0]
+    logits = model.network(replace(model.inputs(model.encode(trace.text)), vectors=vectors[None])).logits[0]
     k = int(trace.probabilities.argmax())
     rest = torch.cat([logits[:k], logits[k + 1 :]])
     return torch.autograd.grad(logits[k] - rest.logsumexp(0), vectors)[0]
@@ -158,7 +132,6 @@ def test_smoothgrad_is_the_mean_over_noisy_copies(model: Model, trace: Trace) ->
         smoothgrad(model, trace, samples=0)
 
 
-@pytest.mark.exhaustive
 def test_gradient_shap_is_the_mean_over_random_baselines(model: Model, trace: Trace) -> None:
     """Gradient SHAP equals a loop over its baselines to 1e-4; with the zero baseline alone it is near integrated gradients."""
     x, samples, seed = _vectors(model, trace), 10, 5
@@ -196,8 +169,6 @@ def test_kernel_shap_with_all_subsets_is_exact_and_lime_finds_additive_weights(m
 
 def test_a_package_that_is_missing_is_named(model: Model, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without shap and lime their scores are not offered, and a call says how to install them."""
-    from sentviz.analysis.explain import scores
-
     for module in (shap_lime, scores):
         monkeypatch.setattr(module, "is_installed", lambda package: False)
     assert not {"kernel-shap", "lime"} & set(available(trace, asking=True))

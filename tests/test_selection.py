@@ -10,18 +10,10 @@ import pytest
 
 from sentviz.analysis.embeddings.projection import method_title, parsed_method, project
 from sentviz.analysis.testset import selection as lib
-from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.word_counts import PRIOR
 from sentviz.errors import InputError
 from tests.test_predictions_only import brought
-
-
-def picked(rows: Rows, *places: int) -> np.ndarray:
-    """Return a mask of some rows."""
-    mask = np.zeros(len(rows), dtype=bool)
-    mask[list(places)] = True
-    return mask
 
 
 def test_words_are_compared_with_the_other_rows() -> None:
@@ -31,11 +23,10 @@ def test_words_are_compared_with_the_other_rows() -> None:
     frame = lib.typical(lib.selection_words(rows, chosen)).set_index("word")
     assert set(frame.index) >= {"song", "warm"} and "dull" not in frame.index and (frame["low"] > 0).all()
     texts = [{*text.replace(",", "").split()} for text in rows.frame["text"]]
+    sides = [[text for text, c in zip(texts, chosen, strict=True) if c == side] for side in (True, False)]
+    n, m = (sum(map(len, side)) for side in sides)
     for word, row in frame.iterrows():
-        inside = sum(word in text for text, c in zip(texts, chosen, strict=True) if c)
-        outside = sum(word in text for text, c in zip(texts, chosen, strict=True) if not c)
-        n = sum(len(text) for text, c in zip(texts, chosen, strict=True) if c)
-        m = sum(len(text) for text, c in zip(texts, chosen, strict=True) if not c)
+        inside, outside = (sum(word in text for text in side) for side in sides)
         a = PRIOR * (inside + outside) / (n + m)
         value = math.log((inside + a) / (n + PRIOR - inside - a)) - math.log((outside + a) / (m + PRIOR - outside - a))
         spread = 1.959964 * math.sqrt(1 / (inside + a) + 1 / (outside + a))
@@ -72,25 +63,21 @@ def test_nearest_rows_are_those_of_a_loop(size: int) -> None:
 
 
 def test_an_empty_selection_and_one_of_everything() -> None:
-    rows = brought()
-    for ask in (lib.describe_errors, lib.selection_words, lib.accuracy_of_sides):
+    rows, all_, none = brought(), np.ones(80), np.zeros(80, dtype=bool)
+    for ask in (
+        lib.describe_errors,
+        lib.selection_words,
+        lib.accuracy_of_sides,
+        lambda _, chosen: lib.nearest_to(np.zeros((80, 2)), chosen),
+    ):
         with pytest.raises(InputError, match="The selection holds no row"):
-            ask(rows, picked(rows))
-    with pytest.raises(InputError, match="The selection holds no row"):
-        lib.nearest_to(np.zeros((80, 2)), picked(rows))
+            ask(rows, none)
     with pytest.raises(InputError, match="All rows are selected"):
-        lib.typical(lib.selection_words(rows, np.ones(80)))
-    assert not len(lib.nearest_to(np.zeros((80, 2)), np.ones(80))[0])
-    assert lib.describe_errors(rows, np.ones(80)).count("%") == 1
-
-
-def test_one_point() -> None:
-    rows = brought()
-    assert (
-        lib.describe_errors(rows, picked(rows, 1))
-        == "1 row selected. reviews.csv is right on 100.0\u00a0% [20.7, 100.0], and on 65.8\u00a0% [54.8, 75.3] of the other rows."
-    )
-    assert lib.typical(lib.selection_words(rows, picked(rows, 1))).empty
+        lib.typical(lib.selection_words(rows, all_))
+    assert not len(lib.nearest_to(np.zeros((80, 2)), all_)[0]) and lib.describe_errors(rows, all_).count("%") == 1
+    one = np.arange(80) == 1
+    wanted = "1 row selected. reviews.csv is right on 100.0\u00a0% [20.7, 100.0], and on 65.8\u00a0% [54.8, 75.3] of the other rows."
+    assert lib.describe_errors(rows, one) == wanted and lib.typical(lib.selection_words(rows, one)).empty
 
 
 def test_settings_of_a_method_are_in_its_name() -> None:
@@ -110,7 +97,5 @@ def test_settings_of_a_method_are_in_its_name() -> None:
 def test_perplexity_is_that_of_the_name() -> None:
     x = np.random.default_rng(0).normal(size=(60, 5))
     few, many = project(x, "tsne-5"), project(x, "tsne-15")
-    assert few.parameters["perplexity"] == 5 and many.parameters["perplexity"] == 15 and few.method == "tsne-5"
-    assert np.abs(few.raw - many.raw).max() > 1
-    assert (few.raw == project(x, "tsne", perplexity=5).raw).all()
-    assert few.place(x[:1]).shape == (1, 2)
+    assert (few.parameters["perplexity"], many.parameters["perplexity"], few.method) == (5, 15, "tsne-5")
+    assert np.abs(few.raw - many.raw).max() > 1 and few.place(x[:1]).shape == (1, 2)

@@ -14,6 +14,7 @@ from sentviz.errors import Stopped
 from sentviz.models import model as models
 from sentviz.models.model import Model
 from tests.kit import small_model
+from tests.shipped import often
 
 TEXT = "what a warm, clever song we saw"
 ASKING = [
@@ -26,7 +27,6 @@ def scored(name: str, model: Model) -> object:
     return explained(model, model.trace(TEXT), [name])
 
 
-SLOW = ("evidence", "flip")
 WORK: dict[str, Callable[[Model], object]] = {
     "predict": lambda model: model.predict([TEXT] * 3),
     "evidence": lambda model: supported(model, model.trace(TEXT), {}),
@@ -34,8 +34,7 @@ WORK: dict[str, Callable[[Model], object]] = {
 } | {name: partial(scored, name) for name in ASKING}
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in WORK])
+@pytest.mark.parametrize("name", often(WORK, "predict", "flip", "removal", "integrated-gradients", "value-zeroing"))
 def test_a_check_comes_before_every_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check runs before each pass of one text; an exception in it ends the work, and the model stays unchanged."""
     monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 1)

@@ -13,11 +13,10 @@ import pytest
 import sentviz.data.tags
 import sentviz.data.tokenizers
 from sentviz.analysis.explain import notices as remarks
-from sentviz.data import datasets
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import AROUND, ENGLISH, Tagger, count_known, pieces, tags_instead, tags_of
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.errors import DataMissingError, RunError
+from sentviz.errors import RunError
 
 TEXTS = (
     "The plot doesn’t drag, it's a quiet delight. Great, the Wi-Fi is broken again!",
@@ -28,9 +27,7 @@ TEXTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def tagger() -> Tagger:
-    return Tagger.load()
+TAGGER = Tagger.load()
 
 
 def slow(sentence: list[str]) -> list[str]:
@@ -55,107 +52,88 @@ def slow(sentence: list[str]) -> list[str]:
     return best
 
 
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_sentences_side_by_side_get_the_tags_of_a_loop(tagger: Tagger) -> None:
-    sentences = [words for text in TEXTS[:3] for words, _ in pieces(text)]
-    got = [[TAGS[tag] for tag in tags] for tags in tagger.tag(sentences)]
+def test_sentences_side_by_side_get_the_tags_of_a_loop() -> None:
+    sentences = [words for text in TEXTS[:2] for words, _ in pieces(text)]
+    got = [[TAGS[tag] for tag in tags] for tags in TAGGER.tag(sentences)]
     assert got == [slow(words) for words in sentences]
-    assert [list(tags) for tags in tagger.tag(sentences)] == [list(tagger.tag([words])[0]) for words in sentences]
+    assert [list(tags) for tags in TAGGER.tag(sentences)] == [list(TAGGER.tag([words])[0]) for words in sentences]
     assert next(words for words in sentences if "n’t" in words)[:5] == ["The", "plot", "does", "n’t", "drag"]
-
-
-def test_what_it_says_of_plain_words(tagger: Tagger) -> None:
     words, _ = pieces("The plot is not a quiet delight")[0]
-    assert [TAGS[tag] for tag in tagger.tag([words])[0]] == ["DET", "NOUN", "AUX", "PART", "DET", "ADJ", "NOUN"]
-    assert [TAGS[tag] for tag in tagger.tag([["영화는", "good"]])[0]] == ["X", "ADJ"]
-    assert tagger.tag([]) == [] and [len(tags) for tags in tagger.tag([[], ["so"], []])] == [0, 1, 0]
+    assert [TAGS[tag] for tag in TAGGER.tag([words])[0]] == ["DET", "NOUN", "AUX", "PART", "DET", "ADJ", "NOUN"]
+    assert [TAGS[tag] for tag in TAGGER.tag([["영화는", "good"]])[0]] == ["X", "ADJ"]
+    assert TAGGER.tag([]) == [] and [len(tags) for tags in TAGGER.tag([[], ["so"], []])] == [0, 1, 0]
 
 
-def test_a_word_put_in_the_place_of_another_has_the_tag_that_the_changed_text_gives_it(tagger: Tagger) -> None:
-    """Each word replaced by each of three has the tag of the changed text. Only the surroundings of a long text are read; other tokens have
-    no tag.
-    """
-    for text in TEXTS[:3]:
+def test_a_word_put_in_the_place_of_another_has_the_tag_that_the_changed_text_gives_it() -> None:
+    """Only the surroundings of a long text are read; tokens that are no words have no tag."""
+    for text in TEXTS[:2]:
         for k, (words, starts) in enumerate(pieces(text)):
             for i, (old, start) in enumerate(zip(words, starts, strict=True)):
                 for new in (old, "warmly", "Mess"):
                     changed = [*words[:i], new, *words[i + 1 :]]
                     if [some for some, _ in pieces(text[:start] + new + text[start + len(old) :])][k] != changed:
                         continue  # such as "it" before "'s", which becomes another word
-                    wanted = int(tagger.tag([changed])[0][i]), int(tagger.tag([[new]])[0][0])
-                    assert tags_instead(tagger, [(text, start, start + len(old), new)]) == [wanted]
-    filler = "warm " * AROUND
-    near, far = ((before + "the plot is dull here", len(before) + 4, len(before) + 8, "song") for before in ("", filler))
-    assert tags_instead(tagger, [far])[0] == tags_instead(tagger, [near])[0] == (TAGS.index("NOUN"), TAGS.index("NOUN"))
-    assert tags_instead(tagger, [("!? ...", 0, 1, "?")]) == [None] and tags_instead(tagger, []) == []
+                    wanted = int(TAGGER.tag([changed])[0][i]), int(TAGGER.tag([[new]])[0][0])
+                    assert tags_instead(TAGGER, [(text, start, start + len(old), new)]) == [wanted]
+    near, far = ((before + "the plot is dull here", len(before) + 4, len(before) + 8, "song") for before in ("", "warm " * AROUND))
+    assert tags_instead(TAGGER, [far])[0] == tags_instead(TAGGER, [near])[0] == (TAGS.index("NOUN"), TAGS.index("NOUN"))
+    assert tags_instead(TAGGER, [("!? ...", 0, 1, "?")]) == [None] and tags_instead(TAGGER, []) == []
 
 
 @pytest.mark.parametrize("kind", ["words", "bpe"])
-def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: Tagger, kind: str) -> None:
+def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(kind: str) -> None:
     texts = [*TEXTS, "a" * 300]
     tokenizer = Tokenizer.train_words(texts, 1) if kind == "words" else Tokenizer.train_bpe(texts, 290)
-    encoded = tokenizer.encode_batch(texts, texts[::-1], cls=True)
-    computed = tags_of(tagger, encoded, list(zip(texts, texts[::-1], strict=True)))
-    for each, tags, both in zip(encoded, computed, zip(texts, texts[::-1], strict=True), strict=True):
+    encoded, pairs = tokenizer.encode_batch(texts, texts[::-1], cls=True), list(zip(texts, texts[::-1], strict=True))
+    computed = tags_of(TAGGER, encoded, pairs)
+    for each, tags, both in zip(encoded, computed, pairs, strict=True):
         assert len(tags) == len(each.ids)
         for tag, special, segment, (start, _) in zip(tags, each.specials, each.segments, each.offsets, strict=True):
             wanted = "" if special else "PUNCT"
             for words, starts in pieces(both[segment]):
-                for word, tag_of, first in zip(words, tagger.tag([words])[0], starts, strict=True):
+                for word, tag_of, first in zip(words, TAGGER.tag([words])[0], starts, strict=True):
                     if not special and first <= start < first + len(word):
                         wanted = TAGS[tag_of]
             assert TAGS[tag] == wanted
-    alone = tags_of(tagger, encoded[:1], [(texts[0], texts[-1])])[0]
-    np.testing.assert_array_equal(alone, computed[0])
+    np.testing.assert_array_equal(tags_of(TAGGER, encoded[:1], pairs[:1])[0], computed[0])
 
 
-def test_what_follows_the_longest_text_is_not_tagged(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    text, tokenizer = "a warm song of a clever crew", Tokenizer.train_words(TEXTS, 1)
+def test_what_follows_the_longest_text_is_not_tagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, tokenizer, texts = "a warm song of a clever crew", Tokenizer.train_words(TEXTS, 1), list[str]()
     for module in (sentviz.data.tags, sentviz.data.tokenizers):
         monkeypatch.setattr(module, "LONGEST", 11)
-    texts: list[str] = []
     monkeypatch.setattr(sentviz.data.tags, "pieces", lambda text: texts.append(text) or pieces(text))
-    tags = tags_of(tagger, [tokenizer.encode(text)], [(text,)])
+    tags = tags_of(TAGGER, [tokenizer.encode(text)], [(text,)])
     assert texts == [text[:11]] and [TAGS[tag] for tag in tags[0]] == ["DET", "ADJ", "NOUN"]
 
 
-def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:
-    tagger.save(tmp_path / "again.json.gz")
-    assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes()
-
-
-def test_one_that_was_made_by_hand_is_not_kept(tagger: Tagger, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="'english-1' was not read from a file"):
-        replace(tagger, stored=b"").save(tmp_path / "again.json.gz")
-
-
-def test_equal_files_are_one_tagger(tagger: Tagger, tmp_path: Path) -> None:
-    """Equal files give one tagger, whatever their names; its weights are read-only."""
-    (tmp_path / "again.json.gz").write_bytes(ENGLISH.read_bytes())
-    assert Tagger.load(tmp_path / "again.json.gz") is tagger
+def test_it_is_kept_as_it_was_read(tmp_path: Path) -> None:
+    """Equal files give one tagger, whatever their names; its weights are read-only; one that was made by hand is not kept."""
+    TAGGER.save(tmp_path / "again.json.gz")
+    assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes() and Tagger.load(tmp_path / "again.json.gz") is TAGGER
     with pytest.raises(ValueError, match="read-only"):
-        tagger.weights[0, 0] = 1
+        TAGGER.weights[0, 0] = 1
+    with pytest.raises(RunError, match="'english-1' was not read from a file"):
+        replace(TAGGER, stored=b"").save(tmp_path / "other.json.gz")
 
 
-@pytest.mark.parametrize("damage", ["missing", "no gzip", "no table", "unknown tag", "no numbers", "odd", "no label", "beyond"])
-def test_a_damaged_table_is_one_sentence(damage: str, tmp_path: Path) -> None:
-    path = tmp_path / "tagger.json.gz"
-    stored = {"version": "x", "labels": ["NOUN"], "certain": {}, "weights": {"bias": [0, 1.0]}}
-    weights = {"no numbers": [0, 1e999], "odd": [0, 1.0, 0], "no label": [1, 1.0]}
-    changed = {damage: {"weights": {"bias": entry}} for damage, entry in weights.items()}
-    changed |= {"unknown tag": {"labels": ["NUON"]}, "beyond": {"certain": {"a": 7}}}
-    if damage == "no gzip":
-        path.write_bytes(b"tags")
-    elif damage != "missing":
-        path.write_bytes(gzip.compress(json.dumps([] if damage == "no table" else stored | changed[damage]).encode()))
-    with pytest.raises(RunError, match=r"^tagger.json.gz is not a table of tags \("):
-        Tagger.load(path)
+def test_a_damaged_table_is_one_sentence(tmp_path: Path) -> None:
+    path, stored = tmp_path / "tagger.json.gz", {"version": "x", "labels": ["NOUN"], "certain": {}, "weights": {"bias": [0, 1.0]}}
+    changes = [
+        *({"weights": {"bias": entry}} for entry in ([0, 1e999], [0, 1.0, 0], [1, 1.0])),
+        {"labels": ["NUON"]},
+        {"certain": {"a": 7}},
+    ]
+    packed = [gzip.compress(json.dumps(table).encode()) for table in ([], *(stored | change for change in changes))]
+    for text in (None, b"tags", *packed):
+        if text is not None:
+            path.write_bytes(text)
+        with pytest.raises(RunError, match=r"^tagger.json.gz is not a table of tags \("):
+            Tagger.load(path)
 
 
 ENGLISH_TEXTS = (
     "Nobody understands why the train is late again.",
-    "The room was clean and the breakfast was a delight.",
     "Sings out of tune, but sings with heart.",
     "A chugging, gloriously unhinged ride for a rainy night.",
     "@someone #mondays #nope http://example.com ugh",
@@ -164,38 +142,17 @@ ENGLISH_TEXTS = (
 OTHERS = {
     "J'ai adoré chaque minute de ce spectacle.": False,
     "Le téléphone tombe en panne toutes les semaines.": True,
-    "Elle chante faux mais elle chante avec le cœur.": True,
-    "Il pleut depuis trois jours et je suis de mauvaise humeur.": True,
     "Niemand versteht, warum der Zug schon wieder zu spät kommt.": True,
-    "Das Zimmer war sauber und das Frühstück köstlich.": True,
-    "Ich habe jede Minute dieser Aufführung geliebt.": False,
     "La habitación estaba limpia y el desayuno delicioso.": True,
 }
 
 
-@pytest.fixture(scope="module")
-def english() -> Tagger:
-    return Tagger.load()
-
-
-def foreign(tagger: Tagger, text: str) -> bool:
-    some, words = count_known(tagger, text)
+def foreign(text: str) -> bool:
+    some, words = count_known(TAGGER, text)
     return words >= remarks.MIN_WORDS and some < remarks.MIN_KNOWN * words
 
 
-def test_words_of_another_language_are_unknown(english: Tagger) -> None:
+def test_words_of_another_language_are_unknown() -> None:
     """No English sentence of ours is called foreign, and names and hashtags do not count."""
-    assert not [text for text in ENGLISH_TEXTS if foreign(english, text)]
-    assert {text: foreign(english, text) for text in OTHERS} == OTHERS
-    assert count_known(english, ENGLISH_TEXTS[4])[1] == 1 and count_known(english, "") == (0, 0)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["sst5", "tweeteval_sentiment"])
-def test_english_is_hardly_ever_called_foreign(name: str, english: Tagger) -> None:
-    """Fewer than 1 text in 800 of complete data sets is called foreign."""
-    try:
-        texts = [text for split in ("train", "validation", "test") for text in datasets.load_split(name, split).frame["text"]]
-    except DataMissingError:
-        pytest.skip(f"{name} is not on this machine")
-    assert sum(foreign(english, text) for text in texts) < len(texts) / 800
+    assert not [text for text in ENGLISH_TEXTS if foreign(text)] and {text: foreign(text) for text in OTHERS} == OTHERS
+    assert count_known(TAGGER, ENGLISH_TEXTS[3])[1] == 1 and count_known(TAGGER, "") == (0, 0)

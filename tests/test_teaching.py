@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,22 +23,23 @@ from sentviz.training.recipe import Recipe
 from tests.kit import toy_recipe, use_toy_data
 
 
-@pytest.fixture
-def teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Return a trained run that `find` finds by name; probabilities are stored in a folder of their own."""
-    use_toy_data(monkeypatch)
-    run = train(toy_recipe("vanilla", epochs=1), tmp_path / "runs", progress=False)
-    for module in (recipes, trainer):
-        monkeypatch.setattr(module, "find", lambda name: store.find(name, [tmp_path / "runs"]))
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
-    return run
+    root = tmp_path_factory.mktemp("teacher")
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        run = train(toy_recipe("vanilla", epochs=1), root / "runs", progress=False)
+        for module in (recipes, trainer):
+            patch.setattr(module, "find", lambda name: store.find(name, [root / "runs"]))
+        patch.setenv("SENTVIZ_HOME", str(root / "home"))
+        yield run
 
 
 def taught(teacher: str = "toy/vanilla", **changes: object) -> Recipe:
     return replace(toy_recipe("vanilla", epochs=1), teacher=teacher, folder="taught", **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.exhaustive
 def test_targets_are_shares_of_label_and_teacher(teacher: Run) -> None:
     """Half of a target is the label's, the other half the teacher's calibrated probability; a row between the classes has even labels."""
     recipe = taught().pinned()
@@ -56,10 +58,11 @@ def test_targets_are_shares_of_label_and_teacher(teacher: Run) -> None:
     assert alone[2].tolist() == [0.5, 0.5] and (alone[0].argmax() == frame["label"][0])
 
 
-def test_a_teacher_answers_once(teacher: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_teacher_answers_once(teacher: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Stored parts are read back; only a missing part is computed again."""
     monkeypatch.setattr(trainer, "CHUNK", 10)
-    split = datasets.load_split("toy", "train")
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    split = datasets.load_split("toy", "test")
     first = trainer.answers(teacher, split, 16)
     files = sorted((trainer.home() / "teachers").rglob("*.npy"))
     assert len(files) == -(-len(split) // 10) and np.allclose(first.sum(axis=1), 1)
@@ -80,8 +83,5 @@ def test_a_teacher_of_other_classes_is_refused(teacher: Run) -> None:
     split = replace(datasets.load_split("toy", "train"), labels=("no", "yes"))
     with pytest.raises(InputError, match="toy/vanilla cannot teach toy: its classes are negative, positive"):
         trainer.targets(split, taught())
-
-
-def test_a_share_is_less_than_one() -> None:
     with pytest.raises(InputError, match=r"teacher_share must be a .*, not 1"):
         Recipe.of({"dataset": "toy", "teacher": "toy/vanilla", "teacher_share": 1.0})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from torch import Tensor
 
 from sentviz.analysis.explain import explained, log_odds, score
 from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
@@ -18,14 +17,14 @@ TEXT = "what a warm, clever song we saw"
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 
 
-@pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
-def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, change: dict[str, object]) -> None:
+def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model) -> None:
     """Every span of one to four words without a mark inside equals one plain prediction; effects of words do not just add up."""
+    change = {"lambdas": [[1, -2], [1, 0.5]]}
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
     units, k = find_units(model, trace), int(trace.probabilities.argmax())
-    wanted = {(i, i + 1) for i in range(8)} | {(i, j) for part in (range(3), range(4, 8)) for i in part for j in range(i + 2, i + 5)}
-    wanted = {(i, j) for i, j in wanted if j <= (3 if i < 3 else 8)}
-    assert set(units.falls) == wanted
+    spans = [(i, j) for i in range(8) for j in range(i + 1, min(i + 4, 8) + 1)]
+    wanted = [(i, j) for i, j in spans if j == i + 1 or "," not in WORDS[i:j]]
+    assert sorted(units.falls) == wanted
     for start, stop in wanted:
         rest = model.trace(" ".join(WORDS[:start] + WORDS[stop:]), **change)  # type: ignore[arg-type]
         want = log_odds(trace.logits, k) - log_odds(rest.logits, k)
@@ -53,26 +52,15 @@ def test_the_cut_is_the_best_of_all_cuts() -> None:
 
 def test_a_pair_that_is_read_together_is_a_unit() -> None:
     """The pair "not dull" is a unit if it is planted as good, "not" as neutral and "dull" as bad; additive effects make no unit."""
-
-    def pair(there: object) -> Tensor:
-        return 4 * there("not") * there("dull") - 2 * there("dull") + 0.5  # type: ignore[operator, no-any-return]
-
-    model = planted_model(pair)
+    model = planted_model(lambda there: 4 * there("not") * there("dull") - 2 * there("dull") + 0.5)
     trace = explained(model, model.trace("it is not dull a song"), ["removal", "units"])
-    assert trace.label == "positive"
-    units = {trace.text[trace.offsets[tokens, 0].min() : trace.offsets[tokens, 1].max()] for tokens in _units(trace.units["units"])}
-    assert units == {"it", "is", "not dull", "a", "song"}
-    values = dict(zip(trace.tokens, score(trace, "units"), strict=True))
+    drawn, values = strip(trace, "units").frame, dict(zip(trace.tokens, score(trace, "units"), strict=True))
+    assert trace.label == "positive" and drawn["token"].tolist() == ["it", "is", "not dull", "a", "song"]
     assert values["not"] == values["dull"] == pytest.approx(4, abs=1e-5)  # log-odds are twice the value: 2 x 2.5 - 2 x 0.5
     assert values["song"] == pytest.approx(0, abs=1e-5) and score(trace, "removal")[3] == pytest.approx(4, abs=1e-5)
-    drawn = strip(trace, "units").frame
-    assert drawn["token"].tolist() == ["it", "is", "not dull", "a", "song"] and drawn["unit removal"].tolist()[2] == values["dull"]
+    assert drawn["unit removal"].tolist()[2] == values["dull"]
     adding = planted_model(lambda there: 2 * there("warm") + there("not") + there("song"))
     assert len(find_units(adding, adding.trace("it is not a warm song")).spans) == 6
-
-
-def _units(places: np.ndarray) -> list[np.ndarray]:
-    return [places == unit for unit in range(places.max() + 1)]
 
 
 def test_words_are_those_between_spaces() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,58 +13,48 @@ from sentviz.analysis.testset.rows import aligned
 from sentviz.charts.attention import difference_map
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.models.model import Model
+from sentviz.runs.trace import Trace
 from tests.kit import small_model
 from tests.test_phenomena import some
 
 TEXT = "what a warm, clever song"
 
 
-@pytest.fixture(scope="module")
-def words() -> Model:
-    return small_model(components=2, mixing="free")
+WORDS = small_model(components=2, mixing="free")
+PIECES = small_model(seed=3, tokenizer=Tokenizer.train_bpe(["now then"] * 20, 260), cls=True)
 
 
-@pytest.fixture(scope="module")
-def pieces() -> Model:
-    """Return a model with another tokenizer, one component and special tokens."""
-    tokenizer = Tokenizer.train_bpe(["now then"] * 20, 260)
-    return small_model(seed=3, tokenizer=tokenizer, cls=True)
-
-
-@pytest.mark.parametrize("head", ["mean", "max", 1])
-def test_models_of_one_tokenizer_are_subtracted_token_by_token(words: Model, head: int | str) -> None:
+def test_models_of_one_tokenizer_are_subtracted_token_by_token() -> None:
     """Maps of one tokenizer are subtracted token by token, also if one model has more components."""
-    second = small_model(seed=5)
-    a, b = words.trace(TEXT), second.trace(TEXT)
-    difference = map_difference(a, b, 1, head)
-    assert difference.kind == "tokens"
-    assert difference.left_out == ()
-    assert difference.trace.tokens == a.tokens
-    expected = np.array([[b.map(1, head)[i, j] - a.map(1, head)[i, j] for j in range(len(a.tokens))] for i in range(len(a.tokens))])
-    np.testing.assert_allclose(difference.trace.map(1, head), expected, atol=1e-7)
+    a, b = WORDS.trace(TEXT), small_model(seed=5).trace(TEXT)
+    for head in ("mean", "max", 1):
+        difference = map_difference(a, b, 1, head)
+        assert (difference.kind, difference.left_out, difference.trace.tokens) == ("tokens", (), a.tokens)
+        np.testing.assert_allclose(difference.trace.map(1, head), b.map(1, head) - a.map(1, head), atol=1e-7)
+    itself = map_difference(PIECES.trace(TEXT), PIECES.trace(TEXT), 0)
+    assert itself.kind == "tokens" and itself.shared == len(itself.trace.tokens) and not itself.trace.map(0).any()
+    with pytest.raises(InputError, match="the same text"):
+        map_difference(WORDS.trace("what a song"), WORDS.trace("what a garden"), 0)
 
 
-def test_a_component_is_subtracted_where_both_have_it(words: Model) -> None:
-    second = small_model(seed=7, components=3, mixing="free")
-    a, b = words.trace(TEXT), second.trace(TEXT)
+def test_a_component_is_subtracted_where_both_have_it() -> None:
+    a, b = WORDS.trace(TEXT), small_model(seed=7, components=3, mixing="free").trace(TEXT)
     np.testing.assert_allclose(map_difference(a, b, 0, 0, 1).trace.map(0, 0, 1), b.map(0, 0, 1) - a.map(0, 0, 1), atol=1e-7)
     with pytest.raises(InputError, match="component"):
         map_difference(a, b, 0, 0, 2)
 
 
-def test_other_tokens_are_matched_as_words_by_their_characters(words: Model, pieces: Model) -> None:
+def test_other_tokens_are_matched_as_words_by_their_characters() -> None:
     """Words sum their keys and average their queries; special tokens of one model only are left out."""
-    a, b = words.trace(TEXT), pieces.trace(TEXT)
+    a, b = WORDS.trace(TEXT), PIECES.trace(TEXT)
     difference = map_difference(a, b, 0, 1)
     spans = [(0, 4), (5, 6), (7, 11), (11, 12), (13, 19), (20, 24)]
-    assert difference.kind == "words"
-    assert difference.trace.tokens == tuple(TEXT[start:end] for start, end in spans)
+    assert (difference.kind, difference.trace.tokens) == ("words", tuple(TEXT[start:end] for start, end in spans))
     assert set(difference.left_out) == {token for token, special in zip(b.tokens, b.specials, strict=True) if special}
 
-    def word_map(trace, i, j):  # type: ignore[no-untyped-def]
-        def inside(span):  # type: ignore[no-untyped-def]
-            return [k for k, (s, e) in enumerate(trace.offsets) if not trace.specials[k] and span[0] <= s and e <= span[1] and e > s]
+    def word_map(trace: Trace, i: int, j: int) -> Any:
+        def inside(span: tuple[int, int]) -> list[int]:
+            return [k for k, (s, e) in enumerate(trace.offsets) if not trace.specials[k] and span[0] <= s < e <= span[1]]
 
         return np.mean([sum(trace.map(0, 1)[q, k] for k in inside(spans[j])) for q in inside(spans[i])])
 
@@ -71,27 +62,12 @@ def test_other_tokens_are_matched_as_words_by_their_characters(words: Model, pie
     np.testing.assert_allclose(difference.trace.map(0, 1), expected, atol=1e-6)
 
 
-def test_a_model_beside_itself_shows_nothing(pieces: Model) -> None:
-    difference = map_difference(pieces.trace(TEXT), pieces.trace(TEXT), 0)
-    assert difference.kind == "tokens"
-    assert difference.shared == len(difference.trace.tokens)
-    assert not difference.trace.map(0).any()
-
-
-def test_two_texts_are_no_comparison(words: Model) -> None:
-    with pytest.raises(InputError, match="the same text"):
-        map_difference(words.trace("what a song"), words.trace("what a garden"), 0)
-
-
-def test_the_picture_says_which_way_round(words: Model) -> None:
-    changed = map_difference(words.trace(TEXT), small_model(seed=5).trace(TEXT), 0)
+def test_the_picture_says_which_way_round() -> None:
+    changed = map_difference(WORDS.trace(TEXT), small_model(seed=5).trace(TEXT), 0)
     figure = difference_map(changed.trace, "toy/<first>", 0, pieces=changed.kind)
-    assert "minus toy/<first>" in figure.caption
-    assert "<first>" not in figure.plot.layout.title.text
-    assert "row sum" not in figure.caption.lower()
+    assert "minus toy/<first>" in figure.caption and "<first>" not in figure.plot.layout.title.text
     assert float(figure.frame["attention"].min()) < 0 < float(figure.frame["attention"].max())
-    low, high = figure.plot.layout.coloraxis.cmin, figure.plot.layout.coloraxis.cmax
-    assert low == -high
+    assert figure.plot.layout.coloraxis.cmin == -figure.plot.layout.coloraxis.cmax
 
 
 def test_rows_are_put_in_the_same_order_or_refused() -> None:

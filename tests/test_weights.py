@@ -46,15 +46,11 @@ def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None
 
 
 def test_rows_of_small_weights_are_off_by_half_the_smallest_step() -> None:
-    """Rows below 0.0078 are off by at most 3.05e-5, which is more than 1/127 of the row."""
+    """Rows below 0.0078 are off by at most 3.05e-5, which is more than 1/127 of the row; packing twice changes nothing more."""
     rows = torch.linspace(-1, 1, 201).repeat(4, 1) * torch.tensor([[1e-2], [7.7e-3], [1e-3], [1e-5]])
     error = (unpack(pack({"w": rows}))["w"] - rows).abs().amax(dim=1)
     step = (rows.abs().amax(dim=1) / 127).clamp_min(torch.finfo(torch.float16).tiny)
     assert bool((error <= step / 2 * 1.001).all()) and float(error[2]) > 1e-3 / 127
-
-
-def test_packing_twice_changes_nothing_more() -> None:
-    """Stored weights do not change if they are packed again."""
     once = unpack(pack(small_encoder(6).float().state_dict()))
     again = unpack(pack(once))
     assert all(torch.equal(once[k], again[k]) for k in once)
@@ -81,36 +77,32 @@ def test_a_scale_may_belong_to_a_row_or_a_column() -> None:
             unpack(stored | {"w.scale": scale})
 
 
-def changed_state(state: dict[str, torch.Tensor], **changes: torch.Tensor | None) -> dict[str, torch.Tensor]:
-    names = {name.replace("__", "."): tensor for name, tensor in changes.items()}
-    return {name: tensor for name, tensor in (state | names).items() if tensor is not None}
+def changed_state(state: dict[str, torch.Tensor], name: str, tensor: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    return {key: each for key, each in (state | {name: tensor}).items() if each is not None}
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "tensor", "message"),
     [
-        ({"classifier__bias": None}, "'classifier.bias' is missing"),
-        ({"more": torch.zeros(1)}, "'more' is not part of the model"),
-        ({"classifier__bias": torch.zeros(5)}, r"classifier.bias has the shape \(5,\) in the file and \(3,\) in the configuration"),
-        ({"embedding__weight__scale": torch.zeros(1, 9)}, r"embedding.weight.scale has the shape \(1, 9\) in the file and \(20, 1\)"),
-        (
-            {"embedding__weight__int8": torch.zeros(20, 1, dtype=torch.int8)},
-            r"embedding.weight.int8 has the shape \(20, 1\) in the file and \(20, 8\)",
-        ),
-        ({"embedding__weight__int8": torch.zeros(20, 8)}, "embedding.weight.int8 has the type F32, not I8"),
-        ({"classifier__bias": torch.zeros(3, dtype=torch.int64)}, "classifier.bias has the type I64, not F16 or"),
+        ("classifier.bias", None, "'classifier.bias' is missing"),
+        ("more", torch.zeros(1), "'more' is not part of the model"),
+        ("classifier.bias", torch.zeros(5), r"classifier.bias has the shape \(5,\) in the file and \(3,\) in the configuration"),
+        ("embedding.weight.scale", torch.zeros(1, 9), r"embedding.weight.scale has the shape \(1, 9\) in the file and \(20, 1\)"),
+        ("embedding.weight.int8", torch.zeros(20, 1, dtype=torch.int8), r"has the shape \(20, 1\) in the file and \(20, 8\)"),
+        ("embedding.weight.int8", torch.zeros(20, 8), "embedding.weight.int8 has the type F32, not I8"),
+        ("classifier.bias", torch.zeros(3, dtype=torch.int64), "classifier.bias has the type I64, not F16 or"),
     ],
 )
-def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.Tensor | None], message: str, tmp_path: Path) -> None:
+def test_a_file_of_other_shapes_is_told_from_its_head(name: str, tensor: torch.Tensor | None, message: str, tmp_path: Path) -> None:
     """No tensor is made for a file with wrong shapes, neither by the configuration nor by the file."""
     encoder, path, read_files = small_encoder(5, width=8).float(), tmp_path / "w.safetensors", []
-    save_file(changed_state(pack(encoder.state_dict()), **changes), path)
+    save_file(changed_state(pack(encoder.state_dict()), name, tensor), path)
 
     def make() -> Encoder:
         read_files.append(Encoder(encoder.config))
         return read_files[-1]
 
-    with pytest.raises(RunError, match=f"^w.safetensors does not fit the configuration: {message}"):
+    with pytest.raises(RunError, match=f"^w.safetensors does not fit the configuration: .*{message}"):
         load_weights(make, path)
     assert len(read_files) == 1 and all(tensor.is_meta for tensor in read_files[0].state_dict().values())
 

@@ -14,7 +14,6 @@ import sentviz
 from sentviz import training
 from sentviz.serving.onnx import export, load
 from tests.foreign.models import SHORT, TEXT, saved
-from tests.shipped import often
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +22,7 @@ pytestmark = [
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", often(["bert", "modernbert", "deberta-v2", "mpnet", "gpt2", "qwen2"], "bert"))
+@pytest.mark.parametrize("kind", ["bert", "deberta-v2", "gpt2"])
 def test_an_adopted_model_is_exported(kind: str, tmp_path: Path) -> None:
     """The graph gives the run's probabilities, for texts of different lengths in one batch, and names what it returns."""
     run = training.adopt(saved(tmp_path / kind, kind), "", tmp_path / "runs")
