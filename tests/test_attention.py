@@ -157,7 +157,6 @@ def test_banded_is_the_dense_masked_formula(
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("c", [2, 4])
 def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`attend` without gradients equals the formula in blocks of two of five texts, for one and for several buffers."""
     n, lengths = 5, [5, 2, 4, 1, 5] if padded else [5] * 5
     q, k, v, lambdas = parts(40 + c, 5, c, 2, n, 3, 4)
     structure = at.ScoreModifiers(padding(lengths, n) if padded else None)
@@ -184,7 +183,6 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
     ],
 )
 def test_attend_takes_the_cheap_backend(backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`attend` chooses its backend by the number of components, the pattern, the share of hidden keys, and whether gradients are needed."""
     monkeypatch.setattr(at, "NARROW", 31)
     called: list[str] = []
     for name in ("_fused", "_mixed", "_banded"):
@@ -217,7 +215,6 @@ def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatc
 
 @pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 32)])
 def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A padded row outside every window has no key, and the gradients of the other rows stay finite."""
     monkeypatch.setattr(at, "NARROW", narrow)
     monkeypatch.setattr(at, "BLOCK", 4)
     q, k, v, lambdas = (x.requires_grad_() for x in parts(8, 2, 2, 1, 20, 2, 2))

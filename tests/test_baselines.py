@@ -1,7 +1,8 @@
-"""The LSTM and the convolution against torch.nn by hand, padding, interpretation by words, and runs that resume bit for bit."""
+"""The LSTM and the convolution against torch.nn by hand, and a lexicon or parts of SentiFormer behind any preset."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from sentviz.data.texts import TokenizedText
+from sentviz.errors import InputError
 from sentviz.models.baselines import Convolutional, Recurrent
 from sentviz.models.batches import collate
+from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Inputs
-from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
+from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, RecurrentConfig
+from sentviz.runs.presets import injections, preset, split
+from sentviz.training.recipe import Recipe
 from tests.kit import toy_trainer, use_toy_data
 
 SHAPES: dict[str, dict[str, Any]] = {"bilstm": {"hidden": 6}, "cnn": {"filters": 4}}
@@ -34,7 +39,6 @@ def network(kind: str) -> Recurrent | Convolutional:
 
 
 def test_the_lstm_is_that_of_torch_by_hand() -> None:
-    """The network equals a two-layer LSTM of torch.nn with the same weights, applied to each text alone, and the mean of its states."""
     ours, batch = network("bilstm"), inputs(9, 1, 4)
     whole = nn.LSTM(12, 6, num_layers=2, batch_first=True, bidirectional=True)
     state = {}
@@ -92,7 +96,6 @@ def test_parameters(kind: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bilstm", "cnn", "sentiformer"])
 def test_resuming_is_bit_for_bit(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopping after 13 steps and resuming in a new trainer equals one uninterrupted training, with drawn globals and dropout."""
     use_toy_data(monkeypatch)
     small = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 2}
     changes: dict[str, Any] = {"shape": SHAPES.get(kind, small), "cls": kind == "sentiformer"}
@@ -112,3 +115,45 @@ def test_gradients_reach_the_embedding_only_where_the_text_is() -> None:
     vectors = ours.table[batch.ids].detach().requires_grad_()
     slopes = torch.autograd.grad(F.softmax(ours(Inputs(batch.ids, batch.mask, vectors=vectors)).logits, -1)[:, 0].sum(), vectors)[0]
     assert float(slopes[1, 3:].abs().max()) == 0 < float(slopes[1, :3].abs().max())
+
+
+@pytest.mark.parametrize("base", ["cls", "ndt-unit-2"])
+def test_an_injection_changes_the_lexicon_and_nothing_else(base: str) -> None:
+    for injection in injections():
+        name = f"{base}-{injection}"
+        plain, fused = (preset(n, vocab_size=50, classes=2, max_length=9) for n in (base, name))
+        assert split(name) == (base, injection) and fused.lexicon == ("multiply" if injection == "xia" else "add")
+        assert dataclasses.replace(fused, lexicon="none", lexicon_heads="all", lexicon_scaled=False) == plain
+        assert (fused.lexicon_heads == "last") == injection.startswith("last") and fused.lexicon_scaled == injection.endswith("scaled")
+        assert Encoder(plain).parameters_count() == Encoder(fused).parameters_count()
+
+
+@pytest.mark.parametrize("base", ["vanilla", "diff", "sentiformer-full"])
+def test_parts_of_sentiformer_go_behind_any_encoder(base: str) -> None:
+    """The parts combine alone, together and with an injection; they are recognised in the name, and the model runs."""
+    rest = {"gate", "positions", "tags", "window", "global_tokens", "global_drawn", "lexicon", "lexicon_heads", "lexicon_scaled"}
+    for behind in ("gated", "aware", "windowed", "aware-windowed-gated", "gated-last-scaled", "all-gated"):
+        assert split(f"{base}-{behind}") == (base, behind)
+        plain, more = (preset(n, vocab_size=50, classes=2, max_length=64, width=16, heads=2) for n in (base, f"{base}-{behind}"))
+        assert isinstance(plain, EncoderConfig) and isinstance(more, EncoderConfig)
+        wanted = {
+            "gate": "gated" in behind or plain.gate,
+            "positions": "aware" if "aware" in behind else plain.positions,
+            "window": 64 if "windowed" in behind else plain.window,
+            "lexicon": "add" if {"last", "all"} & set(behind.split("-")) else "none",
+        }
+        wanted |= {item.name: getattr(plain, item.name) for item in dataclasses.fields(plain) if item.name not in rest}
+        assert {name: getattr(more, name) for name in wanted} == wanted
+    assert Encoder(more).eval()(Inputs(torch.randint(4, 50, (2, 40)))).logits.isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["cnn-gated", "hardmax-d2-aware", "bilstm-last", "nothing-gated"])
+def test_what_a_kind_cannot_have_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"There is no model '{name}'"):
+        Recipe.read("sst2", model=name)
+
+
+def test_an_injection_needs_a_lexicon() -> None:
+    with pytest.raises(InputError, match="cls-all injects a lexicon, but the recipe names none"):
+        Recipe.read("sst2", model="cls-all")
+    assert Recipe.read("fused_sst2", model="cls-all").lexicon == "lexicon_en_vader"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,6 @@ from sentviz.cli import main
 from sentviz.data import behaviour, templates
 from sentviz.data.behaviour import KINDS, LANGUAGES, built_in, cases, edit_size, find_case, random_edit, read_templates
 from sentviz.errors import InputError
-from tests.charts import figure_of, stub
 
 FILES = {"en": templates.ENGLISH, "ko": templates.KOREAN}
 MADE = {"en": templates.halves, "ko": templates.korean}
@@ -48,7 +45,6 @@ MINE = ["--model", "tests.test_behaviour:praising", "--classes"]
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_cases_share_nothing_with_the_training_half(language: str) -> None:
-    """No frame, entry or text of the half that runs are trained on is in the templates of the card."""
     ours, (frames, entries) = built_in(language), templates.half("train", FILES[language])
     ours_written = [text for each in ours.capabilities for texts in each.templates.values() for text in texts]
     own_frames = {templates._bare(EDIT.sub(rf"\{side}", text)) for text in ours_written for side in (1, 2)}
@@ -70,18 +66,6 @@ def test_there_are_1500_different_cases_the_same_for_a_seed(language: str) -> No
     assert first.equals(cases(language, each=3, seed=4)) and not first.equals(cases(language, each=3, seed=5))
     positive = (every["expects"] == "positive")[every["expects"].isin(["negative", "positive"])]
     assert positive.groupby(every["capability"]).mean().between(0.4, 0.6).all()
-
-
-def test_korean_particles_follow_the_final_consonant() -> None:
-    """A particle after a noun of the lists has the form that the decomposed last letter asks for."""
-    words = set(" ".join([*cases("ko")["text"], *cases("ko")["before"]]).split())
-    checked = 0
-    for noun in {entry for name in ("thing", "show", "device", "stay", "eatery") for entry in built_in("ko").slots[name]}:
-        closed = len(unicodedata.normalize("NFD", noun[-1])) == 3
-        for after, before in (("은", "는"), ("이", "가"), ("을", "를")):
-            assert noun + (before if closed else after) not in words, noun
-            checked += noun + (after if closed else before) in words
-    assert checked > 60
 
 
 def test_a_random_edit_has_the_size_of_the_edit() -> None:
@@ -151,7 +135,6 @@ def test_the_rates_are_those_of_a_loop() -> None:
 
 
 def test_classes_in_the_middle_are_on_neither_side() -> None:
-    """Five classes are mapped to sides, and the card says so; a neutral prediction fails a test of the class."""
     five = ["very negative", "negative", "neutral", "positive", "very positive"]
     model = sentviz.load(lambda texts: [[0.1, 0.1, 0.6, 0.1, 0.1]] * len(texts), classes=five)
     card = measure_behaviour(model, SOME)
@@ -214,7 +197,6 @@ def test_wrong_templates_are_one_sentence(tmp_path: Path) -> None:
 
 
 def test_own_templates_make_a_smaller_card(tmp_path: Path) -> None:
-    """A template with three texts gives three cases, and built-in lists may be used."""
     path = tmp_path / "t.toml"
     path.write_text('[slots]\nx = ["one", "two", "three"]\n[own]\npositive = ["Superb {x}."]\n[more]\nsame = ["[{city}|{city 2}]."]')
     frame = cases(templates=read_templates(path), each=10)
@@ -255,7 +237,6 @@ def test_the_command_exits_with_1_if_a_minimum_is_missed_and_writes_equal_bytes(
 
 
 def test_a_model_of_one_class_meets_no_minimum_of_edits(tmp_path: Path) -> None:
-    """All edits leave its prediction unchanged, so its rates of 100 % do not count, and the card says so."""
     model = sentviz.load(lambda texts: [[0.1, 0.9]] * len(texts), classes=["negative", "positive"])
     card = measure_behaviour(model, SOME)
     assert "predicts positive for every case" in card.remarks[0]
@@ -264,23 +245,6 @@ def test_a_model_of_one_class_meets_no_minimum_of_edits(tmp_path: Path) -> None:
 
 
 def test_a_text_that_cannot_be_read_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NaN is neither right nor unchanged nor moved as expected."""
     frame = SOME.groupby("kind").head(1)
     card = judged("x", lambda texts: (np.zeros(len(texts), np.int64), np.full(len(texts), np.nan)), frame)
     assert not card.passed.any() and not card.passed_random.any()
-
-
-def test_a_figure_of_unequal_cards_or_of_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = measure_behaviour(MODEL, SOME).frame()
-    monkeypatch.setattr("sentviz.charts.behaviour.baselines_of", lambda card, data: [])
-
-    def drawn(tables: dict[str, pd.DataFrame]) -> Any:
-        cards = {name: stub(name=name, language="en", cases=SOME, frame=lambda rates=rates: rates) for name, rates in tables.items()}
-        run = stub(name="a", config={"data": {"name": "toy"}})
-        return figure_of("behaviour", stub(behaviour=cards, sources=[], run=run), selected="time")
-
-    assert len(drawn({"a": table, "b": table}).frame) == 2 * 12
-    with pytest.raises(InputError, match="not tested on the same capabilities"):
-        drawn({"a": table, "b": table.iloc[:3]})
-    with pytest.raises(InputError, match="room for 1 to 6 runs"):
-        drawn(dict.fromkeys("abcdefg", table))

@@ -1,4 +1,4 @@
-"""Averages over minimal pairs, and circuits, against passes of their own, and against a model whose circuit is known."""
+"""Averages over minimal pairs, circuits, and scores beside effects of patching, against passes of their own."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
+from sentviz.analysis.causal import agreement
 from sentviz.analysis.causal.average import averages, places, ratio
 from sentviz.analysis.causal.circuit import circuit, losses_of_pair
 from sentviz.analysis.causal.patching import patch
+from sentviz.analysis.explain.leave_out import words
 from sentviz.data.behaviour import PAIRS, minimal_pairs
 from sentviz.errors import InputError
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
-from tests.kit import random_model, small_model, toy_splits
+from tests.kit import LABELS, hook, random_model, small_model, toy_splits
 
 MODEL = small_model(1, components=2, mixing="unit", layers=2)
 SWAP = {"warm": "dull", "clever": "cold", "a": "the"}
@@ -33,7 +36,6 @@ def swapped(count: int = 12) -> list[tuple[str, str]]:
 
 
 def test_pairs_differ_in_one_word_and_are_the_same_again() -> None:
-    """English pairs have the same number of words and differ in at most two (an article); both languages have all kinds."""
     for kind in PAIRS:
         english = minimal_pairs(kind, count=8)
         assert len(english) == 8 and english == minimal_pairs(kind, count=8) and english != minimal_pairs(kind, count=8, seed=1)
@@ -45,7 +47,6 @@ def test_pairs_differ_in_one_word_and_are_the_same_again() -> None:
 
 
 def test_places_are_those_around_the_changed_word() -> None:
-    """Each token is at one place; the changed word is by_place; a word that only the second sentence has counts at the token before it."""
     pair = patch(MODEL, "a warm garden and a clever song", "a dull garden and a clever song")
     by_place = {name: tokens.tolist() for name, tokens in places(pair).items()}
     assert by_place == {"first token": [], "before": [0], "changed": [1], "next": [2], "after": [3, 4, 5, 6], "end": []}
@@ -75,7 +76,6 @@ def test_averages_are_sums_over_pairs_of_passes_of_their_own() -> None:
 
 
 def test_a_ratio_has_the_interval_of_resampled_pairs() -> None:
-    """Equal pairs have no spread; pairs without a value count in neither sum."""
     share, low, high = ratio(np.array([[1.0, np.nan], [2.0, 1.0]]), np.array([2.0, 4.0]), 0)
     np.testing.assert_allclose(share, [0.5, 0.25])
     np.testing.assert_allclose([low[0], high[0]], 0.5)
@@ -117,7 +117,6 @@ def test_a_circuit_leaves_out_parts_that_do_nothing() -> None:
 
 
 def test_what_has_no_circuit_is_said() -> None:
-    """A model without parts, too few pairs, pairs without a difference, a share that cannot be kept: one sentence each."""
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: circuit(random_model(5), swapped()), "needs a transformer"),
         (lambda: averages(random_model(5), swapped()), "needs a transformer"),
@@ -128,3 +127,67 @@ def test_what_has_no_circuit_is_said() -> None:
     for call, reason in cases:
         with pytest.raises(InputError, match=reason):
             call()
+
+
+DEEPER = small_model(1, components=2, mixing="unit", layers=3, labels=LABELS)
+TEXTS = toy_splits()["test"].frame["text"].tolist()[:16]
+
+
+def test_effects_are_those_of_hooks_and_means_those_of_loops() -> None:
+    """A mean state is summed token by token; an effect is the fall in a pass with a hook that writes it, to 1e-5 log-odds."""
+    means, states = agreement.mean_states(DEEPER, TEXTS), {name: list[np.ndarray]() for name in LABELS}
+    for text in TEXTS:
+        trace = DEEPER.trace(text)
+        for i in np.flatnonzero(~trace.specials):
+            states[LABELS[trace.label == LABELS[0]]].append(trace.hidden[[0, 2], i])  # type: ignore[index]
+    for name, rows in states.items():
+        np.testing.assert_allclose(means[name], sum(rows) / len(rows), atol=1e-5)
+    trace, mean = DEEPER.trace(TEXTS[0]), np.stack(next(iter(means.values())))
+    effects, players = agreement.effects_of(DEEPER, trace, mean, words(trace)), words(trace)
+    assert agreement.depths_of(DEEPER) == (0, 2) and np.abs(effects).max() > 1e-3
+    for place, block in enumerate((0, 2)):
+        for w, word in enumerate(players):
+
+            def written(x: torch.Tensor, place: int = place, at: tuple[int, ...] = tuple(word.indices)) -> torch.Tensor:
+                x[0, list(at)] = torch.from_numpy(mean[place]).float()
+                return x
+
+            with hook(DEEPER.network.blocks[block], written, before=True):  # type: ignore[union-attr]
+                odds = log_odds(DEEPER.trace(TEXTS[0]).logits, int(trace.logits.argmax()))
+            assert effects[place, w] == pytest.approx(log_odds(trace.logits, int(trace.logits.argmax())) - odds, abs=1e-5)
+
+
+def test_correlations_are_spearmans_of_sizes_and_signs() -> None:
+    rng = np.random.default_rng(0)
+    effects, scores = rng.normal(size=(2, 9)), {"removal": rng.normal(size=9), "received": rng.random(9)}
+    rows = agreement._of_text(effects, scores).set_index(["method", "metric"])
+    for metric, effect in zip(agreement.METRICS, effects, strict=True):
+        sizes = [spearmanr(abs(scores["removal"]), abs(effect)).statistic, spearmanr(scores["received"], abs(effect)).statistic]
+        assert rows.loc[("removal", metric), "value"] == pytest.approx(sizes[0])
+        assert rows.loc[("removal", f"{metric}-ranks"), "value"] == pytest.approx(spearmanr(scores["removal"], effect).statistic)
+        assert rows.loc[("received", metric), "value"] == pytest.approx(sizes[1])
+    assert ("received", "patched-word-ranks") not in rows.index and (rows["random"] == 0).all()
+
+
+def test_a_sample_is_measured_with_intervals() -> None:
+    model = small_model(0, labels=LABELS, width=16, norm="none", positions="none")
+    with torch.no_grad():
+        for block in model.network.blocks:  # type: ignore[union-attr]
+            for layer in (block.attention.output, block.ffn.down):
+                layer.weight.zero_()
+                layer.bias.zero_()
+    table = agreement.measure_agreement(model, TEXTS, sample=4)
+    rows = table.set_index(["method", "metric"])
+    assert {"removal", "received", "gradient", "random"} <= set(table["method"]) and (rows.loc["removal", "n"] == 4).all()
+    assert rows.loc[("removal", "patched-word-ranks"), "value"] > 0.9 and not {"exact", "permutation"} & set(table["method"])
+    assert rows.loc[("removal", "patched-word"), "value"] == pytest.approx(rows.loc[("removal", "patched-state"), "value"])
+    assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    with pytest.raises(InputError, match="patching needs a transformer"):
+        agreement.measure_agreement(random_model(5), TEXTS)
+    with pytest.raises(InputError, match="gives all texts of the sample the same one"):
+        agreement.measure_agreement(DEEPER, [TEXTS[0]] * 3)
+    with pytest.raises(InputError, match="gives all texts of the sample the same one"):
+        agreement.measure_agreement(DEEPER, ["  "])

@@ -1,9 +1,13 @@
-"""Options of the commands that make and show runs: each has an effect, or is refused in one sentence."""
+"""The public interface and its commands: each option has an effect, or is refused in one sentence."""
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +15,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import sentviz
 import sentviz.analysis.explain
 import sentviz.training
 from sentviz.analysis.explain import score
-from sentviz.analysis.explain.exact import exact
+from sentviz.analysis.explain.headline import edit_sentence, searched
 from sentviz.cli import main
+from sentviz.io.numbers import percent, probability
+from sentviz.runs.target import Target
 from sentviz.training.recipe import Recipe
 
 
@@ -46,7 +53,6 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
 
 
 def test_options_reach_the_recipe(trained: list[Recipe], tmp_path: Path) -> None:
-    """The lexicon is the model's unless it is named; `--keep-epochs` reaches both kinds of models; a recipe of another paper is named."""
     run("train", "fused_sst2", "--model", "cls-last-scaled", "--lexicon", "lexicon_en_opinion", "-o", tmp_path)
     run("train", "fused_sst2", "--model", "cls-last-scaled", "-o", tmp_path)
     for model in ("vanilla-matched", "hardmax-d2"):
@@ -95,7 +101,6 @@ def test_a_recipe_that_cannot_be_trained_is_refused(recipe: str, message: str, t
 
 
 def test_a_finished_run_is_not_trained_again(trained: list[Recipe], tiny_run: Path) -> None:
-    """The command says that the run was trained already, and prints its numbers."""
     recipe = json.loads((tiny_run / "config.json").read_text())["recipe"]
     lines = [f"{name} = {json.dumps(value)}" for name, value in recipe.items() if name != "shape"]
     lines += ["[shape]", *(f"{name} = {json.dumps(value)}" for name, value in recipe["shape"].items())]
@@ -130,7 +135,6 @@ def bars(output: str) -> list[tuple[str, float]]:
 
 
 def test_attention_scores_are_told_from_an_even_share(tiny_run: Path, tiny_model: sentviz.Model) -> None:
-    """The command prints the bars of the figure: a token left of the line received less than an even share."""
     result = run("explain", tiny_run, "a warm, clever song", "--score", "received")
     assert result.exit_code == 0 and "+ more than an even share, - less" in result.output
     values = score(tiny_model.trace("a warm, clever song"), "received")
@@ -138,17 +142,6 @@ def test_attention_scores_are_told_from_an_even_share(tiny_run: Path, tiny_model
     np.testing.assert_allclose([value for _, value in drawn], values - values.mean(), atol=6e-4)
     assert {side for side, _ in drawn} >= {"+", "-"}
     assert all(side == ("+" if value > 0 else "-") for side, value in drawn if abs(value) > 0.05)
-
-
-def test_exact_values_of_a_class_are_printed(tiny_run: Path, tiny_model: sentviz.Model) -> None:
-    """--method exact prints the values of the chosen class, their sum, what happens to absent words, and the pairs that interact."""
-    result = run("explain", tiny_run, "a warm song", "--method", "exact", "--target", "negative", "--absent", "padded")
-    trace = tiny_model.trace("a warm song").for_target(sentviz.analysis.explain.Target("negative"))
-    wanted = exact(tiny_model, trace, absent="padded")
-    assert result.exit_code == 0, result.output
-    np.testing.assert_allclose([value for _, value in bars(result.output)], wanted.scores, atol=6e-4)
-    assert "as they should (gap 0.0000)" in result.output and "Absent words are replaced by" in result.output
-    assert wanted.summary in result.output
 
 
 def test_unknown_classes_and_methods_of_explain_are_named(tiny_run: Path) -> None:
@@ -182,3 +175,132 @@ def test_what_a_run_does_not_have_is_counted_as_the_user_counts(options: str, me
     assert not list(tmp_path.iterdir())
     last = ("--layer", "2", "--head", "2", "--component", "2")
     assert run("export", tiny_run, "attention", *last, "-o", tmp_path / "figure.csv").exit_code == 0
+
+
+PACKAGE = Path(sentviz.__file__).parent
+HEAVY = set("torch sklearn umap transformers bertviz openTSNE wordcloud kaleido matplotlib huggingface_hub httpx2".split())  # noqa: SIM905
+
+
+def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:
+    """Return the output of code in a new interpreter, with warnings as errors."""
+    command = [sys.executable, "-W", "error", "-c", code, *arguments]
+    path = {"PYTHONPATH": str(PACKAGE.parent), "PATH": "", "HOME": str(cwd or Path.cwd())}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=path, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_public_name_resolves() -> None:
+    assert dir(sentviz) == sorted(sentviz.__all__)
+    for name in sentviz.__all__:
+        assert getattr(sentviz, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        _ = sentviz.magic
+
+
+@pytest.mark.slow
+def test_everything_public_has_a_docstring() -> None:
+    """Except stubs of protocols and tests of claims, which the statements above them describe."""
+
+    def bare(body: list[ast.stmt]) -> Iterator[str]:
+        for node in body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                stub = isinstance(node, ast.FunctionDef) and node.end_lineno == node.lineno
+                claim = node.name.startswith("judge_") and node.decorator_list
+                if not stub and not claim and not ast.get_docstring(node):
+                    yield node.name
+                if isinstance(node, ast.ClassDef):
+                    yield from bare(node.body)
+
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+    assert not [path for path, tree in trees.items() if not ast.get_docstring(tree)]
+    assert not [(path, name) for path, tree in trees.items() for name in bare(tree.body)]
+
+
+IMPORTS = {
+    "names": "import sentviz; sentviz.catalog, sentviz.Run, sentviz.Trace, sentviz.preset, sentviz.Recipe",
+    "scores": (
+        "import sys, sentviz; from sentviz.analysis.explain import answer, score;"
+        "t = sentviz.find('toy/ndt-unit-2', [sys.argv[1]]).example(); assert score(t, 'received').any() and answer(t)"
+    ),
+    "command": (
+        "import sys; from click.testing import CliRunner; from sentviz.cli import main;"
+        "assert 'toy/ndt-unit-2' in CliRunner().invoke(main, ['catalog', '--folder', sys.argv[1]]).output"
+    ),
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
+def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
+    listing = "; import json as j, sys as s; print(j.dumps(sorted({m.partition('.')[0] for m in s.modules})))"
+    loaded = set(json.loads(fresh(code + listing, str(tiny_runs), cwd=tmp_path)))
+    assert "sentviz" in loaded and not loaded & HEAVY
+
+
+def test_the_catalog_lists_every_run(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "odd" / "one").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    result = run("catalog", "--folder", tiny_runs, "--folder", tmp_path)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    metrics = sentviz.find("toy/ndt-unit-2", [tiny_runs]).metrics()["test"]
+    line = next(x for x in lines if x.startswith("toy/ndt-unit-2"))
+    assert f"{percent(metrics['accuracy']['value'], 2)}" in line and f" {metrics['n']} " in line
+    assert any(x.startswith("! odd/one") and "config.json" in x for x in lines)
+
+
+@pytest.mark.parametrize("score", ["removal", "difference"])
+def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    result = run("explain", tiny_run, "a warm, quixotic song", "--score", score)
+    trace = tiny_model.trace("a warm, quixotic song")
+    assert result.exit_code == 0 and f"{trace.label.capitalize()}, {probability(trace.confidence)}." in result.output
+    assert all(f"{label:>10}" in result.output for label in trace.labels)
+    assert set(trace.tokens) <= {line.split()[0] for line in result.output.splitlines() if line.strip()}
+    assert result.output.count("not in the vocabulary") == 1 and ("Rank correlation" in result.output) == (score != "removal")
+
+
+def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    """With --edit, the sentence says the class and the probability of the edited text, as its own prediction has them."""
+    text = "a warm song"
+    sentence = sentviz.smallest_edit(tiny_model, text)
+    assert f"Smallest edit: {sentence}" in run("explain", tiny_run, text, "--edit").output
+    flip = searched(tiny_model, tiny_model.trace(text))
+    assert flip.edits
+    again = tiny_model.trace(flip.text)
+    assert again.label != tiny_model.trace(text).label
+    assert sentence.startswith(f"{flip.words[0].upper()}{flip.words[1:]} it would be {again.label} ({probability(again.confidence)}).")
+    target = Target(again.label)
+    aimed = sentviz.smallest_edit(tiny_model, text, target=target)
+    assert aimed == edit_sentence(replace(flip, goal=target))
+    assert f"Smallest edit: {aimed}" in run("explain", tiny_run, text, "--edit", "--target", again.label).output
+    assert "There is no class 'lukewarm'" in run("explain", tiny_run, text, "--edit", "--target", "lukewarm").output
+
+
+MISTAKES = (
+    (("explain", "toy/none", "a song"), "no run 'toy/none'"),
+    (("explain", "RUN", "  "), "empty"),
+    (("explain", "RUN", "a song", "--score", "magic"), "no score 'magic'"),
+    (("explain", "PLAIN", "a song", "--score", "difference"), "two components"),
+    (("train", "none"), "no recipe"),
+    (("train", "sst2", "--model", "magic"), "no model 'magic'"),
+    (("train", "BAD"), "is not valid TOML"),
+    (("train", "sst2"), "SENTVIZ_DATA"),
+    (("evaluate", "RUN", "--split", "magic"), "toy"),
+    (("magic",), "No such command"),
+    (("explain",), "Missing argument"),
+)
+
+
+def test_a_mistake_is_one_sentence_and_an_exit_code(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("SENTVIZ_DATA", "SENTVIZ_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    bad = tmp_path / "bad.toml"
+    bad.write_text("dataset = ")
+    places = {"RUN": tiny_runs / "toy/ndt-unit-2", "PLAIN": tiny_runs / "toy/vanilla-matched", "BAD": bad}
+    for arguments, reason in MISTAKES:
+        result = run(*(places.get(a, a) for a in arguments))
+        assert result.exit_code != 0 and reason in result.output and "Traceback" not in result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]

@@ -1,14 +1,23 @@
-"""Side by side, and words exchanged."""
+"""Two sentences or two models side by side, and words exchanged."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sentviz.analysis.explain.word_swaps import neighbours, opposites, same_part_of_speech, suggestions, swapped
-from sentviz.analysis.maps.compare import align, difference
+from sentviz.analysis.maps.compare import align, difference, map_difference
+from sentviz.analysis.testset.rows import aligned
+from sentviz.charts.attention import difference_map
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.model import Model
+from sentviz.runs.trace import Trace
+from tests.kit import small_model
+from tests.test_phenomena import some
 
 
 def test_alignment_pairs_what_stayed_and_what_was_exchanged(model: Model) -> None:
@@ -18,7 +27,6 @@ def test_alignment_pairs_what_stayed_and_what_was_exchanged(model: Model) -> Non
 
 
 def test_the_difference_is_second_minus_first_on_shared_tokens(model: Model) -> None:
-    """Each cell is the second map minus the first, the exchanged word has both names, and a trace minus itself is zero."""
     a, b = model.trace("what a warm song"), model.trace("what a very cold song")
     figure = difference(a, b)
     pairs = [(i, j) for i, j in align(a, b) if i is not None and j is not None]
@@ -31,18 +39,7 @@ def test_the_difference_is_second_minus_first_on_shared_tokens(model: Model) -> 
     assert zero is not None and not zero.any()
 
 
-def test_one_sentence_under_two_mixings(model: Model) -> None:
-    """The difference of the effective map is the change of lambda times the second component."""
-    a = model.trace("what a warm song")
-    lambdas = a.lambdas.copy()
-    lambdas[0, 1] += 0.5
-    figure = difference(a, model.trace("what a warm song", lambdas=lambdas))
-    assert figure.attention is not None and a.components is not None
-    np.testing.assert_allclose(figure.attention[0], 0.5 * a.components[0, 1], atol=1e-6)
-
-
 def test_nothing_shared_is_said(model: Model) -> None:
-    """Traces of selected queries are refused, too, because rows of different tokens would be subtracted."""
     whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
     for first, second, why in ((whole, part, "without selecting queries"), (model.trace("what a"), model.trace("song"), "no common token")):
         with pytest.raises(InputError, match=why):
@@ -56,7 +53,6 @@ def test_a_swap_keeps_the_rest_and_the_capital(model: Model) -> None:
 
 
 def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
-    """The neighbours equal those of a loop over the complete vocabulary."""
     table, token = model.network.table.detach().numpy().astype(float), model.tokenizer.id_of("warm")
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     words = {index: model.tokenizer.token_of(index) for index in range(4, len(table)) if index != token}
@@ -65,14 +61,12 @@ def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
 
 
 def test_words_are_swapped_for_words_of_their_kind() -> None:
-    """An adjective is replaced by an adjective, in its place; letters that the tagger never learned give no suggestion."""
     assert same_part_of_speech("The film was good.", 13, 17, ["bad", "chicken", "walked", "slowly"]) == ["bad"]
     assert same_part_of_speech("It is not bad.", 6, 9, ["chicken", "dull"]) == []
     assert same_part_of_speech("나쁜 영화", 3, 5, ["좋은", "film"]) == ["좋은", "film"]
 
 
 def test_suggestions_say_what_the_model_would(model: Model) -> None:
-    """The probability of each suggestion is that of `predict`; opposites come from the other side of the lexicon."""
     trace = model.trace("what a warm song")
     lexicon = {"warm": 1.0, "dull": -2.0, "cold": -1.0, "unheard": -3.0, "clever": 1.0}
     assert [word for word, _ in opposites(model, lexicon, "Warm")] == [w for w in ("dull", "cold") if w in model.tokenizer]
@@ -83,3 +77,69 @@ def test_suggestions_say_what_the_model_would(model: Model) -> None:
         text = f"what a {row['word']} song"
         assert row["text"] == text
         assert row["probability"] == pytest.approx(float(model.predict([text])[trace.label].iloc[0]), abs=1e-6)
+
+
+TEXT = "what a warm, clever song"
+
+
+WORDS = small_model(components=2, mixing="free")
+PIECES = small_model(seed=3, tokenizer=Tokenizer.train_bpe(["now then"] * 20, 260), cls=True)
+
+
+def test_models_of_one_tokenizer_are_subtracted_token_by_token() -> None:
+    a, b = WORDS.trace(TEXT), small_model(seed=5).trace(TEXT)
+    for head in ("mean", "max", 1):
+        difference = map_difference(a, b, 1, head)
+        assert (difference.kind, difference.left_out, difference.trace.tokens) == ("tokens", (), a.tokens)
+        np.testing.assert_allclose(difference.trace.map(1, head), b.map(1, head) - a.map(1, head), atol=1e-7)
+    itself = map_difference(PIECES.trace(TEXT), PIECES.trace(TEXT), 0)
+    assert itself.kind == "tokens" and itself.shared == len(itself.trace.tokens) and not itself.trace.map(0).any()
+    with pytest.raises(InputError, match="the same text"):
+        map_difference(WORDS.trace("what a song"), WORDS.trace("what a garden"), 0)
+
+
+def test_a_component_is_subtracted_where_both_have_it() -> None:
+    a, b = WORDS.trace(TEXT), small_model(seed=7, components=3, mixing="free").trace(TEXT)
+    np.testing.assert_allclose(map_difference(a, b, 0, 0, 1).trace.map(0, 0, 1), b.map(0, 0, 1) - a.map(0, 0, 1), atol=1e-7)
+    with pytest.raises(InputError, match="component"):
+        map_difference(a, b, 0, 0, 2)
+
+
+def test_other_tokens_are_matched_as_words_by_their_characters() -> None:
+    """Words sum their keys and average their queries; special tokens of one model only are left out."""
+    a, b = WORDS.trace(TEXT), PIECES.trace(TEXT)
+    difference = map_difference(a, b, 0, 1)
+    spans = [(0, 4), (5, 6), (7, 11), (11, 12), (13, 19), (20, 24)]
+    assert (difference.kind, difference.trace.tokens) == ("words", tuple(TEXT[start:end] for start, end in spans))
+    assert set(difference.left_out) == {token for token, special in zip(b.tokens, b.specials, strict=True) if special}
+
+    def word_map(trace: Trace, i: int, j: int) -> Any:
+        def inside(span: tuple[int, int]) -> list[int]:
+            return [k for k, (s, e) in enumerate(trace.offsets) if not trace.specials[k] and span[0] <= s < e <= span[1]]
+
+        return np.mean([sum(trace.map(0, 1)[q, k] for k in inside(spans[j])) for q in inside(spans[i])])
+
+    expected = [[word_map(b, i, j) - word_map(a, i, j) for j in range(len(spans))] for i in range(len(spans))]
+    np.testing.assert_allclose(difference.trace.map(0, 1), expected, atol=1e-6)
+
+
+def test_the_picture_says_which_way_round() -> None:
+    changed = map_difference(WORDS.trace(TEXT), small_model(seed=5).trace(TEXT), 0)
+    figure = difference_map(changed.trace, "toy/<first>", 0, pieces=changed.kind)
+    assert "minus toy/<first>" in figure.caption and "<first>" not in figure.plot.layout.title.text
+    assert float(figure.frame["attention"].min()) < 0 < float(figure.frame["attention"].max())
+    assert figure.plot.layout.coloraxis.cmin == -figure.plot.layout.coloraxis.cmax
+
+
+def test_rows_are_put_in_the_same_order_or_refused() -> None:
+    a, b = some(0), some(1, run="toy/b")
+    labels = dict(zip(a.frame["id"], a.labels, strict=True))
+    mixed = b.frame.assign(label=b.frame["id"].map(labels)).sample(frac=1, random_state=0)
+    ordered = aligned(a, replace(b, frame=mixed))
+    assert list(ordered.frame["id"]) == list(a.frame["id"])
+    for row in ordered.frame.to_dict("records"):
+        assert row["p1"] == b.frame.set_index("id").loc[row["id"], "p1"]
+    with pytest.raises(InputError, match="different rows"):
+        aligned(a, replace(b, frame=mixed.iloc[1:]))
+    with pytest.raises(InputError, match="different labels"):
+        aligned(a, replace(b, frame=mixed.assign(label=1 - mixed["label"])))

@@ -58,7 +58,6 @@ FOUND = directions(MADE_UP, drawn_texts(240), fit=160, sample=80)
 
 
 def test_all_five_ways_find_an_inserted_direction() -> None:
-    """Each way finds the direction that words carry in a made-up model (cosine with the slow difference of means above 0.9)."""
     x, side = FOUND.rows[1], FOUND.fitted.side
     slow = np.zeros(16)
     for row, of in zip(x, side, strict=True):
@@ -89,23 +88,6 @@ def test_removal_falls_to_chance_and_leace_needs_ten_rows_per_dimension() -> Non
         assert lost["value"] == pytest.approx((1 - value) / 0.5) and lost["low"] <= lost["value"] <= lost["high"]
     assert table.loc[("accuracy", 2, "random", "all"), "low"] > 0.95 < table.loc[("accuracy", 2, "difference", "punctuation"), "value"]
     assert table.loc[("accuracy", EVERY, "unchanged", "all"), "value"] == 1 and FOUND.sides == LABELS and FOUND.some_depths == [0, 1, 2]
-
-
-def test_no_component_is_left_at_moved_tokens_and_others_are_unchanged() -> None:
-    """A removal in loops over tokens gives the same states; moved tokens have the goal as their component, others are equal bit by bit."""
-    rng = torch.Generator().manual_seed(0)
-    x, u = torch.randn(3, 5, 16, generator=rng), torch.from_numpy(FOUND.at("difference", 1)).float()
-    tokens = torch.rand(3, 5, generator=rng) > 0.5
-    moved = Shift(u, u, 0.25, tokens).into(x)
-    for b in range(3):
-        for i in range(5):
-            if tokens[b, i]:
-                assert float(moved[b, i] @ u) == pytest.approx(0.25, abs=1e-6)
-                slow = x[b, i] - u * sum(float(a * c) for a, c in zip(x[b, i], u, strict=True)) + 0.25 * u
-                torch.testing.assert_close(moved[b, i], slow, atol=1e-6, rtol=0)
-            else:
-                assert torch.equal(moved[b, i], x[b, i])
-    assert Shift(u, u, 0.25, tokens).into(x[:, :2]).shape == (3, 2, 16)
 
 
 def test_leace_is_the_closed_form_and_leaves_no_linear_trace() -> None:
@@ -172,7 +154,6 @@ def _hooked(model: Model, text: str, shifts: dict[int, Shift], mask: Any) -> Any
 
 
 def test_steering_is_an_added_vector() -> None:
-    """Steered probabilities equal passes with a hook that adds the vector; a norm of 0 changes nothing; the norm is stated as a share."""
     model, text = RANDOM["ndt"], "a warm garden and a dull song"
     found = directions(model, ROWS, fit=60, sample=40)
     network: Any = model.network
@@ -187,7 +168,6 @@ def test_steering_is_an_added_vector() -> None:
 
 
 def test_samples_are_balanced_and_share_no_row() -> None:
-    """Both samples have equally many rows of both sides, no row is in both, and rows of neither side, unlabelled or blank are left out."""
     labels = ("negative", "neutral", "positive", "very positive")
     frame = ROWS.assign(label=np.resize([0, 1, 2, 3, -1], len(ROWS)))
     frame.loc[0, "text"] = "  "
@@ -223,7 +203,6 @@ def test_bad_input_gets_one_sentence() -> None:
 
 
 def test_places_are_words_of_the_text() -> None:
-    """Function words, punctuation and the first token of a sentence of our own are class_directions."""
     texts = Texts.of(MADE_UP, pd.DataFrame({"text": ["the garden was warm, dull and clever!"]}), np.zeros(1, dtype=np.int64))
     tokens = texts.encoded[0].tokens
     named = {name: [token for token, chosen in zip(tokens, masks[0], strict=True) if chosen] for name, masks in places(texts).items()}
@@ -245,7 +224,6 @@ def test_labels_of_probes() -> None:
 
 
 def test_a_probe_reads_what_is_there_and_its_control_does_not() -> None:
-    """In the made-up model, the side is read completely; selectivity is the difference of both, over the same resampled texts."""
     table: Any = probe(FOUND, [0, 2]).set_index(["name", "depth", "place"])
     assert table.loc[("sentiment", 0, "task"), "value"] == 1
     for depth in (0, 2):
@@ -283,7 +261,6 @@ def test_words_lie_along_the_direction(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_states_of_chosen_tokens_are_those_of_a_trace() -> None:
-    """States of some tokens of several texts, which are batched by length, stand in the order of the texts."""
     model = RANDOM["ndt"]
     texts = Texts.of(model, ROWS[:9], np.zeros(9, dtype=np.int64))
     chosen = [np.array([i % 3, 2][: 1 + i % 2]) for i in range(9)]

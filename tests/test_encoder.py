@@ -148,20 +148,7 @@ def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: st
     assert widths[-1] == 40  # dropout draws for every token
 
 
-def test_rotary_scores_depend_on_the_distance_only() -> None:
-    """Two vectors at places (i, j) and (i + 5, j + 5) have the same score, and another one at another distance."""
-    encoder = small_encoder(6, layers=1, positions="rotary")
-    with torch.no_grad():
-        row = torch.full((1, 12), 4)
-        s = encoder(Inputs(row), Capture(scores=True)).captured[0].scores[0, 0, 0]
-    for distance in range(-6, 7):
-        along = torch.diagonal(s, distance)
-        np.testing.assert_allclose(along, along[0].expand_as(along), atol=1e-6)
-    assert float((s[0, 0] - s[0, 3]).abs()) > 1e-3
-
-
 def test_polarities_come_from_the_table_unless_given() -> None:
-    """Ids alone take polarities from the encoder's constants, which are neutral at first and have no gradient."""
     encoder, ids = small_encoder(lexicon="add"), torch.tensor([[1, 2, 5]])
     with torch.no_grad():
         neutral = encoder(Inputs(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
@@ -195,19 +182,6 @@ def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
                 np.testing.assert_allclose(got, want, atol=1e-9)
 
 
-def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer() -> None:
-    """[CLS] has sigma = 1/3 towards every key, which softmax cancels; other rows change, and deeper rows of [CLS] with them."""
-    encoder, polarity = small_encoder(lexicon="add"), torch.rand(1, 6, 3, dtype=torch.float64)
-    polarity /= polarity.sum(dim=-1, keepdim=True)
-    polarity[0, 0] = 1 / 3
-    batch, changes = Inputs(torch.tensor([[2, 5, 7, 8, 9, 3]]), polarity=polarity), ({"lexicon": 0.0}, {"lexicon": 5.0})
-    with torch.no_grad():
-        off, on = (encoder(batch, Capture(), InterventionTensors(strength=each)).attention[:, 0].numpy() for each in changes)
-    np.testing.assert_allclose(on[0, :, 0], off[0, :, 0], atol=1e-12)
-    assert np.abs(on[0, :, 1:] - off[0, :, 1:]).max() > 1e-3
-    assert np.abs(on[1, :, 0] - off[1, :, 0]).max() > 1e-6
-
-
 @pytest.mark.parametrize(
     "config",
     [
@@ -222,7 +196,6 @@ def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer() -> None:
     ids=lambda config: config.KIND,
 )
 def test_capabilities_name_the_scalars_that_a_history_records(config: ModelConfig) -> None:
-    """The scalars that a network records in training are those that its shape names, in order."""
     network = HardmaxEncoder(config) if isinstance(config, HardmaxConfig) else network_of(config)
     assert tuple(dict.fromkeys(scalar.name for scalar in network.scalars())) == config.capabilities.scalars
 
@@ -304,21 +277,8 @@ def test_a_choice_is_a_slice_of_everything(form: dict[str, Any]) -> None:
                 np.testing.assert_allclose(got, cut(full.biases[name], True, True), atol=1e-12)
 
 
-def test_scores_are_product_plus_named_biases() -> None:
-    """Captured scores minus captured biases are the scaled products of captured queries and keys."""
-    form = RICH["lexicon"]
-    encoder, batch = small_encoder(9, **form), batch_of(form, [TEXTS[0]])
-    with torch.no_grad():
-        seen = encoder(batch, Capture(scores=True, projections=True)).captured[1]
-    assert set(seen.biases) == {"gate", "lexicon"}
-    product = torch.einsum("bchnd,bchmd->bchnm", seen.queries, seen.keys) / encoder.config.key_size**0.5
-    np.testing.assert_allclose(seen.scores - sum(seen.biases.values()), product, atol=1e-12)
-    assert not seen.biases["lexicon"][:, :, 0].any() and seen.biases["lexicon"][:, :, 1].all()
-
-
 @pytest.mark.parametrize("form", [RICH["ndt"], DIFF, VANILLA | {"layers": 3}], ids=["ndt", "diff", "vanilla"])
 def test_interventions_are_those_of_the_slow_encoder(form: dict[str, Any]) -> None:
-    """Changed lambdas, and heads with zero output before W_O, equal those of the slow encoder."""
     encoder, batch = small_encoder(10, **form), batch_of(form, [TEXTS[0]])
     config = encoder.config
     lambdas = np.random.default_rng(1).normal(size=(config.layers, config.components))

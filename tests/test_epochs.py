@@ -1,11 +1,13 @@
-"""Measurements after each epoch, forgetting events, and pictures that move between epochs."""
+"""Measurements after each epoch, forgetting events, pictures that move between epochs, and their cache."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import torch
 from click.testing import CliRunner
 from safetensors.torch import load_file
 
+from sentviz.analysis.embeddings.cache import Cache
 from sentviz.analysis.embeddings.projection import align
 from sentviz.analysis.epochs import Measured, epoch_series, events, examples, files, measure_epoch, pictures, sample
 from sentviz.analysis.maps.heads import over_split
@@ -21,7 +24,6 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.numbers import percent
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
 from tests import kit, slow
 
@@ -36,7 +38,6 @@ def copy(kept_epochs: Path, tmp_path: Path) -> Path:
 
 
 def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
-    """Epochs 2 to 4 store their predictions of the same rows, and no text of the data set."""
     run, rows = Run.open(kept_epochs), kit.toy_splits()["validation"].frame
     seen = epoch_series(run)
     assert run.epochs == run.measured == seen.epochs == (2, 3, 4) and not seen.problems
@@ -67,7 +68,6 @@ def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -
 
 
 def test_vectors_take_no_more_room_than_given(tiny_model: Model) -> None:
-    """A limit of bytes leaves as many rows of 16 two-byte numbers as fit; a sample is the same for the same seed."""
     split = kit.toy_splits()["validation"]
     drawn = sample(split, 30, seed=3)
     assert [len(measure_epoch(tiny_model, drawn, epoch=1, **room).pooled) for room in ({"room": 32 * 7 + 31}, {})] == [7, 30]
@@ -76,7 +76,6 @@ def test_vectors_take_no_more_room_than_given(tiny_model: Model) -> None:
 
 
 def test_the_command_measures_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another sample replaces the first one; the weights stay, and a run without stored epochs gets the command that stores them."""
     kit.use_toy_data(monkeypatch)
     before = Run.open(copy)
     digest = before.digest
@@ -115,7 +114,6 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
 
 
 def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
-    """A table of 3 instead of 60 rows under the expected name is left out."""
     run = Run.open(copy)
     tables = files(run, kit.toy_splits()["validation"], ("warm", None), rows=3)
     path = copy / "epochs" / "4.measured.safetensors"
@@ -127,20 +125,10 @@ def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
     assert seen.epochs == (2, 3) and "epoch 4 was measured on other rows" in seen.problems[0]
 
 
-def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) -> None:
-    """A copy without weights keeps the measurements, and its figures are the same."""
-    light(Run.open(kept_epochs), tmp_path / "toy" / "light")
-    run = Run.open(tmp_path / "toy" / "light")
-    assert run.epochs == () and run.measured == (2, 3, 4) and not run.has_weights
-    np.testing.assert_array_equal(epoch_series(run).probabilities, epoch_series(Run.open(kept_epochs)).probabilities)
-    assert list(examples(run)[0]) == [2, 3, 4]
-
-
 # ---- forgetting
 
 
 def test_forgetting_events_of_rows_made_by_hand() -> None:
-    """Seven rows over five epochs (r = right, w = wrong) have the forgetting events listed next to them."""
     rows = {
         "rrrrr": (0, 0, 0, "right throughout"),
         "wwwww": (-1, 0, 0, "never right"),
@@ -158,7 +146,6 @@ def test_forgetting_events_of_rows_made_by_hand() -> None:
 
 
 def test_joint_pictures_keep_distances_of_a_plane() -> None:
-    """Vectors in a plane of eight dimensions keep every distance, within and between epochs, in the picture."""
     rng = np.random.default_rng(1)
     flat, plane = rng.normal(size=(3, 20, 2)), np.linalg.qr(rng.normal(size=(8, 2)))[0].T
     joint = pictures(flat @ plane)
@@ -167,13 +154,11 @@ def test_joint_pictures_keep_distances_of_a_plane() -> None:
 
 
 def test_alignment_is_the_best_of_all_turns() -> None:
-    """The alignment is at least as good as the best of 7,200 rotations, half of them mirrored, of the centred and equally scaled points."""
     x, y = np.random.default_rng(2).normal(size=(2, 12, 2)) * [[[3.0, 1.0]], [[2.0, 0.5]]]
     assert float(np.linalg.norm(align(x, y)(x) - y)) <= slow.nearest_turn(x.tolist(), y.tolist()) + 1e-6
 
 
 def test_aligned_pictures_follow_the_rows() -> None:
-    """Epochs that are rotations of each other give one picture."""
     rng = np.random.default_rng(3)
     first = rng.normal(size=(25, 8)) * [4, 3, *[0.1] * 6]
     turned = np.stack([first, *(first @ np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(3))])
@@ -182,3 +167,22 @@ def test_aligned_pictures_follow_the_rows() -> None:
     for call, why in ((lambda: pictures(turned, "sideways"), "joint or aligned"), (lambda: events(np.zeros((0, 3))), "at least one epoch")):
         with pytest.raises(InputError, match=why):
             call()
+
+
+def test_a_file_that_another_process_pruned_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be deleted between listing and reading; the entry just written stays and is counted as written."""
+    cache = Cache(tmp_path, disk=1)
+    cache.put("old", {"x": np.zeros(100)})
+    stat = Path.stat
+
+    def gone(path: Path, **options: Any) -> os.stat_result:
+        if path.name == "old.safetensors":
+            path.unlink(missing_ok=True)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", gone)
+    cache.put("new", {"x": np.ones(100)})
+    assert cache.problem == ""
+    monkeypatch.undo()
+    value = Cache(tmp_path).get("new")
+    assert value is not None and (value["x"] == 1).all() and Cache(tmp_path).get("old") is None

@@ -1,8 +1,8 @@
-"""Exact Shapley values: against a slow loop over orders, against SHAP, axioms, planted models, and inputs at the limits."""
+"""Exact Shapley values, curves of removal and what random explanations reach: against loops over all orders, axioms, planted models."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentviz.analysis.explain import exact_comparison
+from sentviz.analysis.explain.curves import area, deletion, insertion, limits, normalised_fall, probabilities
 from sentviz.analysis.explain.exact import MAX_PLAYERS, cost, exact, interaction_index, most_players, shapley_values, subsets
+from sentviz.analysis.explain.exact_comparison_table import PATCHED, TABLE
+from sentviz.analysis.explain.stored import read_measured
 from sentviz.analysis.explain.value_function import Game, filler, fitting, joined, parts
 from sentviz.analysis.explain.word_groups import spaced_words
 from sentviz.data.tokenizers import Tokenizer
@@ -55,7 +59,6 @@ def test_values_equal_a_loop_over_all_orders_of_deleted_words(model: Model) -> N
 
 
 def test_the_empty_text_is_read_with_padding_that_no_layer_reads(model: Model) -> None:
-    """The value of the empty text is the same alone, in a batch with other texts, and equals that of the mean of no states."""
     trace = model.trace(TEXT)
     game = Game(model, trace, spaced_words(trace))
     none = game(np.zeros((1, 6), dtype=bool))
@@ -66,7 +69,6 @@ def test_the_empty_text_is_read_with_padding_that_no_layer_reads(model: Model) -
 
 @pytest.mark.parametrize(("absent", "token", "name"), [("masked", 1, "[UNK]"), ("padded", 0, "[PAD]")])
 def test_absent_words_are_replaced_token_by_token(absent: Any, token: int, name: str) -> None:
-    """Each token of an absent word is the unknown token or the padding, at its place; the model reads it."""
     model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
     trace = model.trace("what clumsily bright")
     result, reading = exact(model, trace, absent=absent), model.encode("what clumsily bright").reading
@@ -117,7 +119,6 @@ def test_an_interaction_that_was_planted_is_found_with_sign_and_size() -> None:
 @settings(max_examples=40, deadline=None)
 @given(TABLES)
 def test_values_are_efficient_and_equal_means_over_orders(table: np.ndarray) -> None:
-    """Values sum to f(all) - f(nobody); values and interactions equal means over all orders, to 1e-9."""
     n = len(table).bit_length() - 1
     values, pairs = shapley_by_orders(n, lambda some: float(table[sum(1 << i for i in some)]))
     np.testing.assert_allclose(shapley_values(table), values, atol=1e-9)
@@ -125,26 +126,10 @@ def test_values_are_efficient_and_equal_means_over_orders(table: np.ndarray) -> 
     assert shapley_values(table).sum() == pytest.approx(table[-1] - table[0], abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
-@given(TABLES, st.floats(-9, 9))
-def test_a_dummy_gets_its_own_value_and_equal_players_get_equal_values(table: np.ndarray, own: float) -> None:
-    """A player that always adds `own` gets it and interacts with nobody; two players with equal roles get equal values, to 1e-9."""
-    n = len(table).bit_length() - 1
-    dummy = np.concatenate([table, table + own])
-    assert shapley_values(dummy) == pytest.approx([*shapley_values(table), own], abs=1e-9)
-    assert interaction_index(dummy)[-1] == pytest.approx(np.zeros(n + 1), abs=1e-9)
-    if n > 1:
-        places = np.arange(1 << n)
-        swapped = places & ~3 | (places & 1) << 1 | (places & 2) >> 1
-        values = shapley_values((table + table[swapped]) / 2)
-        assert values[0] == pytest.approx(values[1], abs=1e-9)
-
-
 # ---- limits
 
 
 def test_a_repeated_word_is_predicted_once_per_length(model: Model) -> None:
-    """A text of one word ten times has 11 different subsets, and all words have the same value; one word has the complete value."""
     result, one = exact(model, model.trace("song " * 10)), exact(model, model.trace("song"))
     assert (result.passes, len(result.table), len(one.table), one.pairs()) == (11, 1024, 2, [])
     assert np.ptp(result.values) < 1e-5 and result.values.sum() == pytest.approx(result.full - result.empty, abs=1e-4)
@@ -161,7 +146,6 @@ def test_thirteen_words_are_cut_into_fewer_parts(model: Model) -> None:
 
 
 def test_a_long_text_has_few_parts_and_bounded_work() -> None:
-    """500 words are cut into at most 7 parts of whole sentences; all texts together have at most 2 x 49,152 tokens."""
     model = small_model(max_length=512)
     trace = model.trace("what a warm song we saw . " * 72)
     assert len(spaced_words(trace)) == 504
@@ -170,16 +154,7 @@ def test_a_long_text_has_few_parts_and_bounded_work() -> None:
     assert cost(trace) <= 49_152 and most_players(64) == 12 and most_players(10**6) == 2
 
 
-def test_a_model_with_one_answer_has_no_values() -> None:
-    """If the model never changes its prediction, all values are 0 and `flat` is True."""
-    model = planted_model(lambda there: 0 * there("song") + 1.0)
-    result = exact(model, model.trace("a warm song"))
-    assert result.flat and not result.values.any() and not result.interactions.any()
-    assert not exact(planted_model(lambda there: there("song")), model.trace("a warm song")).flat
-
-
 def test_work_can_be_stopped_and_reports_progress(model: Model) -> None:
-    """`progress` gets growing counts up to the number of texts; an error of the check of `stoppable` ends the work."""
     trace, counts = model.trace("what a warm song we saw but dull clever film"), []
     exact(model, trace, progress=lambda done, total: counts.append((done, total)))
     assert [done for done, _ in counts] == sorted({done for done, _ in counts}) and counts[-1][0] == counts[-1][1] > 500
@@ -194,7 +169,6 @@ def test_work_can_be_stopped_and_reports_progress(model: Model) -> None:
 
 
 def test_a_black_box_can_only_delete() -> None:
-    """A function of texts gets exact values by deletion; masks and padding raise a sentence; unknown choices are named."""
     box = BlackBox.of(lambda texts: [[0.2, 0.8] if "song" in text else [0.7, 0.3] for text in texts], ["negative", "positive"])
     trace = box.trace("a warm song")
     result = exact(box, trace)
@@ -230,8 +204,64 @@ def test_a_text_is_cut_at_its_marks(model: Model) -> None:
 
 
 def test_the_shortest_neighbours_are_joined(model: Model) -> None:
-    """Parts are joined until they are few enough; each token stays in one part."""
     trace = model.trace("a b c d e f g")
     groups = joined(trace, spaced_words(trace), 3)
     assert [part.text for part in groups] == ["a b", "c d", "e f g"]
     assert [i for part in groups for i in part.indices] == list(range(7))
+
+
+def additive(weights: list[float]) -> np.ndarray:
+    return np.array([sum(weight for i, weight in enumerate(weights) if place >> i & 1) for place in range(1 << len(weights))])
+
+
+RANDOM_TABLES = [np.random.default_rng(n).normal(size=1 << n) for n in (3, 4)] + [additive([1.0, -1.0, 0.5, 1.0]), additive([1.0, 2.0])]
+
+
+@pytest.mark.parametrize("table", RANDOM_TABLES, ids=["3", "4", "tie", "two"])
+def test_all_orders_and_signs(table: np.ndarray) -> None:
+    values, chances = shapley_values(table), probabilities(table)
+    orders = [np.array(order) for order in permutations(range(len(values)))]
+    scores = [np.array(signs) * (order + 1.0) for order in orders for signs in product((-1, 1), repeat=len(values))]
+    lines = [exact_comparison._measures(values, chances, limits(chances), line, signed=True) for line in scores]
+    frame, curves = exact_comparison.of_text(table, {"removal": values}, 0)
+    random = frame[frame["method"] == "removal"].set_index("metric")["random"]
+    wanted = dict(zip(exact_comparison.MEASURES, np.mean(lines, axis=0), strict=True)) | {"error": np.nan}
+    assert {metric: random[metric] for metric in wanted} == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+    for curve, of in (("deletion", deletion), ("insertion", insertion)):
+        every = [exact_comparison._at_points(of(chances, order)) for order in orders]
+        assert curves["expected", curve] == pytest.approx(np.mean(every, axis=0), abs=1e-12)
+
+
+def test_the_shipped_tables_have_expectations() -> None:
+    table = read_measured(TABLE)
+    for metric, expected in (("ranks", 0.0), ("size", 0.0), ("signs", 0.5)):
+        assert (table[table["metric"] == metric]["random"] == expected).all(), metric
+    first = table[table["metric"] == "first"]
+    assert first["random"].between(1 / exact_comparison.MOST, 1 / exact_comparison.LEAST).all()
+    assert (first.groupby("run")["random"].nunique() == 1).all() and (read_measured(PATCHED)["random"] == 0).all()
+
+
+SUBSETS = np.random.default_rng(5).normal(size=16)
+
+
+def _value(present: set[int]) -> float:
+    return float(SUBSETS[sum(1 << player for player in present)])
+
+
+def test_curves_remove_and_add_players_one_by_one() -> None:
+    for order in ((0, 1, 2, 3), (3, 1, 0, 2)):
+        assert deletion(SUBSETS, np.array(order)) == pytest.approx([_value(set(order[k:])) for k in range(5)])
+        assert insertion(SUBSETS, np.array(order)) == pytest.approx([_value(set(order[:k])) for k in range(5)])
+    assert area(np.linspace(0.9, 0.1, 7)) == pytest.approx(0.5) and np.isnan(normalised_fall(np.full(8, 0.3), np.arange(3)))
+
+
+def test_limits_are_those_of_all_24_orders() -> None:
+    falls = [SUBSETS[15] - sum(_value(set(order[k:])) for k in range(1, 5)) / 4 for order in permutations(range(4))]
+    assert limits(SUBSETS) == pytest.approx((min(falls), max(falls)))
+    scaled = [normalised_fall(SUBSETS, np.array(order)) for order in permutations(range(4))]
+    assert scaled == pytest.approx([(fall - min(falls)) / (max(falls) - min(falls)) for fall in falls])
+
+
+def test_probabilities_are_exact_for_large_log_odds() -> None:
+    assert probabilities(np.array([-800.0, 0.0, 800.0])) == pytest.approx([0.0, 0.5, 1.0])
+    assert probabilities(np.array([-30.0]))[0] == pytest.approx(np.exp(-30) / (1 + np.exp(-30)), rel=1e-12)

@@ -1,26 +1,34 @@
-"""Faithfulness by hand: texts shortened as strings, metrics written out, other libraries' rank correlations."""
+"""Faithfulness by hand, the trust in an explanation, and the judgement of scores from elsewhere."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.stats import kendalltau, spearmanr
 
-from sentviz.analysis.explain import SCORES, available, explained, score, spearman
+import sentviz
+from sentviz.analysis.explain import SCORES, available, explained, score, spearman, trust
+from sentviz.analysis.explain.exact_comparison_table import Share
 from sentviz.analysis.explain.faithfulness import FILE, METRICS, Verdict, against_chance, faithfulness, kendall, over_split, scores_of
+from sentviz.analysis.explain.judge import Agreement, judge
+from sentviz.cli import main
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
+from sentviz.runs.target import Target
 from sentviz.runs.writing import attach
 from tests.kit import fake_trace, planted_model, small_model, toy_splits
+from tests.test_blackbox import LABELS, WEIGHTS, counting
 
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 TEXTS = toy_splits()["test"].frame["text"].tolist()
@@ -92,7 +100,6 @@ def test_a_verdict_is_drawn_among_random_orders() -> None:
 
 
 def test_words_not_tokens_are_removed() -> None:
-    """Pieces of a word are removed together, scored by their mean; [CLS] and [SEP] stay and do not count."""
     tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275)
     model = small_model(tokenizer=tokenizer, max_length=64, cls=True, pooling="cls")
     text = "what clumsily bright lighthouses"
@@ -108,7 +115,6 @@ def test_words_not_tokens_are_removed() -> None:
 
 
 def test_a_text_of_one_word_has_no_faithfulness(model: Model) -> None:
-    """One word has no faithfulness, two words no rank correlation, and scores must have the right length."""
     with pytest.raises(InputError, match="two words"):
         faithfulness(model, model.trace("warm"), {})
     trace = model.trace("warm song")
@@ -119,7 +125,6 @@ def test_a_text_of_one_word_has_no_faithfulness(model: Model) -> None:
 
 
 def test_rank_correlations_are_those_of_scipy() -> None:
-    """Rank correlations equal those of scipy with and without ties; they are NaN for fewer than three values or equal ones."""
     for seed in range(6):
         a, b = np.random.default_rng(seed).normal(size=(2, 9)).round(seed % 2)
         assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
@@ -128,7 +133,6 @@ def test_rank_correlations_are_those_of_scipy() -> None:
 
 
 def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
-    """The table is the mean over the sampled sentences, and depends on the seed; progress counts the sentences."""
     seen, texts, methods = list[tuple[int, int]](), ["warm", "a song", *TEXTS], ["received", "gradient"]
     frame = over_split(model, texts, methods, sample=4, seed=2, progress=lambda *at: seen.append(at))
     assert list(frame.columns) == ["method", "metric", "value", "low", "high", "random", "n", "seed"]
@@ -144,7 +148,6 @@ def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
 
 
 def test_pairs_are_asked_as_pairs() -> None:
-    """The mean over two pairs is that of each pair alone."""
     model = small_model(segments=2, cls=True, pooling="cls")
     texts, pairs = ["what a warm clever song", "the soup was cold and dull"], ["a hollow garden", "we saw a bright lighthouse"]
     means = over_split(model, texts, ["removal"], pairs=pairs, sample=2).set_index(["method", "metric"])["value"]
@@ -154,7 +157,6 @@ def test_pairs_are_asked_as_pairs() -> None:
 
 
 def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
-    """Texts below three words and unknown methods are refused; methods that the model lacks are left out."""
     for texts, methods, why in ((["warm", "a song"], None, "3 words"), (TEXTS, ["magic"], "no score 'magic'")):
         with pytest.raises(InputError, match=why):
             over_split(model, texts, methods)
@@ -201,3 +203,122 @@ def test_a_run_keeps_its_faithfulness(tiny_run: Path, tmp_path: Path) -> None:
             attach(Run.open(folder), FILE, frame)
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
         (folder / "notes.txt").unlink()
+
+
+BETTER, WORSE, SHORT = Verdict(0.5, 0.1, 0, 0, 39), Verdict(0.1, 0.5, 30, 0, 39), Verdict(0.5, 0.5, 0, 39, 39)
+GOOD, CHANCE = Share(0.7, 0.55, 0.82, 0.2, 40), Share(0.3, 0.15, 0.4, 0.2, 40)
+
+
+def test_two_measurements_give_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    run: Any = None  # only the two functions below read it
+    words = {
+        (BETTER, GOOD): "high",
+        (BETTER, None): "high",
+        (BETTER, CHANCE): "unclear",
+        (WORSE, GOOD): "unclear",
+        (WORSE, None): "none",
+        (WORSE, CHANCE): "none",
+        (SHORT, GOOD): "unclear",
+        (SHORT, None): "unclear",
+        (SHORT, CHANCE): "none",
+    }
+    assert (BETTER.better, WORSE.better, SHORT.better) == (True, False, None)
+    for (verdict, share), word in words.items():
+        measured = ["The method is measured."] if share else []
+        monkeypatch.setattr(trust, "found_first", lambda run, share=share: {"removal": share} if share else {})
+        monkeypatch.setattr(trust, "method_line", lambda run, method, measured=measured: "".join(measured))
+        trusted = trust.trust_in(run, "removal", verdict)
+        assert (trusted.word, trusted.details) == (word, (str(verdict), *measured))
+
+
+TEXT = "a dull garden that is not warm but cold and clever"
+
+
+@pytest.fixture(scope="module")
+def box() -> Model:
+    return sentviz.load(counting, classes=LABELS)
+
+
+def effects(text: str = TEXT, sign: float = 1.0) -> list[tuple[str, float]]:
+    """The weights of the words; `counting` calls the text negative if they sum to less than 0."""
+    return [(word, sign * WEIGHTS.get(word, 0.0)) for word in text.split()]
+
+
+def test_the_true_effects_are_believed_and_inverted_ones_are_not(box: Model) -> None:
+    """The model adds weights, so that the scores equal the exact values: every number of the agreement is perfect."""
+    judged, inverted = judge(box, TEXT, effects(sign=-1.0)), judge(box, TEXT, effects(sign=1.0))
+    assert box.predict([TEXT])["label"][0] == "negative" and (judged.verdict, inverted.verdict) == ("believe", "doubt")
+    agreed = judged.to_exact
+    assert (agreed.ranks, agreed.signs, agreed.first) == (pytest.approx(1.0), 1.0, True)
+    assert agreed.error == pytest.approx(0, abs=1e-4) and judged.to_removal.ranks == pytest.approx(1.0)
+    assert [judged.reached, inverted.reached] == pytest.approx([1, 0], abs=1e-6)
+    assert inverted.to_exact.signs == 0 and inverted.to_exact.ranks == pytest.approx(-1.0)
+    assert "explain this prediction well" in str(judged) and str(inverted).startswith("These scores do not explain this prediction.")
+    unseen = replace(judged, chance=replace(judged.chance, higher=judged.chance.orders // 2))
+    assert unseen.verdict == "believe" and "Removal alone does not show it." in str(unseen) and "Removal alone" not in str(judged)
+    other = judge(box, TEXT, effects(sign=1.0), target=Target("positive"))
+    assert other.verdict == "believe" and "explain “positive” well" in other.answer
+    with pytest.raises(InputError, match="There is no class 'happy'"):
+        judge(box, TEXT, effects(), target=Target("happy"))
+
+
+def test_a_model_that_always_says_the_same_has_nothing_to_explain() -> None:
+    def always(texts: list[str]) -> list[list[float]]:
+        return [[0.2, 0.8]] * len(texts)
+
+    flat = sentviz.load(always, classes=LABELS)
+    judged = judge(flat, "a warm garden", [1.0, 2.0, 3.0])
+    assert judged.verdict == "unclear" and "the same prediction whichever words are left out" in str(judged)
+
+
+def test_scores_without_a_sign_are_compared_with_the_size_of_effects(box: Model) -> None:
+    judged = judge(box, TEXT, [(word, abs(score)) for word, score in effects()])
+    assert not judged.signed and judged.to_exact.ranks == pytest.approx(1.0) and np.isnan(judged.to_exact.signs)
+    assert "have no sign" in str(judged)
+
+
+def test_bad_questions_get_a_sentence(box: Model) -> None:
+    for asked, text, scores, message in (
+        (box, "warm", [1.0], "at least two words"),
+        (box, "a warm garden", [1.0], "There are 1 scores"),
+        (box, "a warm garden", [["warm", float("nan")]], "not a finite number"),
+        (small_model(max_length=24), "a warm garden " * 100, [1.0] * 300, r"There are 300 scores.* reads 24 words"),
+    ):
+        with pytest.raises(InputError, match=message) as raised:
+            judge(asked, text, scores)
+        assert "\n" not in str(raised.value)
+
+
+def test_agreement_equals_a_count_by_hand() -> None:
+    """Reference 3, -2, 0, 1: of three signs two are right; the strongest word is found; the error is |(0, 1, 2, 2)| / |(3, 2, 0, 1)|."""
+    agreed = Agreement.of([3.0, -1.0, 2.0, -1.0], [3.0, -2.0, 0.0, 1.0])
+    assert (agreed.signs, agreed.first) == (pytest.approx(2 / 3), True)
+    assert agreed.error == pytest.approx(np.sqrt(1 + 4 + 4) / np.sqrt(9 + 4 + 1))
+    unsigned = Agreement.of([3.0, 2.0, 0.1, 1.0], [3.0, -2.0, 0.0, 1.0], signed=False)
+    assert unsigned.ranks == pytest.approx(1.0) and np.isnan(unsigned.signs) and np.isnan(unsigned.error)
+    nothing = Agreement.of([0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    assert np.isnan(nothing.ranks) and not nothing.first and np.isnan(nothing.signs)
+
+
+def test_the_command_judges_one_text_or_several(tiny_run: Path, tmp_path: Path) -> None:
+    """One object gives its sentence, a list also a count; JSON has the numbers of the library; a broken file is one sentence."""
+    text, path = "a quiet delight", tmp_path / "scores.json"
+    content = {"text": text, "tokens": text.split(), "scores": [0.0, 1.0, -2.0]}
+
+    def judged(stored: str, *options: str) -> str:
+        path.write_text(stored)
+        result = CliRunner().invoke(main, ["judge", str(tiny_run), str(path), *options])
+        assert result.exit_code == ('"text"' not in stored) and "Traceback" not in result.output
+        return result.output
+
+    assert "Of 2 explanations" in judged(json.dumps([content, content]))
+    numbers, judgement = json.loads(judged(json.dumps(content), "--json")), judge(sentviz.load(tiny_run), text, content)
+    assert numbers["verdict"] == judgement.verdict and numbers["fall"] == pytest.approx(judgement.chance.fall)
+    assert [word for word, _ in numbers["words"]] == text.split()
+    for stored, message in (
+        ("{", "is not JSON"),
+        ('{"tokens": ["a"], "scores": [1]}', "does not name the text"),
+        ("[]", "not name the text"),
+    ):
+        assert message in judged(stored)
+    assert "There is no file" in CliRunner().invoke(main, ["judge", str(tiny_run), str(tmp_path / "other.json")]).output

@@ -64,7 +64,6 @@ FORMS: dict[str, Any] = {
 
 
 def test_every_form_gives_each_word_its_score(trace: Trace) -> None:
-    """Punctuation without a score gets 0; all other words get the scores of the list."""
     for name, form in FORMS.items():
         assert of(trace, form) == pytest.approx(dict(zip(WORDS, SCORES, strict=True)), abs=1e-6), name
     assert of(trace, FORMS["classes of SHAP"], 1)["warm"] == of(trace, FORMS["classes of Interpreto"], 1)["warm"] == -3.0
@@ -93,7 +92,6 @@ def test_pieces_are_found_in_order_and_divided_by_letters(model: Model, trace: T
 
 
 def test_what_does_not_fit_is_said(trace: Trace) -> None:
-    """Two pieces that are not in the text, six words without a score, and a special token's score."""
     fitted = fit(trace, read_scores([["[CLS]", 4.0], ["warm", 1.0], ["garden", 1.0], ["mountain", 1.0]], 0, 2))
     assert fitted.notes == (
         "1 piece ('mountain') is not found in the text.",

@@ -1,27 +1,30 @@
-"""The reason in words: planted models whose cause is known, thresholds by hand, nothing said that was not asked."""
+"""The reason in words, units of a text, and the smallest edit: planted models whose cause is known, and every cut or edit tried."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from sentviz.analysis.explain import explained, headline, reason, supported
-from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, chance_of, chance_over_examples
-from sentviz.analysis.explain.stored import rows_of
-from sentviz.analysis.explain.word_groups import find_units
+from sentviz.analysis.explain import explained, headline, log_odds, reason, score, supported
+from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
+from sentviz.analysis.explain.counterfactual import _EditableText, smallest_flip
+from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance
+from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
+from sentviz.analysis.explain.word_swaps import in_case
+from sentviz.charts.strip import strip
+from sentviz.data.tokenizers import Tokenizer
+from sentviz.errors import InputError
 from sentviz.io.numbers import percent
-from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Edit, Evidence, Flip
-from sentviz.runs.store import find
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
-from tests.kit import gated_model, planted_model, small_model
+from tests.kit import gated_model, planted_model, small_model, toy_splits
+from tests.slow import best_cut
 
-ROOT = Path(__file__).parents[1]
 OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]
 TEXT = "it is not a dull and tender song"
 
@@ -31,7 +34,6 @@ def with_headline(model: Model, text: str) -> Trace:
 
 
 def test_the_planted_reason_is_named() -> None:
-    """The headline names a planted word or pair, and says if no single word explains the answer."""
     model = planted_model(lambda there: 3 * there("tender") - 1)
     assert headline(with_headline(model, TEXT)) == "Positive, 98\u00a0%. Without “tender” it would be negative (88\u00a0%)."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
@@ -85,7 +87,6 @@ def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> Non
 
 
 def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
-    """The class without the unit is that of the shortened text, since the falls of two classes do not tell it."""
     model = small_model(labels=("bad", "middling", "good"))
     falls = explained(model, model.trace("a warm song we saw"), ["units"])
     places, values = falls.units["units"], np.zeros(len(falls.tokens), np.float32)
@@ -129,7 +130,6 @@ def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
 
 
 def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
-    """The thresholds are the quantiles over every span of our texts, collected in the test; single punctuation marks are left out."""
     model = small_model()
     falls: dict[int, list[float]] = {1: [], 2: [], 3: [], 4: []}
     for text, _ in OWN:
@@ -142,7 +142,6 @@ def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
 
 
 def test_what_cannot_be_searched_is_not_claimed() -> None:
-    """Changed gates have no flip, so the sentence ends before it; other interventions apply to units and flip."""
     gated = gated_model()
     change = {"gates_open": (1,)}
     trace = supported(gated, gated.trace("a warm song", **change), {})  # type: ignore[arg-type]
@@ -153,11 +152,211 @@ def test_what_cannot_be_searched_is_not_claimed() -> None:
     assert trace.token_scores["units"].tolist() == units.tolist() and units.any()
 
 
-@pytest.mark.exhaustive
-@pytest.mark.skipif(not (ROOT / "checkpoints" / "english" / "minilm").is_dir(), reason="checkpoints/ is not here")
-def test_the_stored_falls_by_chance_are_those_of_the_examples() -> None:
-    run = find("english/ndt-unit-2", [ROOT / "checkpoints"])
-    model = load(run)
-    stored = chance_of(model, run)
-    assert list(stored.values()) == rows_of("chance", run)["fall"].tolist() and list(stored) == [1, 2, 3, 4]
-    assert chance_over_examples(model, run) == pytest.approx(stored, abs=1e-4)
+PLAIN = "what a warm, clever song we saw"
+WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
+
+
+def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model) -> None:
+    """Every span of one to four words without a mark inside equals one plain prediction; effects of words do not just add up."""
+    change = {"lambdas": [[1, -2], [1, 0.5]]}
+    trace = model.trace(PLAIN, **change)  # type: ignore[arg-type]
+    units, k = find_units(model, trace), int(trace.probabilities.argmax())
+    spans = [(i, j) for i in range(8) for j in range(i + 1, min(i + 4, 8) + 1)]
+    wanted = [(i, j) for i, j in spans if j == i + 1 or "," not in WORDS[i:j]]
+    assert sorted(units.falls) == wanted
+    for start, stop in wanted:
+        rest = model.trace(" ".join(WORDS[:start] + WORDS[stop:]), **change)  # type: ignore[arg-type]
+        want = log_odds(trace.logits, k) - log_odds(rest.logits, k)
+        assert units.falls[start, stop] == pytest.approx(float(want), abs=2e-5)
+    again = find_units(model, explained(model, trace, ["removal"]))
+    assert again.falls == pytest.approx(units.falls, abs=1e-5) and again.spans == units.spans
+    interactions = [units.falls[i, j] - sum(units.falls[x, x + 1] for x in range(i, j)) for i, j in wanted]
+    assert max(map(abs, interactions)) > 0.01
+
+
+def test_the_cut_is_the_best_of_all_cuts() -> None:
+    rng, sizes = np.random.default_rng(0), set()
+    for _ in range(40):
+        falls = {(i, j): float(rng.normal() * 2) for i in range(7) for j in range(i + 1, min(i + 4, 7) + 1)}
+        for span in rng.permutation([span for span in falls if span[1] - span[0] > 1])[:6].tolist():
+            del falls[tuple(span)]
+        spans = cut(7, falls, 1.0)
+        assert list(spans) in best_cut(7, falls, 1.0)[1]
+        sizes |= {stop - start for start, stop in spans}
+        plain = {(i, j): sum(falls[x, x + 1] for x in range(i, j)) for i, j in falls}
+        assert cut(7, plain, 1.0) == tuple((i, i + 1) for i in range(7))
+    assert sizes == {1, 2, 3, 4}
+
+
+def test_a_pair_that_is_read_together_is_a_unit() -> None:
+    """The pair "not dull" is a unit if it is planted as good, "not" as neutral and "dull" as bad; additive effects make no unit."""
+    model = planted_model(lambda there: 4 * there("not") * there("dull") - 2 * there("dull") + 0.5)
+    trace = explained(model, model.trace("it is not dull a song"), ["removal", "units"])
+    drawn, values = strip(trace, "units").frame, dict(zip(trace.tokens, score(trace, "units"), strict=True))
+    assert trace.label == "positive" and drawn["token"].tolist() == ["it", "is", "not dull", "a", "song"]
+    assert values["not"] == values["dull"] == pytest.approx(4, abs=1e-5)  # log-odds are twice the value: 2 x 2.5 - 2 x 0.5
+    assert values["song"] == pytest.approx(0, abs=1e-5) and score(trace, "removal")[3] == pytest.approx(4, abs=1e-5)
+    assert drawn["unit removal"].tolist()[2] == values["dull"]
+    adding = planted_model(lambda there: 2 * there("warm") + there("not") + there("song"))
+    assert len(find_units(adding, adding.trace("it is not a warm song")).spans) == 6
+
+
+def test_words_are_those_between_spaces() -> None:
+    model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64, cls=True, segments=2)
+    trace = model.trace("I don't like it... well-made, but cold!", "cold :)")
+    words = spaced_words(trace)
+    want = ["I", "don't", "like", "it", "...", "well-made", ",", "but", "cold", "!", "cold", ":)"]
+    assert [word.text for word in words] == want
+    assert sorted(i for word in words for i in word.indices) == np.flatnonzero(~trace.specials).tolist()
+    falls = find_units(model, trace).falls
+    assert (8, 10) not in falls and (8, 11) not in falls and (7, 9) in falls and (10, 12) not in falls
+    units = explained(model, trace, ["removal", "units"])
+    assert not score(units, "units")[trace.specials].any()
+    assert strip(units, "units").frame["special"].sum() == trace.specials.sum()
+
+
+def test_a_long_text_is_asked_within_its_budget(model: Model) -> None:
+    trace = model.trace("warm song we saw cold soup the dull garden")
+    whole, some = find_units(model, trace), find_units(model, trace, passes=5)
+    single = [span for span in some.falls if span[1] - span[0] == 1]
+    assert len(some.falls) == 9 + 5 and len(single) == 9 and set(some.falls) < set(whole.falls)
+    strongest = max(single, key=lambda span: abs(some.falls[span]))
+    assert all(start <= strongest[0] < stop for start, stop in set(some.falls) - set(single))
+    assert find_units(model, model.trace("warm")).falls == {(0, 1): 0.0}
+    assert set(find_units(model, model.trace("warm song")).falls) == {(0, 1), (1, 2)}
+
+
+TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
+
+
+@pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
+def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
+    """The edited text of a flip is predicted as another class, with the reported probability, by random models."""
+    tokenizer, flips = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None, 0
+    for seed in range(4):
+        pair = "a cold soup" if seed % 2 else None
+        model = small_model(seed, tokenizer=tokenizer, max_length=64, segments=2 if pair else 1)
+        trace = model.trace(TEXTS[seed % 3], pair)
+        flip = smallest_flip(model, trace, drawn=2)
+        if flip.edits:
+            predicted = model.predict([flip.text], None if flip.text_pair is None else [flip.text_pair]).iloc[0]
+            assert predicted["label"] == flip.label != trace.label
+            assert predicted[flip.label] == pytest.approx(flip.probability, abs=1e-5)
+            assert 1 <= len(flip.edits) <= 3 and flip.drawn == 2 and 0 <= flip.random <= 2
+            flips += 1
+    assert flips
+
+
+@pytest.mark.parametrize("against", [False, True], ids=["class", "against"])
+def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
+    """Of three classes, the edited text has the goal's class, or exchanges two; no removal or quick swap that does so is missed."""
+    reached = 0
+    for seed in range(4):
+        model = small_model(seed, labels=("bad", "middling", "good"))
+        plain = model.trace(TEXTS[0])
+        before = dict(zip(model.labels, plain.probabilities, strict=True))
+        order = plain.probabilities.argsort()[::-1]
+        label, second = (model.labels[i] for i in (order[1], order[0 if seed % 2 else 2]))
+        trace = plain.for_target(Target(label, second if against else ""))
+
+        def reaches(text: str, label: str = label, second: str = second, model: Model = model, before: Any = before) -> bool:
+            after = model.predict([text]).iloc[0]
+            return (after[label] > after[second]) != (before[label] > before[second]) if against else after["label"] == label
+
+        text, flip = _EditableText(model, trace), smallest_flip(model, trace, drawn=1)
+        single = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, 8)]
+        if any(reaches(text.edited(edits)[0]) for edits in single if text.leaves_words(edits)):
+            assert len(flip.edits) == 1
+        if flip.edits:
+            reached += 1
+            after = model.predict([flip.text]).iloc[0]
+            share = after[flip.label] / (after[label] + after[second]) if against else after[flip.label]
+            assert reaches(flip.text) and flip.probability == pytest.approx(share, abs=1e-5)
+            assert flip.goal == (Target(flip.label, label if flip.label == second else second) if against else Target(label))
+    assert reached > 1
+
+
+def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flip has one word if any plausible edit of one word flips the answer, however late it is tried; all are predicted here."""
+    monkeypatch.setattr("sentviz.analysis.explain.counterfactual.CHUNK", 3)
+    seen = set()
+    for seed in range(5):
+        model = small_model(seed)
+        trace = model.trace(TEXTS[seed % 2])
+        text = _EditableText(model, trace)
+        singles = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, None)]
+        edited = [text.edited(edits)[0] for edits in singles if text.leaves_words(edits)]
+        flips = bool((model.predict(edited)["label"] != trace.label).any())
+        flip = smallest_flip(model, trace, drawn=1)
+        assert (len(flip.edits) == 1) == flips == (not flip.complete) and (flips or flip.singles == len(edited))
+        half = smallest_flip(model, trace, drawn=1, passes=12)
+        assert half.singles <= 12 and half.passes <= 12
+        seen.add(flips)
+    assert seen == {True, False}
+
+
+def test_planted_reasons_are_found() -> None:
+    """A planted word and a planted pair are found, no flip is reported without a reason, and no other word changes."""
+    model = planted_model(lambda there: 2 * there("warm") - 1)
+    flip = smallest_flip(model, model.trace("it is a warm song"))
+    assert (flip.edits, flip.text, flip.label) == ((Edit(3, "warm"),), "it is a song", "negative")
+    assert flip.words == "without “warm”" and flip.random < flip.drawn / 2
+    both = planted_model(lambda there: 1 - 2 * (there("warm") + there("tender")).clamp(max=1))
+    text = "a warm and tender song"
+    flip = smallest_flip(both, both.trace(text))
+    assert {edit.place for edit in flip.edits} == {1, 3} and flip.text in ("a and song",) and flip.words == "without “warm” and “tender”"
+    nothing = planted_model(lambda there: 1 + 0 * there("warm"))
+    flip = smallest_flip(nothing, nothing.trace(text))
+    assert (flip.edits, flip.most, flip.drawn) == ((), 3, 0) and flip.passes > 5
+    assert flip.complete and not smallest_flip(nothing, nothing.trace("a warm song " * 20)).complete  # 40 of its 60 words are edited
+    bare = nothing.trace("zz yy xx ww")  # without plausible swaps, two of its four words are left out
+    assert not smallest_flip(nothing, bare, passes=2).complete and smallest_flip(nothing, bare).complete
+    short = smallest_flip(nothing, nothing.trace(text), passes=3)
+    assert (short.passes, short.most) == (3, 1)  # no word is said of edits that were never asked about
+    assert smallest_flip(nothing, nothing.trace("...")).passes == 0
+
+
+def test_of_a_long_text_what_is_read_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, text = planted_model(lambda there: 2 * there("warm") - 1), "it is a warm song " + "and it is a tender one, " * 90
+    trace = model.trace(text)
+    cut = smallest_flip(model, trace)
+    assert len(trace.tokens) < len(text.split()) and cut.text == text.replace("warm ", "")
+    monkeypatch.setattr("sentviz.analysis.explain.counterfactual.EXTRA_CHARACTERS", 10**9)
+    assert smallest_flip(model, trace) == cut
+
+
+def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
+    model = planted_model(lambda there: 2 * there("cold") - 1)
+    flip = smallest_flip(model, model.trace("it is warm."))
+    assert [(edit.old, edit.new) for edit in flip.edits] == [("warm", "cold")] and flip.words == "with “cold” for “warm”"
+    assert [in_case("cold", old) for old in ("Warm", "warm", "WARM")] == ["Cold", "cold", "cold"]
+    noun = planted_model(lambda there: 2 * there("soup") - 1)
+    flip = smallest_flip(noun, noun.trace("it is not a song."))
+    assert [(edit.old, edit.new) for edit in flip.edits] == [("song", "soup")]
+    assert smallest_flip(noun, noun.trace("it is not")).edits == ()
+
+
+def test_interventions_hold_for_the_edited_text() -> None:
+    model, change = small_model(3, components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
+    flips = [smallest_flip(model, model.trace(text, **change), drawn=1) for text in TEXTS]  # type: ignore[arg-type]
+    assert any(flip.edits for flip in flips)
+    for flip in flips:
+        if flip.edits:
+            assert model.trace(flip.text, **change).label == flip.label  # type: ignore[arg-type]
+    gated = gated_model()
+    with pytest.raises(InputError, match="Gates"):
+        smallest_flip(gated, gated.trace("a warm song", gates_open=[1]))
+
+
+def test_bigrams_are_the_pairs_that_were_counted() -> None:
+    texts = ["The cat sat.", "the cat ran", "a dog sat."] * 2 + ["the dog ran"]
+    bigrams = Bigrams.of(texts, least=2, bits=1 << 14)
+    known = {("the", "cat"), ("cat", "sat"), ("sat", "."), ("cat", "ran"), ("a", "dog"), ("dog", "sat"), (EDGE, "the"), ("ran", EDGE)}
+    words = sorted({word for text in texts for word in read_words(text)})
+    pairs = [(left, right) for left in words for right in words]
+    seen = bigrams.seen(*(hashed(column) for column in zip(*pairs, strict=True)))
+    got = {pair for pair, there in zip(pairs, seen, strict=True) if there}
+    assert known < got and got - known == {(".", EDGE), (EDGE, "a")}
+    assert bigrams.fits(hashed(["cat", "dog", "Cat"]), "the", "ran").tolist() == [True, False, True]
+    codes = hashed(f"word{i}" for i in range(5000))
+    assert bigrams.seen(codes[:2500], codes[2500:]).mean() < 0.01

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from sentviz.data.tags import Tagger
@@ -96,7 +94,6 @@ def test_a_configuration_that_no_machine_could_hold(shelf: Path) -> None:
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_every_size_of_every_kind_has_bounds(kind: str) -> None:
-    """Every whole number of a shape is refused above its bound before memory is used; a new setting needs a bound."""
     limits = {name: get_args(hint)[1] for name, hint in fields_of(CONFIGS[kind]).items() if bare(hint) is int}
     usual = {"architecture": "bert", "vocab_size": 9, "classes": 2, "max_length": 9, "width": 8, "layers": 1, "heads": 1}
     known = {name: usual[name] for name in usual if name in CONFIGS[kind].__annotations__}
@@ -123,7 +120,6 @@ def test_a_configuration_that_is_none(shelf: Path) -> None:
     ],
 )
 def test_a_file_that_is_none(damage: Callable[[Path], object], reason: str, shelf: Path) -> None:
-    """Such a file is refused before it is read, even if a link leads to a file with the listed digest."""
     for file in ("model.safetensors", "config.json"):
         (shelf / "victim" / file).rename(shelf.parents[1] / "it")
         damage(shelf / "victim" / file)
@@ -159,20 +155,6 @@ def listed(folder: Path, file: str) -> None:
     config = json.loads((folder / "config.json").read_text())
     config["files"][file] = hashlib.sha256((folder / file).read_bytes()).hexdigest()
     (folder / "config.json").write_text(json.dumps(config))
-
-
-@pytest.mark.exhaustive
-def test_a_small_table_that_stands_for_gigabytes(shelf: Path) -> None:
-    zeros = pa.array([0] * 7_000_000, pa.int8())
-    for table, message in (
-        ({"name": pa.DictionaryArray.from_arrays(zeros[:100_000], ["x" * 100_000])}, "the texts of its column 'name' are longer"),
-        ({"name": pa.array([[0.0] * 1_000_000])}, "its column 'name' contains neither numbers nor texts"),
-        ({name: pa.DictionaryArray.from_arrays(zeros, [1.0]) for name in "abc"}, "7,000,000 rows and 3 columns"),
-    ):
-        pq.write_table(pa.table(table), shelf / "victim" / "history.parquet", compression="zstd")
-        listed(shelf / "victim", "history.parquet")
-        with pytest.raises(RunError, match=message):
-            Run.open(shelf / "victim").history()
 
 
 # ---- other files that a user names
@@ -221,15 +203,3 @@ def test_a_tagger_that_is_none(tmp_path: Path) -> None:
         (tmp_path / "t.gz").write_bytes(text)
         with pytest.raises(RunError, match=r"t\.gz is not a table of tags"):
             Tagger.load(tmp_path / "t.gz")
-
-
-def test_a_reason_of_several_lines_is_one_sentence(shelf: Path) -> None:
-    """A reason that the table library gives in two lines becomes one sentence."""
-    path = shelf / "victim" / "history.parquet"
-    data = bytearray(path.read_bytes())
-    data[-200:-8] = b"\xff" * 192
-    path.write_bytes(data)
-    listed(shelf / "victim", "history.parquet")
-    with pytest.raises(RunError) as caught:
-        Run.open(shelf / "victim").history()
-    assert "\n" in str(caught.value.__cause__) and "\n" not in str(caught.value)

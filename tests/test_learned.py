@@ -1,24 +1,28 @@
-"""A run that did not learn settles no claim, and a claim that holds does so at each side's best learning rate."""
+"""A run that did not learn settles no claim, and the lines that open a paper's page rest on verdicts."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sentviz.analysis.claim import Claim, Effect, Finding, judge_on_learned
+from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding, judge_on_learned
 from sentviz.analysis.evaluation import not_learned_in_words, why_not_learned, wilson
+from sentviz.charts.gallery import FIGURES
+from sentviz.errors import SentvizError
 from sentviz.papers.hardmax.study import PUBLIC
 from sentviz.papers.studies.claims import claims_of
-from sentviz.papers.studies.findings import changed_by
+from sentviz.papers.studies.findings import OTHER_RUNS, TITLES, changed_by, opening_of
 from sentviz.papers.studies.rates import late_fall, remark, still_learning, stopped_early, with_rates
 from sentviz.papers.studies.stats import seed_noise
+from sentviz.papers.studies.verdicts import stored_findings
 from sentviz.runs.convergence import LateLoss, _read, converged, late_loss, store, verified
-from sentviz.runs.registry import find_paper
+from sentviz.runs.registry import Opening, Paper, built_in, find_paper
 from sentviz.runs.store import Run
-from tests.shipped import SHIPPED, of_each
 from tests.studies import as_said, made_run, made_seeds
 
 BETTER_AND_WORSE = {  # claim -> data set, and configurations that are right more and less often if it holds
@@ -56,7 +60,6 @@ def run_of(**metrics: Any) -> Any:
 
 
 def test_a_run_learned_if_its_interval_is_above_the_most_frequent_class() -> None:
-    """The lower end of Wilson's interval decides; the rows are those of validation, if its matrix is stored."""
     for right in range(100):
         counts = [[right, 60 - right], [0, 40]] if right <= 60 else [[60, 0], [100 - right, right - 60]]
         total = sum(counts[i][i] for i in range(2))
@@ -72,7 +75,6 @@ def test_a_run_learned_if_its_interval_is_above_the_most_frequent_class() -> Non
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("key", BETTER_AND_WORSE)
 def test_a_claim_holds_fails_and_is_open_if_a_side_did_not_learn(key: str, tmp_path: Path) -> None:
-    """A claim of each paper; with runs at chance it is open for that reason, whether it would hold or fail."""
     dataset, better, worse = BETTER_AND_WORSE[key]
     for good, bad, verdict in ((5, 70, "holds"), (70, 5, "fails"), (5, CHANCE, "open"), (CHANCE, 5, "open")):
         sides = [(name, good) for name in better] + [(name, bad) for name in worse]
@@ -86,7 +88,6 @@ def test_a_claim_holds_fails_and_is_open_if_a_side_did_not_learn(key: str, tmp_p
 
 @pytest.mark.slow
 def test_one_seed_that_did_not_learn_leaves_a_claim_open(tmp_path: Path) -> None:
-    """The other seeds alone would refute the claim. A collapsed configuration that the claim is not about changes nothing."""
     key = "sentiformer-418db8"
     learned = [*seeds(tmp_path, "sst5_trees", "sentiformer-no-gate", 5, 3), *seeds(tmp_path, "sst5_trees", "sentiformer", 70)]
     collapsed = made_run(tmp_path, "sst5_trees", "sentiformer", 2, wrong=CHANCE)
@@ -96,17 +97,6 @@ def test_one_seed_that_did_not_learn_leaves_a_claim_open(tmp_path: Path) -> None
     unrelated = seeds(tmp_path, "sst5_trees", "sentiformer-no-norm", CHANCE)
     assert judge(key, [*learned, *unrelated]).verdict == "fails"
     assert seed_noise([unrelated]) is None
-
-
-@pytest.mark.slow
-def test_a_rate_at_which_a_model_did_not_learn_is_part_of_its_search(tmp_path: Path) -> None:
-    """SentiFormer was tried at the rate at which the BiLSTM wins, so the claim fails: the comparison is at the rates of validation."""
-    runs = [run for name, wrong in (("sentiformer", 60), ("bilstm", 60), ("cnn", 60)) for run in seeds(tmp_path, "sst5_trees", name, wrong)]
-    runs += seeds(tmp_path, "sst5_trees", "bilstm-fast", 5, validation=0.95)
-    assert judge("sentiformer-ca109f", runs).verdict == "open"
-    runs += seeds(tmp_path, "sst5_trees", "sentiformer-fast", CHANCE, validation=0.5)
-    finding = judge("sentiformer-ca109f", runs)
-    assert finding.verdict == "fails" and "did not learn" not in finding.evidence
 
 
 def test_a_model_that_learns_in_more_epochs_can_lose_but_not_win(tmp_path: Path) -> None:
@@ -126,7 +116,6 @@ def test_a_model_that_learns_in_more_epochs_can_lose_but_not_win(tmp_path: Path)
 
 
 def test_kinds_of_rows_are_left_open_one_by_one(tmp_path: Path) -> None:
-    """Only the kind of rows that rests on the run is open, with the reason; the strictest verdict without it stays."""
     failed = SimpleNamespace(
         name="x/a", configuration="a", config={"data": {"name": "x"}, "recipe": {}}, metrics=run_of(test=[[5, 0], [5, 0]]).metrics
     )
@@ -165,7 +154,6 @@ def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("wrong", "decided"), [((2, 40), "holds"), ((40, 2), "fails")])
 def test_a_side_that_still_learned_cannot_lose(tmp_path: Path, wrong: tuple[int, int], decided: str) -> None:
-    """NDT against vanilla: a decided claim is open if the losing side alone still learned, and its evidence names the epochs."""
     sides = ("winner", "loser") if decided == "holds" else ("loser", "winner")
     for late, doubted in (((), False), (("loser",), True), (("winner",), False), (("winner", "loser"), False)):
         runs = [
@@ -217,11 +205,6 @@ def test_a_run_converged_if_its_loss_no_longer_fell(tmp_path: Path, monkeypatch:
     verified.cache_clear()
 
 
-@of_each(SHIPPED, few=True)
-def test_what_is_stored_of_a_training_is_in_its_history(run: Run) -> None:
-    assert repr(verified()[run.digest]) == repr(_read(run, run.digest))
-
-
 @pytest.mark.parametrize(
     ("wrong", "early", "verdict"),
     [
@@ -235,7 +218,6 @@ def test_what_is_stored_of_a_training_is_in_its_history(run: Run) -> None:
 def test_a_side_that_stopped_before_its_papers_rule_cannot_lose(
     tmp_path: Path, wrong: tuple[int, int], early: tuple[str, ...], verdict: str
 ) -> None:
-    """SentiFormer against its baselines: the claim holds, fails or is open, and is open if the losing side stopped too early."""
     own, rivals = ("loser", "winner") if wrong[0] > wrong[1] else ("winner", "loser")
     runs = [
         run
@@ -269,3 +251,45 @@ def test_a_claim_holds_only_at_the_best_learning_rates(tmp_path: Path) -> None:
     assert remark(runs + preferred, data, presets) == (
         "the learning rates are 0.0005 (ndt-unit-2) and 0.001 (vanilla); the learning rate of ndt-unit-2 was not searched"
     )
+
+
+PAPER = find_paper("ndt")
+
+
+def with_opening(result: str, **expects: str) -> Paper:
+    return replace(PAPER, opening=Opening("A.", result, "B.", {name.replace("_", "-"): verdict for name, verdict in expects.items()}))
+
+
+def test_an_opening_rests_on_the_stored_verdicts() -> None:
+    """Every verdict that the lines rest on is the stored one, every number is filled, and the figure is one of the gallery.
+    Words that are a verdict rest on none.
+    """
+    findings = stored_findings()
+    papers = [paper for paper in built_in().values() if paper.opening]
+    assert PAPER in papers
+    for paper in papers:
+        opening, filled = paper.opening, opening_of(paper, findings)
+        assert opening and filled and opening.expects
+        named = set(re.findall(r"\{([a-z0-9]+-[0-9a-f]{6})(?!:verdict)", opening.result + opening.question))
+        assert named <= opening.expects.keys() <= findings.keys()
+        assert {key: findings[key].verdict for key in opening.expects} == dict(opening.expects)
+        assert tuple(title for title, _ in filled.lines) == TITLES
+        assert all(text.endswith(".") and len(text.split()) <= 80 and not re.search(r"[{}\n]", text) for _, text in filled.lines)
+        assert not filled.figure or filled.of in FIGURES[filled.figure].names
+
+
+READ = with_opening("It is {x-000001}, and this {x-000001:verdict}.", x_000001="holds")
+
+
+def test_numbers_are_those_of_the_findings() -> None:
+    filled = opening_of(READ, {"x-000001": Finding("holds", "", effect=Effect(2.5))})
+    assert filled and filled.lines[1] == (TITLES[1], f"It is +2.50 points, and this {VERDICT_WORDS['holds']}.")
+
+
+def test_other_verdicts_leave_only_what_the_paper_says() -> None:
+    for findings in ({"x-000001": Finding("open", "", effect=Effect(2.5))}, {}):
+        filled = opening_of(READ, findings)
+        assert filled and [text for _, text in filled.lines] == ["A.", OTHER_RUNS]
+    assert opening_of(replace(PAPER, opening=None), {}) is None
+    with pytest.raises(SentvizError, match="x-000002"):
+        opening_of(with_opening("{x-000002}."), {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from sentviz.data.user_datasets import add_data
 from sentviz.errors import InputError
 from sentviz.runs.presets import presets
 from sentviz.runs.store import SHIPPED, folder_for
-from sentviz.training import Trainer, task_of
+from sentviz.training import task_of
 from sentviz.training.based import BasedTask
 from sentviz.training.own_data import compared
 from tests.bases import toy_base
@@ -117,7 +116,6 @@ def test_an_unknown_data_set_or_base_is_named() -> None:
 
 
 def test_private_runs_stay_in_the_library(home: Path, tmp_path: Path) -> None:
-    """By default they are stored there, and never with the shipped runs."""
     assert folder_for("mine/soups") == home / "runs" and folder_for("sst2") == Path("runs")
     assert folder_for("mine/soups", tmp_path) == tmp_path
     for folder in (SHIPPED, SHIPPED / "mine"):
@@ -126,7 +124,6 @@ def test_private_runs_stay_in_the_library(home: Path, tmp_path: Path) -> None:
 
 
 def test_simple_classifiers_ignore_the_order_of_words() -> None:
-    """TF-IDF learns the made-up words; VADER and the commonest class are computed in the test."""
     learned, tested = load_split("mine/soups", "train"), load_split("mine/soups", "validation")
     predicted = simple_predictions(learned, tested, "en")
     assert list(predicted) == ["TF-IDF, logistic regression", *VADER, f"commonest class, {learned.labels[predicted_most(learned.frame)]}"]
@@ -138,27 +135,6 @@ def test_simple_classifiers_ignore_the_order_of_words() -> None:
 
 def predicted_most(frame: pd.DataFrame) -> int:
     return int(np.bincount(frame["label"]).argmax())
-
-
-@pytest.mark.exhaustive
-def test_a_stopped_training_continues_with_the_same_command(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C makes the command say how to continue. The continued run equals one that was not stopped."""
-    arguments = ["train", "mine/soups", "--base", "tiny", "--length", "20", "--keep-epochs", "0", "--quiet", "-o"]
-    steps = Trainer._step
-
-    def interrupted(self: Trainer, batch: np.ndarray) -> None:
-        steps(self, batch)
-        if self.at.step == 30:
-            signal.raise_signal(signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_step", interrupted)
-        done = CliRunner().invoke(main, [*arguments, str(tmp_path / "stopped")])
-    assert done.exit_code == 130 and "To continue, run the command again." in done.output
-    command(*arguments, tmp_path / "stopped")
-    command(*arguments, tmp_path / "straight")
-    stopped, straight = (find(tmp_path / name / "soups" / "tiny") for name in ("stopped", "straight"))
-    assert stopped.config["files"]["model.safetensors"] == straight.config["files"]["model.safetensors"]
 
 
 @pytest.mark.slow

@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import sentviz.data.tokenizers
-import sentviz.models.tracing
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length
@@ -32,7 +30,6 @@ STATE = {name: weights.astype(float) for name, weights in slow.state_of(small_mo
 
 
 def test_predict_is_the_slow_encoder(model: Model) -> None:
-    """Probabilities of batched and padded texts of many lengths equal loops over one text at a time, to 1e-5."""
     texts = [TEXT, "soup", *toy_splits()["test"].frame["text"][:6]]
     logits = [slow.encode(STATE, model.config, model.encode(text).ids.tolist()).logits for text in texts]
     want = [np.exp(each) / np.exp(each).sum() for each in logits]
@@ -65,18 +62,7 @@ def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[st
         np.testing.assert_allclose(getattr(trace, name), np.array(getattr(want, name)), atol=atol)
 
 
-def test_a_model_is_untouched_by_its_use(model: Model) -> None:
-    """Weights and predictions are the same bits after traces, interventions and failed calls."""
-    before, state = model.predict([TEXT]), {k: v.clone() for k, v in model.network.state_dict().items()}
-    model.trace(TEXT, lambdas=np.zeros((2, 3)), heads_off=[(0, 0)], scores=True, projections=True)
-    with pytest.raises(InputError):
-        model.trace(TEXT, layers=[9], lambdas=np.zeros((2, 3)))
-    assert model.predict([TEXT]).equals(before)
-    assert all((v == state[k]).all() for k, v in model.network.state_dict().items())
-
-
 def test_traces_from_many_threads_are_those_made_alone(model: Model) -> None:
-    """Traces of different texts and lambdas from eight threads on one model equal those computed one by one, to 1e-6."""
     texts, lambdas = list(toy_splits()["test"].frame["text"][:12]), np.random.default_rng(0).normal(size=(12, 2, 3))
     alone = [model.trace(text, lambdas=mix) for text, mix in zip(texts, lambdas, strict=True)]
     with ThreadPoolExecutor(8) as pool:
@@ -87,7 +73,6 @@ def test_traces_from_many_threads_are_those_made_alone(model: Model) -> None:
 
 
 def test_a_text_that_cannot_be_read_is_named(model: Model) -> None:
-    """`trace` raises one sentence; `predict` answers the other texts as it does alone."""
     alone, columns = model.predict(["soup", "song"]), list(model.labels)
     for text in ("", " \t\n", "\u200b\u200d\ufeff", "a \ud800 b", None, 3):
         with pytest.raises(InputError, match="text"):
@@ -120,7 +105,6 @@ def test_any_visible_text_gets_an_answer(model: Model) -> None:
 
 
 def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 60 characters per batch no batch holds more unless it is one row; ids, reasons and counts of long texts stay the same."""
     texts = [*toy_splits()["test"].frame["text"][:9], "soup song " * 30, " ", "soup", "\ud800", "warm"]
     frame = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
     (want, why), seen, steps, tokenizer = model.sift(frame), list[list[str]](), list[int](), type(model.tokenizer)
@@ -134,16 +118,7 @@ def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, m
     assert model.predict(texts).attrs["truncated"] == 1
 
 
-def test_a_trace_keeps_what_was_tokenized_of_a_text(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sentviz.data.tokenizers, sentviz.models.tracing):
-        monkeypatch.setattr(module, "LONGEST", 30)
-    trace, want = model.trace("soup song " * 10), model.trace("soup song " * 3)
-    assert trace.text == "soup song " * 3 and trace.dropped == want.dropped
-    np.testing.assert_array_equal(trace.logits, want.logits)
-
-
 def test_a_text_that_is_too_long_is_cut_and_it_is_said(model: Model) -> None:
-    """Of 100,000 characters max_length tokens are read, and the rest is counted."""
     text = "soup song " * 10_000
     trace, frame = model.trace(text), model.predict([text, "soup"])
     assert (len(trace.tokens), trace.dropped, frame.attrs["truncated"]) == (24, 20_000 - 24, 1)
@@ -195,7 +170,6 @@ def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
 
 
 def test_columns_of_a_frame_are_predicted_row_by_row() -> None:
-    """Series with any index and generators equal lists; a string instead of texts is refused; no texts give an empty frame."""
     model = small_model(segments=2, cls=True, pooling="cls")
     frame = pd.DataFrame({"text": ["a warm song", "cold soup", "a garden"], "pair": ["dull", "a song", "warm soup"]}, index=[2, 1, 0])
     want = model.predict(frame["text"].tolist(), frame["pair"].tolist())
@@ -209,7 +183,6 @@ def test_columns_of_a_frame_are_predicted_row_by_row() -> None:
 
 
 def test_progress_is_told_after_every_batch(model: Model) -> None:
-    """A function gets (done, total) up to the end, and a progress bar does not change the result."""
     reports: list[tuple[int, int]] = []
     texts = ["soup", TEXT, "a song"]
     frame = model.predict(texts, progress=lambda done, total: reports.append((done, total)))
@@ -217,7 +190,6 @@ def test_progress_is_told_after_every_batch(model: Model) -> None:
 
 
 def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
-    """The batches are a partition of the rows within the budget, unless one text alone is longer."""
     lengths = [*np.random.default_rng(0).integers(1, 60, size=300).tolist(), 500]
     batches = by_length(lengths, 200)
     assert sorted(i for batch in batches for i in batch) == list(range(301))
@@ -236,7 +208,6 @@ def test_collate_masks_only_where_something_is_padded() -> None:
 
 
 def test_a_pair_of_texts_is_read_with_its_segments() -> None:
-    """The trace of a pair under [CLS], and the prediction of a single text, equal the slow encoder with token types."""
     model = small_model(segments=2, cls=True, pooling="cls")
     trace, frame = model.trace("a warm song", "cold soup", scores=True), model.predict(["a warm song"])
     assert trace.tokens == ("[CLS]", "a", "warm", "song", "[SEP]", "cold", "soup", "[SEP]")

@@ -22,7 +22,7 @@ from sentviz.models.loading import network_of
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture, Inputs, Network
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
-from sentviz.serving.onnx import cost, export, load
+from sentviz.serving.onnx import export, load
 from sentviz.serving.onnx import graph as graphs
 from sentviz.serving.onnx.graph import Graph, write
 from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
@@ -170,24 +170,3 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tm
         patch.setattr(graphs, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
         assert "sentviz[onnx]" in run("-o", tmp_path / "new")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["letter.txt", "mine"]
-
-
-@pytest.mark.exhaustive
-def test_a_damaged_graph_is_one_sentence(exported: Path, tiny_run: Path, tiny_model: Model, tmp_path: Path) -> None:
-    """A missing or damaged file gives one sentence, as does a data set that is not there."""
-    assert "no data set 'toy'" in cost(sentviz.Run.open(tiny_run), tiny_model, exported / SMALL)["why"]
-    second_folder = tmp_path / "other"
-    second_folder.mkdir()
-    for name in (CARD, WHOLE, "tokenizer.json"):
-        (second_folder / name).write_bytes((exported / name).read_bytes())
-    with pytest.raises(RunError, match=r"model.int8.onnx|cannot be read"):
-        load(second_folder, int8=True)
-    (second_folder / WHOLE).write_bytes(b"no graph")
-    with pytest.raises(RunError, match="damaged"):
-        load(second_folder)
-    for text, why in (("{}", "format is missing"), ("{", "is not JSON"), ("", "is not JSON")):
-        (second_folder / CARD).write_text(text)
-        with pytest.raises(RunError, match=why):
-            load(second_folder)
-    with pytest.raises(RunError, match="no exported model"):
-        load(tmp_path)

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from sentviz.analysis.causal.direct import direct_attribution
 from sentviz.analysis.causal.patching import Pair, patch
 from sentviz.analysis.explain import explained, score
-from sentviz.charts.patching import signed_map
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
@@ -187,7 +186,6 @@ def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.M
 
 
 def test_tokens_are_aligned_by_edit_and_by_choice() -> None:
-    """A new word has no partner and is named; a chosen partner replaces the automatic one."""
     model = MODELS["ndt"]
     pair = patch(model, LONGER, A)
     new = pair.first.tokens.index("never")
@@ -247,7 +245,6 @@ def test_interventions_take_vectors_of_another_text() -> None:
 
 @pytest.mark.slow
 def test_the_command_prints_shares_and_a_path(tiny_run: Path) -> None:
-    """The strongest head, every quantity, the other direction and the joint effect; a wrong cell or alignment is one sentence."""
     arguments = ["patch", str(tiny_run), "a warm garden", "a dull garden"]
     result = CliRunner().invoke(main, [*arguments, "--cell", "state:0.3", "--cell", "head:1.2.3"])
     assert not result.exit_code, result.output
@@ -256,20 +253,6 @@ def test_the_command_prints_shares_and_a_path(tiny_run: Path) -> None:
     for wrong, reason in ((["--cell", "head:9.1.1"], "no layer 9"), (["--align", "x"], "Write --align"), (["--align", "9=9"], "no such")):
         refused = CliRunner().invoke(main, [*arguments, *wrong])
         assert refused.exit_code and reason in refused.output
-
-
-def test_a_map_has_its_numbers_outlines_and_one_scale() -> None:
-    """Unsure numbers, and those that round to 0, are not written; a cell without a value takes no click; the scale is symmetric."""
-    values, sure = [[0.5, -0.25, 0.001], [np.nan, 0.1, 0.2]], [[True, True, True], [True, False, True]]
-    words: dict[str, Any] = {"name": "map", "title": "Map", "about": "About.", "notes": [["note"] * 3] * 2, "more": {}}
-    plot = signed_map(values, ["one", "two"], ["a", "<b>", "c"], sure=sure, chosen=[(1, 2)], **words).plot
-    assert {note.text for note in plot.layout.annotations} == {"50", "−25", "20"}
-    assert [(shape.x0, shape.y0) for shape in plot.layout.shapes] == [(1.5, 0.5)] * 2
-    scales = [(trace.zmin, trace.zmax, trace.showscale) for trace in plot.data if trace.type == "heatmap"]
-    assert scales == [(-0.5, 0.5, True), (-0.5, 0.5, False)]
-    spots = [spot for trace in plot.data if trace.type == "scatter" for spot in trace.customdata]
-    assert sorted((row, column) for _, row, column in spots) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
-    assert "one, &lt;b&gt;<br>−25.0\u00a0% of the difference<br>note" in [text for trace in plot.data for text in trace.hovertext or ()]
 
 
 MORE = {
@@ -303,7 +286,6 @@ def test_contributions_are_those_of_streams_followed_in_loops(name: str) -> None
 
 
 def test_silenced_heads_add_nothing_and_targets_change_the_sign() -> None:
-    """A change of the model stays in effect; the other class gives the same parts with the other sign."""
     model = MODELS["ndt"]
     trace = model.trace(A, change="head:1.2=0")
     sums = direct_attribution(model, trace)
@@ -316,7 +298,6 @@ def test_silenced_heads_add_nothing_and_targets_change_the_sign() -> None:
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractContextManager[Any]]) -> None:
-    """Scores, direct attribution and patching by gradients give the same numbers inside a caller's no_grad and inference_mode."""
     model, names = MODELS["differential"], ("gradient", "integrated-gradients")
 
     def numbers() -> list[Any]:

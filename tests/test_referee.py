@@ -25,7 +25,6 @@ from sentviz.data.datasets import Split
 from sentviz.errors import InputError
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, Run, find
 
 TEXTS = [
@@ -78,7 +77,6 @@ def test_measures_equal_plain_loops() -> None:
 
 
 def test_scores_without_a_sign_are_compared_with_sizes() -> None:
-    """Attention has no signs, ranks or error; removal and samplers equal the exact values if effects add up, and no word turns another."""
     table = _table(lambda present: -3.0 * (1 in present) + 1.0 * (0 in present) + 0.2 * len(present), 4)
     got = _of(table, {"received": np.array([0.3, 0.9, 0.1, 0.05]), "removal": shapley_values(table)})["received"]
     assert got["first"] == 1.0 and got["size"] > 0.5 and got[["ranks", "signs", "error"]].isna().all()
@@ -109,7 +107,6 @@ def test_turning_equals_a_loop_over_orders() -> None:
 
 
 def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> None:
-    """Gradients are summed over tokens; removal and units count each word or unit once; samplers read the table of subsets."""
     trace = model.trace("what a warm, clever song")
     values = exact(model, trace)
     scores = exact_comparison.method_scores(model, trace, values)
@@ -122,7 +119,6 @@ def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> Non
 
 
 def test_a_sample_of_texts_is_measured(model: Model) -> None:
-    """Only texts of 4 to 10 words count; every method has every measure; negated texts and others are counted apart."""
     negated = np.array(["not" in text.split() for text in TEXTS])
     table = exact_comparison.compare_with_exact(model, TEXTS, negated, sample=2, negations=1, seed=2).set_index(["method", "metric"])
     assert (table.loc["removal"].loc[["ranks", "first", "reached"], "n"] == 2).all()
@@ -160,7 +156,6 @@ def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
 
 
 def test_the_named_runs_replace_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every named run is stored in the order of names; a second measurement replaces only the rows of its run."""
     monkeypatch.setattr(tables, "FOLDER", tmp_path)
     monkeypatch.setattr("sentviz.runs.store.find", _run)
     for arguments, value in ((["b", "a"], 0.25), (["b"], 0.5)):
@@ -170,7 +165,6 @@ def test_the_named_runs_replace_their_rows(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_texts_that_the_model_cannot_read_are_left_out() -> None:
-    """A model of whole words reads nothing of a text without known words; the sample goes on with the others."""
     if not (SHIPPED / "imdb" / "hardmax-d2").is_dir():
         pytest.skip("imdb/hardmax-d2 is not in checkpoints/")
     texts = ["zzqx zzqy zzqz zzqw", "wonderful touching film with great music", "terrible boring waste of acting"]
@@ -206,7 +200,6 @@ def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.1, 0.3, "holds"), (-0.3, -0.1, "fails"), (-0.1, 0.1, "open")])
 def test_removal_is_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run], low: float, high: float, verdict: str) -> None:
-    """The nearest method decides: removal ahead of all, behind one, or neither. Scores without a sign are compared by size."""
     run = stored(
         _rows(
             ("gradient", "ranks-behind", 0.5, 0.4, 0.6, np.nan),
@@ -231,20 +224,17 @@ def test_removal_is_judged_in_three_directions(stored: Callable[[pd.DataFrame], 
 def test_gradients_are_judged_in_three_directions(
     stored: Callable[[pd.DataFrame], Run], ranks: tuple[float, float], first: tuple[float, float], verdict: str
 ) -> None:
-    """Better by both measures refutes the claim, by one, or an interval far above random, leaves it open; worse is no better."""
     run = stored(_rows(("gradient", "ranks", sum(ranks) / 2, *ranks, 0.0), ("gradient", "first", sum(first) / 2, *first, 0.2)))
     assert claims.gradient_is_random(run).verdict == verdict
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.4, 0.6, "holds"), (0.1, 0.2, "fails"), (0.2, 0.5, "open")])
 def test_interactions_are_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run], low: float, high: float, verdict: str) -> None:
-    """The interval of the share lies above a third, below it, or on both sides."""
     run = stored(_rows(("exact", "turning negated", (low + high) / 2, low, high, np.nan)))
     assert claims.interactions_are_hidden(run).verdict == verdict
 
 
 def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One run that refutes outweighs others; without stored runs a claim cannot be judged."""
     names = {"sst2/ndt-unit-2": 0.9, "english/minilm": 0.1}
     table = pd.concat(
         _rows(("exact", "turning negated", value, value - 0.05, value + 0.05, np.nan)).assign(run=name, digest="abc", n=50)
@@ -258,22 +248,10 @@ def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> N
     assert claim.test(runs[2:]).verdict == "unjudged"
 
 
-def test_the_shipped_tables_are_of_shipped_runs() -> None:
-    """Every stored row names an installed run with its digest, and no share is beyond 0 to 1."""
-    known = {run.name: run.digest for run in study_runs([SHIPPED]).runs}
-    if not known:
-        pytest.skip("checkpoints/ is empty")
-    table = tables.read_measured(exact_comparison_table.TABLE)
-    assert {(row.run, row.digest) for row in table[["run", "digest"]].drop_duplicates().itertuples()} <= set(known.items())
-    shares = table[table["metric"].isin(["first", "signs", "reached"]) | table["metric"].str.contains(r"-\d\d$")]
-    assert shares["value"].between(0, 1).all() and (shares["low"] <= shares["value"]).all() and (shares["value"] <= shares["high"]).all()
-
-
 @pytest.mark.exhaustive
 def test_a_run_of_the_user_keeps_its_comparison(
     tmp_path: Path, tiny_runs: Path, toy_data: dict[str, Split], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`sentviz referee RUN` prints and stores a table with the run, which figures read; rows of a file are compared without storing."""
     shutil.copytree(tiny_runs, tmp_path / "runs")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "runs"))
     (tmp_path / "mine.csv").write_text("text,label\na warm and clever song,positive\nwhat a dull soup it was,negative\n", encoding="utf-8")

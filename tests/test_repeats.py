@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import numpy as np
 import pandas as pd
@@ -125,12 +124,3 @@ def test_rows_without_texts_or_repeats() -> None:
     assert not len(lib.repeated(rows)) and "None of the 2 rows" in lib.describe_repeats(lib.repeated(rows), 2)
     with pytest.raises(InputError, match="texts of these rows are not available"):
         lib.repeated(Rows(rows.source, "mine", rows.classes, rows.frame.drop(columns="text")))
-
-
-def test_many_rows_take_bounded_time() -> None:
-    """Rows that are all equal, all nearly equal or all empty."""
-    for texts in (["the same words again and again"] * 3_000, [f"the same words again {i}" for i in range(3_000)], [""] * 3_000):
-        begin = time.process_time()
-        lib.repeats(pd.Series(texts), np.zeros(len(texts)))
-        lib.leaks(pd.Series(texts[:1_500]), pd.Series(texts[1_500:]))
-        assert time.process_time() - begin < 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +22,7 @@ from sentviz.errors import RunError
 from sentviz.models.loading import load
 from sentviz.models.weights import pack, unpack
 from sentviz.runs.writing import attach
-from sentviz.training import Trainer, resuming, task, task_of, train, trainer
+from sentviz.training import Trainer, resuming, task_of, train
 from sentviz.training.recipe import Recipe
 from tests.kit import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer
 from tests.shipped import often
@@ -102,7 +101,6 @@ def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninter
 
 
 def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp_path: Path) -> None:
-    """Training stopped within an epoch and at its end, each time resumed by a new trainer, equals uninterrupted training."""
     for until in (0, 3, 10, 17, None):
         torch.rand(7)  # numbers that the rest of the process may draw
         broken = make(tmp_path / "broken")
@@ -115,23 +113,10 @@ def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp
 
 @pytest.mark.exhaustive
 def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training that a SIGINT stops in a step, after the dropout, and that is resumed, is the same as uninterrupted training."""
     interrupt(monkeypatch, F, "cross_entropy", 3, lambda: make(tmp_path / "broken"))
     again = make(tmp_path / "broken")
     assert again.resume() and again.at.step == 3
     same(straight, straight_on(again))
-
-
-@pytest.mark.exhaustive
-def test_ctrl_c_elsewhere_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training that is interrupted before the forward pass or in validation and then resumed equals uninterrupted training."""
-    straight = straight_on(toy_trainer(tmp_path / "straight", dropout=0.3))
-    for owner, name, step in ((task, "collate", 3), (trainer, "evaluate", 15)):
-        interrupt(monkeypatch, owner, name, 3, lambda: toy_trainer(tmp_path / "broken", dropout=0.3))
-        again = toy_trainer(tmp_path / "broken", dropout=0.3)
-        assert again.resume() and again.at.step == step
-        same(straight, straight_on(again))
-        shutil.rmtree(tmp_path / ".broken.tmp-resume")
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, make: Callable[[], Trainer]) -> None:
@@ -150,22 +135,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int,
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.exhaustive
-def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, straight: Trainer, tmp_path: Path) -> None:
-    """The system's message for a full disk is one sentence; resuming from the older point gives the same run."""
-    make(tmp_path / "broken").fit(progress=False, until=6)
-    second = make(tmp_path / "broken")
-    second.resume()
-    with no_room(1_000), pytest.raises(RunError, match=r"cannot be written .*File too large.*An earlier resume point") as caught:
-        second.fit(progress=False, until=13)
-    assert "\n" not in str(caught.value)
-    third = make(tmp_path / "broken")
-    assert third.resume() and third.at.step == 6
-    same(straight, straight_on(third))
-
-
 def test_a_run_that_cannot_be_written_leaves_its_resume_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is one sentence, no partial run is left, and the next try needs no step."""
     toy_trainer(tmp_path / "toy" / "ndt-unit-2", epochs=1).fit(progress=False)
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "save", lambda trainer: None)
@@ -222,7 +192,6 @@ def test_the_last_epochs_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
-    """Same folder, another seed; and a damaged point says how to start again."""
     toy_trainer(tmp_path / "x").fit(progress=False, until=1)
     with pytest.raises(RunError, match="another recipe"):
         toy_trainer(tmp_path / "x", seed=1).resume()
@@ -235,7 +204,6 @@ def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_resume_point_of_other_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of train are others than those that it saw; one of an older version says nothing of its data and goes on."""
     toy_trainer(tmp_path / "x").fit(progress=False, until=1)
     splits = toy_splits()
     splits["train"] = replace(splits["train"], digest="1" * 12)
@@ -267,7 +235,6 @@ def test_a_resume_point_without_one_of_its_tensors_is_damaged(tmp_path: Path) ->
 
 
 def test_a_resume_point_left_aside_by_a_crash_is_found(tmp_path: Path) -> None:
-    """A changed example or transfer set does not prevent resuming, because neither changes the training."""
     toy_trainer(tmp_path / "x").fit(progress=False, until=3)
     (tmp_path / ".x.tmp-resume").rename(tmp_path / "..x.tmp-resume.tmp-old-1")
     trainer = toy_trainer(tmp_path / "x", example="a warm song", transfer="elsewhere")
@@ -275,7 +242,6 @@ def test_a_resume_point_left_aside_by_a_crash_is_found(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_again_does_not_cut_the_resume_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The terminal's SIGINT, and the study's while the point is being written."""
     plain = resuming.save_file
 
     def again(*args: Any) -> None:

@@ -92,7 +92,6 @@ def widest(capacity: dict[tuple[int, int], float], source: int, sink: int) -> fl
 
 @pytest.mark.parametrize(("layers", "pooling"), [(1, "cls"), (2, "mean"), (3, "cls"), (3, "mean")])
 def test_attention_flow_is_the_maximum_flow(layers: int, pooling: str) -> None:
-    """The closed form for two layers and the solver for more equal augmenting paths."""
     trace = fake_trace(n=5, layers=layers, signed=True).replace(pooling=pooling)
     n = 5
     capacity = {((at + 1) * n + i, at * n + j): half(trace, at)[i][j] for at in range(layers) for i in range(n) for j in range(n)}
@@ -183,23 +182,3 @@ def test_value_zeroing_is_running_again_without_a_value(name: str, monkeypatch: 
         rolled = rows / rows.sum(axis=1, keepdims=True) @ rolled
     want_scores = shares(rolled[0] if config.pooling == "cls" else rolled.mean(axis=0))
     np.testing.assert_allclose(value_zeroing(model, trace), want_scores, rtol=5e-3, atol=1e-4)
-
-
-def test_silent_heads_move_nothing() -> None:
-    """With every head off no value changes anything, and each token keeps itself."""
-    model = small_model()
-    off = [(layer, head) for layer in range(2) for head in range(2)]
-    trace = model.trace(TEXT, heads_off=off)
-    assert not value_weighted(model, trace).any()
-    assert not value_zeroing_maps(model, trace).any()
-    np.testing.assert_allclose(value_zeroing(model, trace), 1, rtol=1e-6)
-
-
-def test_a_pair_of_texts_is_read_as_a_pair() -> None:
-    """A pair has other scores than the same words as one text, because segments reach the model."""
-    model = small_model(segments=2, cls=True)
-    trace = model.trace("a warm song", "cold soup")
-    for ask in (value_weighted, value_zeroing):
-        assert len(ask(model, trace)) == len(trace.tokens) == 8
-    first = value_zeroing_maps(model, trace)
-    assert not np.allclose(first, value_zeroing_maps(model, model.trace("a warm song", "warm soup")))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored, unread
+from sentviz.analysis.testset.predictions_file import predictions
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, predicted_rows, stored, unread
 from sentviz.analysis.testset.slices import AGREE, CORNERS, Slice, matching
+from sentviz.analysis.testset.subset import MOST, Subset, bands, facets, masks
+from sentviz.data.columns import MOST_COLUMNS, own_columns
 from sentviz.errors import InputError, RunError
 from sentviz.runs import store
 from sentviz.runs.store import Run
@@ -33,7 +38,6 @@ def rows() -> Rows:
 
 
 def test_rows_are_what_predict_says(rows: Rows) -> None:
-    """Every derived column equals its definition, row by row."""
     predicted = MODEL.predict(list(TEXTS))
     for i, row in enumerate(rows.frame.to_dict("records")):
         shares = [predicted.loc[i, name] for name in MODEL.labels]
@@ -45,7 +49,6 @@ def test_rows_are_what_predict_says(rows: Rows) -> None:
 
 
 def test_stored_rows_are_the_run_s_predictions(run: Run) -> None:
-    """The confusion matrix of the stored rows is the one in metrics.json; rows have no texts until texts are given."""
     rows = stored(run)
     counts = np.zeros((2, 2), dtype=int)
     np.add.at(counts, (rows.labels, rows.predicted), 1)
@@ -94,7 +97,6 @@ def test_cells_bands_and_tags_pick_the_rows_that_a_loop_picks(rows: Rows) -> Non
 
 
 def test_a_word_is_a_whole_word(rows: Rows) -> None:
-    """Slices by word equal Python's regular expressions on each text; letters and inner apostrophes belong to a word."""
     for word in ("dull", "isn", "isn't", "멋진", "it", "dull's"):
         has_word = [word in [w.strip("'’") for w in re.findall(r"[\w'’]+", text.casefold())] for text in TEXTS]
         assert Slice("word", word).mask(rows).tolist() == has_word
@@ -144,7 +146,6 @@ PIECES = [*"=,:.;@-0123456789", "cell", "word", "p", "agree", "tag", "lasso", "f
     st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=30),
 )
 def test_any_text_is_a_part_or_one_sentence(rows: Rows, begin: str, rest: str) -> None:
-    """Any text of a link is refused in a sentence, or is a slice that can be said in words and gives rows or a sentence."""
     points = pd.DataFrame({"id": rows.frame["id"], "x": 0.5, "y": 0.5})
     try:
         part = Slice.parse(begin + rest)
@@ -167,7 +168,6 @@ def test_slices_that_do_not_fit_the_rows_say_so(rows: Rows) -> None:
 
 
 def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> None:
-    """A pattern that hangs a backtracking engine returns at once; an invalid pattern is named."""
     long = Rows(rows.source, "mine", rows.classes, rows.frame.assign(text="a" * 60 + "!"))
     assert not matching(long, "(a+)+$").any()
     for pattern in ("(a", "[", "(?<=a)b", r"\1"):
@@ -176,7 +176,6 @@ def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> Non
 
 
 def test_rows_that_cannot_be_read_hold_up_no_other() -> None:
-    """The other rows are predicted as without the unreadable ones, and a sentence names those with the reason."""
     texts = [*TEXTS[:3], "\n", *TEXTS[3:6], "", "  "]
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(texts))], "text": texts, "label": 0, "tag": "plain"})
     readable = frame[[bool(text.strip()) for text in texts]]
@@ -187,3 +186,168 @@ def test_rows_that_cannot_be_read_hold_up_no_other() -> None:
     assert all(name in note for name in answered.unread) and note.count("cannot read") == len(set(answered.unread.values()))
     with pytest.raises(InputError, match="can read none of these rows"):
         predicted(MODEL, SOURCE, frame.iloc[[7, 8]], "mine")
+
+
+MIXED = ("It isn't warm.", "warm, but late?", "very warm :)", "정말 좋지 않다", "Добрый день", "so so so so so so warm")
+PRODUCTS = ("phone", "tea: green", None, "phone", "50 %~off", "tea: green")
+PRICES = (1.5, 2.0, float("nan"), 9.0, float("inf"), 4.0)
+
+
+def judged(texts: Sequence[str] = MIXED, ids: Sequence[str] = (), over: str = "mine", **columns: Any) -> Rows:
+    """Return rows with texts and own columns; every second prediction is right."""
+    n = len(texts)
+    own, _ = own_columns(pd.DataFrame(columns, index=range(n)), ())
+    frame = {"id": list(ids) or [str(i + 1) for i in range(n)], "label": np.arange(n) % 2, "text": list(texts)}
+    shares = np.tile([0.8, 0.2], (n, 1))
+    return predicted_rows(RowsSource("a.csv", "d"), over, ("negative", "positive"), frame | {name: own[name].array for name in own}, shares)
+
+
+def test_a_group_holds_the_rows_with_its_value() -> None:
+    rows = judged(**{"a:b~%": PRODUCTS})
+    assert rows.own == ["a:b~%"]
+    for value in ("phone", "tea: green", "50 %~off", ""):
+        part = Slice.column("a:b~%", value)
+        assert Subset.parse(str(Subset((part,)))).parts == (part,)
+        assert part.mask(rows).tolist() == [(entry or "") == value for entry in PRODUCTS]
+    assert Slice.column("a:b~%", "").says(rows.classes) == "a:b~%: no value"
+    with pytest.raises(InputError, match="no column “prodct” that forms groups; columns that do: a:b~%"):
+        Slice.column("prodct", "phone").mask(rows)
+
+
+def test_ranges_are_half_open_and_cover_the_numbers_once() -> None:
+    numbers = np.random.default_rng(3).gamma(2, 20, 400).round(2)
+    ends = bands(numbers)
+    rows = judged(["a"] * 400, price=[*numbers[:-2], float("nan"), float("inf")])
+    inside = np.array([Slice.between("price", low, high).mask(rows) for low, high in ends])
+    assert len(ends) == 4 and ends[0][0] == -np.inf and ends[-1][1] == np.inf
+    assert inside.sum(axis=0).tolist() == [1] * 398 + [0, 0]
+    assert (np.abs(inside.sum(axis=1) - 100) < 20).all()
+    low, high = ends[1]
+    assert inside[1].tolist()[:398] == [low <= number < high for number in numbers[:398]]
+    assert Slice.column("price", "").mask(rows).tolist() == [False] * 398 + [True] * 2
+    assert bands(np.ones(5)) == bands(np.array([])) == []
+
+
+def test_lengths_scripts_and_sources_are_those_of_a_loop() -> None:
+    rows = judged(ids=("imdb/1", "imdb/2", "sst2/3", "sst2/4", "nsmc/5", "nsmc/6"), over="test")
+    assert Slice.parse("length=3..5").mask(rows).tolist() == [3 <= len(text.split()) < 5 for text in MIXED]  # type: ignore[union-attr]
+
+    def script(text: str) -> str:
+        letters = [c for c in text if c.isalpha()]
+        latin, hangul = (sum(bool(re.match(kind, c)) for c in letters) for kind in ("[a-zA-Z]", "[가-힣]"))
+        return "Latin" if latin > len(letters) / 2 else "Hangul" if hangul > len(letters) / 2 else "other"
+
+    for name in ("Latin", "Hangul", "other"):
+        assert Slice("script", name).mask(rows).tolist() == [script(text) == name for text in MIXED]
+    assert Slice("source", "sst2").mask(rows).tolist() == [False, False, True, True, False, False]
+    with pytest.raises(InputError, match="No row comes from 'yelp'; the data sets are imdb, sst2, nsmc"):
+        Slice("source", "yelp").mask(rows)
+
+
+def test_a_rule_finds_its_phenomenon_and_no_other_text() -> None:
+    outside = (
+        "a notable knot",
+        "butter",
+        "a warm day",
+        "see https://a.example/?q=1",
+        "ratio 3:4",
+        "every delivery",
+        "좋은 날",
+        "<b>warm</b>",
+    )
+    for name, inside in {
+        "negation": ("I cannot", "don’t go", "Not now", "without end", "재미없다", "안 좋다", "지 마세요"),
+        "contrast": ("slow but good", "While slow, good", "in spite of all", "좋지만 비싸다", "그러나 좋다"),
+        "intensity": ("very slow", "what a day!!", "a bit slow", "너무 좋다"),
+        "question": ("is it?", "정말？"),
+        "emoji": ("good 😀", "good :)", "☀", "슬퍼 ㅠㅠ"),
+    }.items():
+        assert Slice("has", name).mask(judged([*inside, *outside])).tolist() == [True] * len(inside) + [False] * len(outside)
+
+
+def test_slices_of_one_property_are_alternatives_and_others_are_combined() -> None:
+    rows = judged(product=PRODUCTS, price=PRICES)
+    of = Subset.parse("col=product:phone~col=product:tea%3A green~has=negation")
+    assert of.mask(rows).tolist() == [
+        p in ("phone", "tea: green") and t in (MIXED[0], MIXED[3]) for p, t in zip(PRODUCTS, MIXED, strict=True)
+    ]
+    assert of.says(rows.classes) == "product: phone or product: tea: green; with negation"
+    (chosen,) = of.chosen(rows)
+    assert chosen.frame["id"].tolist() == ["1", "4"] and chosen.about == f"own file, {of.says(rows.classes)} n = 2"
+    assert Subset.parse("").chosen(rows) == [rows]
+    assert Subset.parse("has=negation~word=warm").mask(rows).sum() == 1
+
+
+def test_what_is_no_subset_is_one_sentence() -> None:
+    for text in (
+        *("col=product", "col=:phone", "range=price:2..1", "range=price:..", "range=price:a..b", "range=:1..2", "length=5", "length=5..5"),
+        *("script=Greek", "has=irony", "source=", "length=nan..1", "~".join(f"word=w{i}" for i in range(MOST + 1)), "agree=first"),
+        "lasso=pca.1:0,0;1,1;2,2",
+    ):
+        with pytest.raises(InputError, match=r"not a valid selection|Unknown selection|At most 12|cannot be combined"):
+            Subset.parse(text)
+
+
+def test_a_subset_without_rows_and_rows_without_texts_say_so() -> None:
+    rows = judged(product=PRODUCTS)
+    with pytest.raises(InputError, match="None of the 6 rows is in the slice “product: phone; with the word “late””"):
+        Subset.parse("col=product:phone~word=late").chosen(rows)
+    bare = Rows(rows.source, "test", rows.classes, rows.frame.drop(columns="text"))
+    for text in ("length=..3", "script=Latin", "has=negation"):
+        with pytest.raises(InputError, match="not installed"):
+            Subset.parse(text).mask(bare)
+
+
+def test_facets_are_the_slices_that_hold_some_rows() -> None:
+    rows = judged(MIXED * 3, product=PRODUCTS * 3, price=PRICES * 3)
+    for part, inside in masks(rows):
+        assert inside.tolist() == part.mask(rows).tolist(), part
+    sizes = {str(each.part): each.rows for each in facets(rows)}
+    assert sizes["col=product:phone"] == sizes["has=negation"] == sizes["col=product:"] * 2 == 6
+    assert all(0 < n < len(rows) for n in sizes.values()) and "has=contrast" in sizes
+
+
+def test_columns_that_form_no_groups_are_named() -> None:
+    """Identifiers, long texts, one value for all, nothing but NaN; dates become years or months; more than 50 columns are cut."""
+    n = 6_000
+    place = np.arange(n)
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(place % 1_500, unit="D")
+    columns = {
+        "id": place,
+        "customer": [f"c{i}" for i in place],
+        "empty": np.nan,
+        "same": "x",
+        "some": [None, *["x"] * (n - 1)],
+        "story": ["a long story that is told again and again and again and again"] * (n // 2) + ["b"] * (n // 2),
+        "day": day.strftime("%Y-%m-%d"),
+        "month": [f"2024-{i % 12 + 1:02}-03 10:00:00" for i in place],
+        "stars": place % 5 + 1.0,
+        "amount": place * 1.0,
+    }
+    own, remarks = own_columns(pd.DataFrame(columns), {"text"})
+    assert {name: sorted(set(own[name]))[:2] for name in own if name != "own:amount"} == {
+        "own:some": ["", "x"],
+        "own:day": ["2020", "2021"],
+        "own:month": ["2024-01", "2024-02"],
+        "own:stars": ["1", "2"],
+    }
+    assert own["own:amount"].dtype == np.float64
+    assert remarks == [
+        "Columns without groups, because their values are long, almost all different, or all equal: “customer”, “same”, “story”.",
+        "Columns without a value: “empty”.",
+    ]
+    many, notes = own_columns(pd.DataFrame({f"c{i}": ["a", "b"] for i in range(60)}), ())
+    assert len(many.columns) == MOST_COLUMNS and "The first 50 columns form groups; 10 more do not." in notes
+
+
+def test_a_file_s_columns_stay_with_its_rows() -> None:
+    columns = {
+        "text": ["warm", "", "dull", "late", "good"],
+        "label": ["positive", "negative", "negative", "positive", "positive"],
+        "a_predicted": ["positive", "negative", None, "negative", "positive"],
+        "b_predicted": ["positive"] * 4 + ["negative"],
+        "product": ["w", "w", "w", "z", "z"],
+    }
+    of = predictions(pd.DataFrame(columns))["a"]
+    assert of.own == ["product"] and of.frame["own:product"].tolist() == ["w", "z", "z"]
+    assert of.calibrated(2.0).frame["own:product"].tolist() == ["w", "z", "z"]

@@ -1,4 +1,4 @@
-"""Files answered by a run: any kind of file, any split into ranges, any number of workers, any interruption give the same bytes."""
+"""Files answered by a run, with reasons: any split into ranges, workers and interruption give the same bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,9 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import sentviz
+from sentviz.analysis.explain import explained, headline, supported
+from sentviz.analysis.explain.headline import chance_of
+from sentviz.analysis.explain.leave_out import words as words_of
 from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
+from sentviz.api import Source, predict
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.files import hold
 from sentviz.runs.store import Run
@@ -203,7 +206,6 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
 
 
 def test_a_process_of_ray_loads_the_model_once(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function that Ray calls works without Ray."""
     monkeypatch.setattr(engines, "_scorer", None)
     job = ScoringJob(run, (survey("a.csv", files / "a.csv", rows=20),), OutputOptions(), tmp_path / "out")
     prepare(job)
@@ -234,28 +236,10 @@ def test_a_full_disk_in_the_middle_of_a_part_loses_nothing(run: Run, files: Path
     assert bytes_of(out) == whole
 
 
-needs_ray = pytest.mark.skipif(
-    find_spec("ray") is None or not os.environ.get("SENTVIZ_TEST_RAY"), reason="Ray takes a minute to start: SENTVIZ_TEST_RAY=1 tries it"
-)
-
-
-@pytest.mark.slow
-@needs_ray
-def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Path) -> None:
-    """Two Ray actors write the bytes that one process writes."""
-    whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
-    command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(tmp_path / "out"), "--text", "review"]
-    command += ["--rows", "20", "--vectors", "--attention", "--words", "--engine", "ray", "--workers", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stderr
-    assert bytes_of(tmp_path / "out") == bytes_of(whole)
-
-
 # ---- corpora
 
 
 def test_sums_of_parts_are_those_of_the_whole() -> None:
-    """Any split of rows, with NaN, gives the same counts exactly, and means and deviations to rounding."""
     rng = np.random.default_rng(0)
     each = rng.normal(3, 1, (50, 2, 3, len(MEASURES) + len(CLS_MEASURES)))
     each[rng.random(each.shape) < 0.1] = np.nan
@@ -271,7 +255,6 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
 
 
 def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """The table merged from ranges of seven rows equals one pass over all texts, in single precision."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", options=ALL, rows=7)
     merged = heads(scored)
     expected = over_rows(tiny_model, tiny_model.read(pd.DataFrame({"text": TEXTS})))
@@ -281,7 +264,6 @@ def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz
 
 @pytest.mark.parametrize("label", ["", "label"])
 def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """The table merged from ranges of seven rows equals `count_words` over all rows; without labels by prediction."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, options=OutputOptions(words=True), rows=7)
     labels = [0, 1, -1] * 15 if label else [-1] * 45
     frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
@@ -298,7 +280,6 @@ def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_mod
 
 
 def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tmp_path: Path) -> None:
-    """The command shows progress and totals, a second call finds all done, and heads and words accept the output as a run."""
     out = tmp_path / "out.parquet"
     arguments = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
     first, again = command(*arguments), command(*arguments, "--partial")
@@ -312,13 +293,84 @@ def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tm
     assert len(table(out)) == 45
 
 
-def test_mistakes_of_the_command_are_sentences(run: Run, files: Path, tmp_path: Path) -> None:
-    """A wrong command ends with code 1 or 2 and one sentence, and writes nothing."""
-    out = tmp_path / "out"
-    for more, message in (
-        ((files / "left.md",), "unsupported type"),
-        ((files, "--text", "magic"), "no column 'magic'"),
-        ((files, "--address", "x"), "--engine ray"),
+LONG = "warm " * 700
+
+
+def written(tmp_path: Path, texts: list[str]) -> Path:
+    path = tmp_path / "in.csv"
+    pd.DataFrame({"number": np.arange(len(texts)) + 7, "review": texts}).to_csv(path, index=False)
+    return path
+
+
+def read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False)
+
+
+@pytest.mark.exhaustive
+def test_every_row_has_the_reason_and_the_words_of_explain(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    """The witness are the same functions, text by text. A row without a text has a remark; a formula is escaped; no labels are needed."""
+    texts = [*TEXTS[:3], "=cold soup", ""]
+    out = tmp_path / "reasons.csv"
+    result = command("explain", run.folder, "--data", written(tmp_path, texts), "-o", out)
+    assert result.exit_code == 0 and f"5 rows with their reasons in {out}" in result.output, result.output
+    frame = read(out)
+    assert frame["number"].tolist() == [7, 8, 9, 10, 11] and frame["review"].iloc[3] == "'=cold soup"
+    for row, text in zip(frame.to_dict("records"), texts[:4], strict=False):
+        trace = supported(tiny_model, explained(tiny_model, tiny_model.trace(text)), chance_of(tiny_model, run))
+        assert row["predicted"] == trace.label and row["reason"] and headline(trace).endswith(row["reason"])
+        falls = {word.text: float(trace.token_scores["removal"][word.indices[0]]) for word in words_of(trace)}
+        first = row["word_1"].removeprefix("'")
+        assert abs(falls[first]) == max(map(abs, falls.values()))
+        assert float(row["value_1"]) == pytest.approx(falls[first], abs=1e-4)
+    assert frame["remark"].iloc[4].startswith("The text is empty") and frame["reason"].iloc[4] == frame["word_1"].iloc[4] == ""
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "in.csv", out])
+
+
+def test_a_model_of_code_gives_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_mine.py").write_text("def predict(texts):\n    return [[0.9, 0.1] if 'dull' in t else [0.2, 0.8] for t in texts]\n")
+    monkeypatch.chdir(tmp_path)
+    path, out = written(tmp_path, ["a dull soup", "a warm soup"]), tmp_path / "out.csv"
+    result = command("explain", "--model", "of_mine:predict", "--classes", "bad,good", "--data", path, "-o", out)
+    assert result.exit_code == 0 and read(out)["word_1"].iloc[0] == "dull" and "“dull”" in read(out)["reason"].iloc[0], result.output
+
+
+def test_what_does_not_go_together_is_one_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, TEXTS[:2])
+    monkeypatch.chdir(tmp_path)
+    for arguments, says in (
+        (["--data", "in.csv"], "Missing option '-o'"),
+        (["--data", "in.csv", "-o", "reasons.parquet"], "one CSV file"),
+        (["a text", "--data", "in.csv", "-o", "reasons.csv"], "unexpected extra argument (a text)"),
+        (["--data", "in.csv", "-o", "reasons.csv", "--edit"], "No such option '--edit'"),
+        (["--data", "in.csv", "-o", "in.csv"], "one of the files"),
     ):
-        result = command("score", run.folder, *more, "-o", out)
-        assert result.exit_code in (1, 2) and message in result.output and not out.exists()
+        result = command("explain", run.folder, *arguments)
+        assert result.exit_code != 0 and says in result.output and "Traceback" not in result.output, result.output
+
+
+@pytest.mark.slow
+def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    most = tiny_model.config.max_length
+    texts, beyond = ["a warm song", LONG, "warm " * most], 700 - most
+    says = f"The model reads {most:,} tokens at most; the last {beyond:,} tokens were not read."
+    assert command("explain", run.folder, LONG).output.strip().endswith(says)
+    answers = predict(Source(run.name, opened=(run, tiny_model)), tuple(texts)).json()["answers"]
+    result = command("score", run.folder, written(tmp_path, texts), "-o", tmp_path / "scores.csv")
+    scored = read(tmp_path / "scores.csv")
+    for remarks in (tiny_model.predict(texts)["remark"].tolist(), [each["remark"] for each in answers], scored["remark"].tolist()):
+        assert remarks == ["", says, ""]
+    assert "1 rows are longer than the model reads" in result.output and scored["truncated"].tolist() == [0, beyond, 0]
+
+
+def test_mistakes_are_written_the_most_confident_first(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    texts = [*TEXTS[:6], "=cold soup"]
+    predicted, opposite = tiny_model.predict(texts), {"negative": "positive", "positive": "negative"}
+    labels = [opposite[label] if place % 2 == 0 else label for place, label in enumerate(predicted["label"])]
+    path, out = tmp_path / "labelled.csv", tmp_path / "mistakes.csv"
+    pd.DataFrame({"review": texts, "label": labels}).to_csv(path, index=False)
+    result = command("evaluate", run.folder, "--data", path, "-o", out)
+    assert result.exit_code == 0 and "4 mistakes written" in result.output, result.output
+    wrong = pd.DataFrame({"id": range(1, 8), "text": texts, "label": labels, "predicted": predicted["label"]}).iloc[::2]
+    wrong = wrong.assign(probability=predicted[["negative", "positive"]].max(axis=1), text=wrong["text"].str.replace("=cold", "'=cold"))
+    wanted = wrong.sort_values("probability", ascending=False).reset_index(drop=True)
+    pd.testing.assert_frame_equal(read(out), wanted, atol=1e-5, check_dtype=False)

@@ -65,7 +65,6 @@ def test_sentences_side_by_side_get_the_tags_of_a_loop() -> None:
 
 
 def test_a_word_put_in_the_place_of_another_has_the_tag_that_the_changed_text_gives_it() -> None:
-    """Only the surroundings of a long text are read; tokens that are no words have no tag."""
     for text in TEXTS[:2]:
         for k, (words, starts) in enumerate(pieces(text)):
             for i, (old, start) in enumerate(zip(words, starts, strict=True)):
@@ -108,7 +107,6 @@ def test_what_follows_the_longest_text_is_not_tagged(monkeypatch: pytest.MonkeyP
 
 
 def test_it_is_kept_as_it_was_read(tmp_path: Path) -> None:
-    """Equal files give one tagger, whatever their names; its weights are read-only; one that was made by hand is not kept."""
     TAGGER.save(tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes() and Tagger.load(tmp_path / "again.json.gz") is TAGGER
     with pytest.raises(ValueError, match="read-only"):
@@ -153,6 +151,5 @@ def foreign(text: str) -> bool:
 
 
 def test_words_of_another_language_are_unknown() -> None:
-    """No English sentence of ours is called foreign, and names and hashtags do not count."""
     assert not [text for text in ENGLISH_TEXTS if foreign(text)] and {text: foreign(text) for text in OTHERS} == OTHERS
     assert count_known(TAGGER, ENGLISH_TEXTS[3])[1] == 1 and count_known(TAGGER, "") == (0, 0)

@@ -1,4 +1,4 @@
-"""Training: the loop does what the recipe says, and a toy task is learned."""
+"""Training: its plan by formula and scikit-learn, the loop does what the recipe says, and a toy task is learned."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import errno
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.special import softmax as scipy_softmax
+from sklearn.metrics import accuracy_score, f1_score, log_loss
 from torch.nn import functional as F
 
-from sentviz.analysis.evaluation import evaluate
+from sentviz.analysis.evaluation import Evaluation, evaluate
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
+from sentviz.data.datasets import MIDDLE
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, SentvizError
 from sentviz.models.batches import collate
@@ -25,14 +28,15 @@ from sentviz.runs.calibration import softmax
 from sentviz.runs.store import Run
 from sentviz.training import batches, task_of, train
 from sentviz.training import trainer as trainers
-from sentviz.training.recipe import Recipe, finished, recipe_names
+from sentviz.training.plan import Mixture, better, evaluation_due, rate, scores
+from sentviz.training.recipe import Recipe, Selection, finished, recipe_names
+from sentviz.training.trainer import targets
 from tests.kit import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 
 
 def test_the_toy_task_is_learned(run: Run) -> None:
-    """Training loss halves, validation is far above chance, the best weights are stored, and the run says its format and kind."""
     history = run.history().groupby("name")["value"].apply(list)
     assert history["train_loss"][-1] < 0.5 * history["train_loss"][0] and len(history["validation_accuracy"]) == 8
     best = max(history["validation_accuracy"])
@@ -46,7 +50,6 @@ def test_the_toy_task_is_learned(run: Run) -> None:
 
 @pytest.mark.slow
 def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polarities sum to exactly 1 in the loaded model, and the stored probabilities are exactly those of that model."""
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["warm", "dull", "clever"], "polarity": [3.0, -1.7, 0.3]}))
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     run = train(toy_recipe("cls-all", lexicon="own", cls=True, epochs=1), tmp_path, progress=False)
@@ -55,7 +58,6 @@ def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkey
 
 
 def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
-    """Padding starts at the origin; without the setting each kind has its usual start."""
     for make, usual in ((toy_recipe, 0.02), (hardmax_recipe, 0.1)):
         for start, wanted in ((None, usual), (0.5, 0.5)):
             recipe = make(**({} if start is None else {"start": start}))
@@ -64,7 +66,6 @@ def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
 
 
 def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
-    """The first log entry is the mean of the first five batches, without dropout and with a rate near 0."""
     trainer = toy_trainer(tmp_path / "x", dropout=0.0, learning_rate=1e-12, lambda_rate=1e-12, weight_decay=0.0)
     order = batches(trainer.lengths, 16, 0, 0)[:5]
     losses = []
@@ -96,7 +97,6 @@ def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
 
 @pytest.mark.parametrize("model", ["ndt-unit-3", "diff", "vanilla"])
 def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> None:
-    """The mixing's parameters have decay 0 and their own rate, all others the recipe's."""
     trainer = toy_trainer(tmp_path / "x", model, lambda_rate=2e-3)
     names = {id(p): n for n, p in trainer.task.network.named_parameters()}
     groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.task.optimizer.param_groups]
@@ -108,22 +108,10 @@ def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_frozen_lambdas_stay_at_their_start(tmp_path: Path, run: Run) -> None:
-    """With learn_lambda = false the history of lambda is flat; otherwise it is not."""
     frozen = toy_trainer(tmp_path, shape={"width": 16, "heads": 2, "ffn_width": 24, "learn_lambda": False}, epochs=1)
     frozen.fit(progress=False)
     assert len({row[5] for row in frozen.at.history if row[2] == "lambda" and row[3] == 0}) == 1
     assert run.history().query("name == 'lambda' and layer == 0")["value"].nunique() > 1
-
-
-def test_a_stopped_run_stays_stopped_after_a_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = toy_trainer(tmp_path / "x", patience=1, epochs=1)
-    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5, "loss": 1.0})
-    trainer.fit(progress=False)
-    assert trainer.at.stopped and trainer.at.step == 10
-    again = toy_trainer(tmp_path / "x", patience=1, epochs=1)
-    assert again.resume()
-    again.fit(progress=False)
-    assert again.at.step == 10
 
 
 def test_a_recipe_with_a_mistake_is_refused() -> None:
@@ -168,7 +156,6 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
 
 
 def test_a_data_set_without_classes_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A data set of scores instead of classes is refused at once."""
     splits = {name: replace(split, labels=()) for name, split in toy_splits().items()}
     monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
     with pytest.raises(InputError, match="toy has no classes to tell apart"):
@@ -195,7 +182,6 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read-only disk refuses the lock, the first file that training writes, in one sentence."""
     use_toy_data(monkeypatch)
 
     def refused(path: Path, *rest: object, **more: object) -> None:
@@ -208,7 +194,6 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeyp
 
 
 def test_bf16_is_computed_where_the_processor_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product within the trainer's context has the type of the recipe, or fp32 on a processor that imitates bf16."""
     for precision, capability, half in (
         ("bf16", "AVX512", True),
         ("bf16", "AVX2", False),
@@ -219,3 +204,156 @@ def test_bf16_is_computed_where_the_processor_has_it(tmp_path: Path, monkeypatch
         with toy_trainer(tmp_path, precision=precision)._precision("cpu"):
             product = torch.ones(2, 2) @ torch.ones(2, 2)
         assert (product.dtype == torch.bfloat16) == half
+
+
+# ---- rates
+
+
+SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda x: 1 - x, "constant": lambda x: 1.0}
+
+
+@pytest.mark.parametrize("schedule", SHAPES)
+def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str) -> None:
+    for warm in (0, 1, 5):
+        rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
+        wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
+        np.testing.assert_allclose(rates, wanted)
+    assert rate("cosine", 0, 20, 0.001) == 1 == rate("cosine", 1, 20, 0.001) and rate("cosine", 1, 20, 0.0) < 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("toy_data")
+def test_a_training_follows_its_schedule_and_stops_by_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = iter(range(100))
+    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
+    for patience, steps in ((2, 15), (0, 20)):
+        settings = {"schedule": "linear", "warmup": 0.25, "log_every": 1, "epochs": 2, "select": "loss"}
+        trainer = toy_trainer(tmp_path / str(patience), patience=patience, **settings)
+        trainer.fit(progress=False)
+        seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
+        np.testing.assert_allclose(seen, [1e-2 * rate("linear", step, 20, 0.25) for step in range(steps)])
+        assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
+
+
+def test_evaluations_are_spread_over_an_epoch() -> None:
+    for evaluations, at in ((1, [10]), (2, [5, 10]), (3, [4, 7, 10]), (10, [*range(1, 11)])):
+        assert [step for step in range(1, 21) if evaluation_due(step, 10, evaluations)] == [*at, *(10 + place for place in at)]
+
+
+# ---- selection
+
+
+def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
+    """Return random predictions of three classes, with a rare last one that is never predicted, or of two."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(classes, rows, p=[0.5, 0.4, 0.1] if classes == 3 else [0.6, 0.4])
+    logits = (rng.normal(size=(rows, classes)) + 2 * np.eye(classes)[labels]).astype(np.float32)
+    logits[:, 2:] -= 20
+    ids = tuple(map(str, range(rows)))
+    return Evaluation("validation", ids, labels, logits, np.zeros((rows, 2), dtype=np.float32), ("a", "b", "c")[:classes])
+
+
+@pytest.mark.parametrize("select", get_args(Selection))
+def test_scores_are_those_of_scikit_learn(select: str) -> None:
+    evaluation = answers(classes=2 if select == "f1_positive" else 3)
+    labels, predicted = evaluation.labels, evaluation.logits.argmax(axis=1)
+    wanted = {
+        "accuracy": accuracy_score(labels, predicted),
+        "loss": log_loss(labels, scipy_softmax(evaluation.logits.astype(np.float64), axis=1)),
+        "f1_macro": f1_score(labels, predicted, average="macro"),
+        "f1_positive": f1_score(labels, predicted) if select == "f1_positive" else 0,
+    }
+    assert scores(evaluation, select) == pytest.approx({name: wanted[name] for name in {"accuracy", "loss", select}}, rel=1e-5)
+
+
+def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
+    best = {"accuracy": 0.8, "loss": 0.5, "f1_macro": 0.7}
+    assert better(best, {}, "accuracy")
+    assert better(best | {"loss": 0.4}, best, "accuracy") and not better(best | {"loss": 0.6}, best, "accuracy")
+    assert better(best | {"accuracy": 0.81, "loss": 0.9}, best, "accuracy") and not better(best, best, "accuracy")
+    assert better(best | {"accuracy": 0.1, "loss": 0.49}, best, "loss")
+    assert not better(best | {"accuracy": 0.9, "loss": 0.51}, best, "loss")
+    assert better(best | {"f1_macro": 0.71, "accuracy": 0.1, "loss": 9.0}, best, "f1_macro")
+    assert better(best | {"loss": 0.4}, best, "f1_macro") and not better(best | {"f1_macro": 0.69, "accuracy": 1.0}, best, "f1_macro")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("toy_data")
+def test_a_training_keeps_the_state_that_was_best(tmp_path: Path) -> None:
+    """The kept step is the first best one in the history, and its weights are the best state."""
+    changes: dict[str, Any] = {"select": "f1_macro", "epochs": 2, "patience": 0, "log_every": 1}
+    trainer = toy_trainer(tmp_path / "x", **changes)
+    trainer.fit(progress=False)
+    seen: dict[str, dict[int, float]] = {}
+    for step, _, name, _, _, value in trainer.at.history:
+        if name.startswith("validation_"):
+            seen.setdefault(name.removeprefix("validation_"), {})[step] = value
+    ranks = {step: (seen["f1_macro"][step], -seen["loss"][step]) for step in seen["loss"]}
+    first = min(step for step in ranks if ranks[step] == max(ranks.values()))
+    assert set(seen) == {"accuracy", "loss", "f1_macro"}
+    assert trainer.at.best["step"] == first and trainer.at.best["f1_macro"] == seen["f1_macro"][first]
+    until = toy_trainer(tmp_path / "y", **changes)
+    until.fit(progress=False, until=first)
+    assert all(torch.equal(trainer.best_state[k], v) for k, v in until.task.network.state_dict().items())
+
+
+def test_a_choice_that_is_none_is_refused() -> None:
+    for name in ("select", "schedule", "tokenizer"):
+        with pytest.raises(InputError, match=f"recipe's {name} must be .* or .*, not 'magic'"):
+            Recipe.of({"dataset": "toy", name: "magic"})
+
+
+# ---- loss
+
+
+@pytest.mark.usefixtures("toy_data")
+def test_a_smoothed_loss_is_that_of_smoothed_labels(tmp_path: Path) -> None:
+    trainer = toy_trainer(tmp_path / "x", label_smoothing=0.2, dropout=0.0, log_every=1)
+    rows = next(trainer._remaining(1))
+    logs = F.log_softmax(toy_trainer(tmp_path / "y", dropout=0.0).task.logits(rows).detach(), dim=-1).numpy()
+    shares = 0.8 * np.eye(2)[trainer.task.train.frame["label"].to_numpy()[rows]] + 0.1
+    trainer.fit(progress=False, until=1)
+    loss = next(row[5] for row in trainer.at.history if row[2] == "train_loss")
+    assert loss == pytest.approx(-(shares * logs).sum(axis=1).mean(), rel=1e-5)
+
+
+# ---- mixtures
+
+SOURCES = np.array(["many"] * 64 + ["few"] * 4 + ["some"] * 16)
+
+
+def shares(temperature: float) -> dict[str, int]:
+    """Return the rows that an epoch draws of each source; n^(1/T) over their sum, of 84 rows."""
+    rows = Mixture(SOURCES, temperature).draw(np.random.default_rng(0))
+    assert len(rows) == len(SOURCES)
+    names, counts = np.unique(SOURCES[rows], return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def test_a_mixture_is_drawn_by_its_temperature() -> None:
+    assert shares(1) == {"many": 64, "few": 4, "some": 16}
+    assert shares(2) == {"many": 48, "few": 12, "some": 24}
+    assert shares(1e6) == {"many": 28, "few": 28, "some": 28}
+    rows = Mixture(SOURCES, 2).draw(np.random.default_rng(1))
+    for source in ("many", "few", "some"):
+        assert np.ptp(np.bincount(rows, minlength=len(SOURCES))[source == SOURCES]) <= 1
+
+
+def test_epochs_of_a_mixture_are_batches_like_others() -> None:
+    lengths = np.random.default_rng(0).integers(3, 30, len(SOURCES))
+    epochs = [batches(lengths, 16, 0, epoch, Mixture(SOURCES, 2)) for epoch in (0, 0, 1)]
+    assert [len(batch) for batch in epochs[0]].count(16) == 5 and sum(map(len, epochs[0])) == 84
+    assert all((a == b).all() for a, b in zip(epochs[0], epochs[1], strict=True))
+    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(epochs[0], epochs[2], strict=True))
+
+
+@pytest.mark.usefixtures("toy_data")
+def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path) -> None:
+    before = toy_trainer(tmp_path / "a").targets
+    trainer = toy_trainer(tmp_path / "b")
+    frame = trainer.task.train.frame.copy()
+    frame.loc[3, "label"] = MIDDLE
+    shares = targets(replace(trainer.task.train, frame=frame), trainer.recipe)
+    assert shares[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
+    rest = torch.arange(len(before)) != 3
+    assert (shares[rest].argmax(dim=1) == before[rest]).all() and set(shares[rest].flatten().tolist()) == {0.0, 1.0}

@@ -46,7 +46,6 @@ def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None
 
 
 def test_rows_of_small_weights_are_off_by_half_the_smallest_step() -> None:
-    """Rows below 0.0078 are off by at most 3.05e-5, which is more than 1/127 of the row; packing twice changes nothing more."""
     rows = torch.linspace(-1, 1, 201).repeat(4, 1) * torch.tensor([[1e-2], [7.7e-3], [1e-3], [1e-5]])
     error = (unpack(pack({"w": rows}))["w"] - rows).abs().amax(dim=1)
     step = (rows.abs().amax(dim=1) / 127).clamp_min(torch.finfo(torch.float16).tiny)
@@ -57,7 +56,6 @@ def test_rows_of_small_weights_are_off_by_half_the_smallest_step() -> None:
 
 
 def test_narrow_matrices_keep_half_precision() -> None:
-    """Three polarities per token are stored to a relative 2^-11, whatever the number of rows."""
     polarity = torch.rand(200, 3)
     stored = unpack(pack({"polarity": polarity, "wide": torch.rand(200, 4)}))
     assert bool(((stored["polarity"] - polarity).abs() <= polarity * 2**-11).all())
@@ -65,7 +63,6 @@ def test_narrow_matrices_keep_half_precision() -> None:
 
 
 def test_a_scale_may_belong_to_a_row_or_a_column() -> None:
-    """An error is at most half a step of its row or column; a file with other scales cannot be read."""
     weights = torch.randn(40, 24) * torch.logspace(-1, 1, 24)
     for dim in (0, 1):
         stored = quantized("w", weights, dim)
@@ -94,7 +91,6 @@ def changed_state(state: dict[str, torch.Tensor], name: str, tensor: torch.Tenso
     ],
 )
 def test_a_file_of_other_shapes_is_told_from_its_head(name: str, tensor: torch.Tensor | None, message: str, tmp_path: Path) -> None:
-    """No tensor is made for a file with wrong shapes, neither by the configuration nor by the file."""
     encoder, path, read_files = small_encoder(5, width=8).float(), tmp_path / "w.safetensors", []
     save_file(changed_state(pack(encoder.state_dict()), name, tensor), path)
 
@@ -115,7 +111,6 @@ def test_a_model_of_too_many_numbers_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_reading_weights_draws_no_random_numbers(tmp_path: Path) -> None:
-    """Loading draws no random numbers: all weights are read, and the process's generator continues as before."""
     save_file(pack((encoder := small_encoder(5, positions="sinusoid").float()).state_dict()), tmp_path / "w.safetensors")
     torch.manual_seed(3)
     first = torch.rand(4)

@@ -115,7 +115,6 @@ def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.D
 
 @pytest.mark.slow
 def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
-    """The second download waits and then finds all files."""
     got: list[int] = []
     hub.trouble = [None] * 4 + [("stall", 0.3)]
     both = [threading.Thread(target=lambda: got.append(len(hubdata.get("toy")))) for _ in range(2)]
@@ -158,7 +157,6 @@ def mixed(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
 
 
 def test_a_mixture_gets_the_parts_of_others(hub: Hub, mixed: DatasetInfo) -> None:
-    """Parts of a mixture are stored in the folders of their data sets; parts that the hub lacks are named with the reason."""
     assert missing_parts(mixed) == ("yelp_full/train", "toy/test") and missing_parts(mixed, "test") == ("toy/test",)
     assert hubdata.lacking("mixed") == ("toy/test",)
     done = CliRunner().invoke(main, ["data", "get", "mixed"])
@@ -249,7 +247,6 @@ def test_the_button_fetches_stops_and_says_what_failed(hub: Hub, toy: DatasetInf
 
 
 def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file much larger than expected gives one sentence and leaves nothing; an announced size stops the request."""
     monkeypatch.setattr(hubdata, "SLACK", -0.999_999)
     hub.sent = 0
     with pytest.raises(DataMissingError, match=r"toy has about 1 MB, but its server sends .* was not downloaded"):
@@ -257,19 +254,8 @@ def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkey
     assert hub.sent == 0 and not litter()
 
 
-def test_a_page_offers_what_a_mixture_lacks(hub: Hub, mixed: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page has a button for a split that the hub can complete; for another it names the missing files and the reason."""
-    monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
-    splits = ("", "test", "train")
-    apps = [AppTest.from_function(page, kwargs={"name": "mixed", "split": split}, default_timeout=20).run() for split in splits]
-    assert [(app.markdown[-1].value, len(app.button)) for app in apps] == [("not here", 1), ("not here", 1), ("not here", 0)]
-    caption = apps[2].caption[-1].value.replace("\\", "")
-    assert "yelp_full/train (" in caption and "cannot be downloaded: yelp_full: it is put together" in caption
-
-
 @pytest.mark.parametrize("variable", ["SENTVIZ_NO_DOWNLOAD", ""])
 def test_an_operator_can_switch_it_off(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    """Downloads are not offered if the operator forbids them; by default also not to visitors who may sit at another machine."""
     if variable:
         monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
         monkeypatch.setenv(variable, "1")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from sentviz.data.lexicon import Lexicon
+
+collect_ignore_glob = [] if find_spec("transformers") else ["test_*.py"]  # of the extra hub
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,8 +1,9 @@
-"""Hugging Face encoders as runs, and fine-tuning."""
+"""Hugging Face encoders as runs, fine-tuning, and their ONNX graphs."""
 
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
-
-
-import sentviz  # noqa: E402
-from sentviz import training  # noqa: E402
-from sentviz.data import datasets  # noqa: E402
-from sentviz.data.labels import order_of as order  # noqa: E402
-from sentviz.data.lexicon import Lexicon  # noqa: E402
-from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.models import hub  # noqa: E402
-from sentviz.runs.catalog import catalog  # noqa: E402
-from sentviz.runs.store import Run  # noqa: E402
-from sentviz.training import Trainer  # noqa: E402
-from sentviz.training.foreign import ForeignTask  # noqa: E402
-from sentviz.training.recipe import Recipe  # noqa: E402
-from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
+import sentviz
+from sentviz import training
+from sentviz.data import datasets
+from sentviz.data.labels import order_of as order
+from sentviz.data.lexicon import Lexicon
+from sentviz.errors import InputError, RunError
+from sentviz.models import hub
+from sentviz.runs.catalog import catalog
+from sentviz.runs.store import Run
+from sentviz.serving.onnx import export, load
+from sentviz.training import Trainer
+from sentviz.training.foreign import ForeignTask
+from sentviz.training.recipe import Recipe
+from tests.foreign.models import SHORT, TEXT, answers, changed, saved
 
 
 @pytest.mark.exhaustive
@@ -66,7 +65,6 @@ def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_pa
 
 @pytest.mark.exhaustive
 def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
-    """Fine-tuning a checkpoint with another number of classes trains a new head; the metrics are those of the stored weights."""
     settings: dict[str, Any] = {"epochs": 8, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24}
     run = training.finetune(folders["bert"], "toy", tmp_path, progress=False, **settings)
     model, texts = hub.HubModel.of(run), toy_data["test"].frame["text"].tolist()
@@ -88,7 +86,6 @@ def test_a_lexicon_is_a_constant_of_the_training(
 
 
 def test_fine_tuning_has_settings_of_its_own(tmp_path: Path) -> None:
-    """Fine-tuning uses linear warm-up and decay unless the recipe says otherwise; its settings are checked before anything is read."""
     recipe = Recipe.of({"dataset": "toy", "model": "m", "source": "someone/m"})
     assert (recipe.schedule, recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.max_length) == ("linear", 3, 32, 2e-5, 128)
     assert Recipe.of(recipe.as_dict() | {"schedule": "cosine"}).schedule == "cosine"
@@ -123,3 +120,19 @@ def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(
     assert positive(further[0], "negative") == pytest.approx(wanted, abs=1e-6)
     (run.folder / "tokenizer.json").write_text("{}")  # A damaged run is written again.
     assert positive(opened(first, order)) == wanted
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"),
+]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", ["bert", "deberta-v2", "gpt2"])
+def test_an_adopted_model_is_exported(kind: str, tmp_path: Path) -> None:
+    run = training.adopt(saved(tmp_path / kind, kind), "", tmp_path / "runs")
+    card = export(run, tmp_path / "exported", maps=True)
+    assert card["compared"]["largest_difference"] < 1e-4 and card["outputs"] == ["logits", "pooled", "attention"]
+    ours, theirs = (model.predict([TEXT, SHORT])[list(run.labels)].to_numpy() for model in (sentviz.load(run), load(tmp_path / "exported")))
+    np.testing.assert_allclose(theirs, ours, atol=1e-4)

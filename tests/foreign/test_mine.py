@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
-
-import sentviz  # noqa: E402
-from sentviz import training  # noqa: E402
-from sentviz.analysis.explain import explained  # noqa: E402
-from sentviz.cli import main  # noqa: E402
-from sentviz.data import datasets  # noqa: E402
-from sentviz.models.hub import store_head  # noqa: E402
-from sentviz.papers.cards import card  # noqa: E402
-from sentviz.runs.catalog import catalog, faults  # noqa: E402
-from sentviz.runs.naming import plain_name  # noqa: E402
-from sentviz.runs.store import Run  # noqa: E402
-from tests.foreign.models import SHORT, TEXT, answers, changed, expected_output, refused, saved, theirs  # noqa: E402
-from tests.shipped import often  # noqa: E402
+import sentviz
+from sentviz import training
+from sentviz.analysis.explain import explained
+from sentviz.cli import main
+from sentviz.data import datasets
+from sentviz.models.hub import store_head
+from sentviz.papers.cards import card
+from sentviz.runs.catalog import catalog, faults
+from sentviz.runs.naming import plain_name
+from sentviz.runs.store import Run
+from tests.foreign.models import SHORT, TEXT, answers, changed, expected_output, refused, saved, theirs
+from tests.shipped import often
 
 CLASSES = ["bad", "so-so", "good"]
 
@@ -36,7 +35,6 @@ CLASSES = ["bad", "so-so", "good"]
 
 
 def test_a_model_in_memory_gives_equal_answers(folders: dict[str, Path]) -> None:
-    """Its logits are those of transformers; the model in memory stays as it was and is not shared."""
     own = transformers.AutoModelForSequenceClassification.from_pretrained(folders["modernbert"]).eval()
     how, wanted = own.config._attn_implementation, expected_output(folders["modernbert"], TEXT).logits
     model = sentviz.load(own, transformers.AutoTokenizer.from_pretrained(folders["modernbert"]))
@@ -47,7 +45,6 @@ def test_a_model_in_memory_gives_equal_answers(folders: dict[str, Path]) -> None
 
 
 def test_classes_without_names_are_asked_about(tmp_path: Path) -> None:
-    """LABEL_0, LABEL_1 and LABEL_2 are never given a meaning; names that are given are used in the model's order."""
     folder = saved(tmp_path / "plain", "bert", ("LABEL_0", "LABEL_1", "LABEL_2"))
     for load in (lambda: sentviz.load(folder), lambda: training.adopt(folder, "", tmp_path)):
         with refused(r"does not say what its 3 classes mean \(LABEL_0, LABEL_1, LABEL_2\).*--classes neg"):
@@ -176,7 +173,6 @@ TANH, RELU, SILU = (f"torch.nn.modules.activation.{name}" for name in ("Tanh", "
     ],
 )
 def test_dense_layers_that_are_refused(layers: list[Any], why: str, folders: dict[str, Path], tmp_path: Path) -> None:
-    """Another activation, several activations, a wrong width, and pickled weights each give one sentence."""
     folder = encoder(folders["bert"], tmp_path / "odd")
     with_dense(folder, *(layers or [(16, 6, TANH)]))
     if not layers:

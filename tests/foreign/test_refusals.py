@@ -1,27 +1,30 @@
-"""Folders and files that would harm, contradict themselves or take another model's place: each is one sentence."""
+"""Folders and files that would harm, contradict themselves, take another model's place or never end: each is one sentence."""
 
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from click.testing import CliRunner
 
-transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
-
-from sentviz import training  # noqa: E402
-from sentviz.data import datasets  # noqa: E402
-from sentviz.models import hub  # noqa: E402
-from sentviz.models.folder import look_at  # noqa: E402
-from sentviz.models.loading import load  # noqa: E402
-from sentviz.runs.store import Run  # noqa: E402
-from sentviz.training import Trainer  # noqa: E402
-from sentviz.training.foreign import ForeignTask  # noqa: E402
-from sentviz.training.recipe import Recipe  # noqa: E402
-from tests.foreign.models import changed, refused, saved  # noqa: E402
+import sentviz
+from sentviz import training
+from sentviz.cli import main
+from sentviz.data import datasets, tokenizers
+from sentviz.errors import InputError, SentvizError
+from sentviz.models import hub
+from sentviz.models.folder import look_at
+from sentviz.models.loading import load
+from sentviz.runs.store import Run
+from sentviz.training import Trainer
+from sentviz.training.foreign import ForeignTask
+from sentviz.training.recipe import Recipe
+from tests.foreign.models import changed, refused, saved
 
 LABELS = ("negative", "positive")
 
@@ -61,7 +64,6 @@ DAMAGED: dict[str, dict[str, Any]] = {
 def test_a_run_runs_no_code_and_does_not_contradict_itself(
     toy_data: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run with code of its own is refused without a question on the terminal, and its two descriptions must agree."""
     questions: list[str] = []
     monkeypatch.setattr("builtins.input", lambda *prompt: questions.append(str(prompt)) or "y")
     adopted = training.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
@@ -165,7 +167,6 @@ def namesakes(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_a_tokenizer_without_a_word_for_the_unknown(folders: dict[str, Path], tmp_path: Path) -> None:
-    """A tokenizer without an unknown token is refused when it is loaded; it would fail on the first unknown letter of a text."""
     folder = changed(folders["bert"], tmp_path / "deaf")
     words, settings = (json.loads((folder / name).read_text()) for name in ("tokenizer.json", "tokenizer_config.json"))
     words["added_tokens"] = [entry for entry in words["added_tokens"] if entry["content"] != "[UNK]"]
@@ -209,7 +210,6 @@ def test_a_namesake_does_not_go_on_from_a_resume_point(toy_data: dict[str, datas
 
 
 def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str, Path]) -> None:
-    """The error is raised before the data set is read."""
     for make in (training.finetune, training.adopt):
         with refused("korsts has no classes"):
             make(folders["bert"], "korsts", tmp_path)
@@ -218,7 +218,6 @@ def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str,
 
 
 def test_a_new_head_does_not_change_the_digest(tmp_path: Path) -> None:
-    """A random new head leaves the digest of the checkpoint as it was; a changed weight gives another digest."""
     from sentviz.models.hub.loading import opened
 
     folder = saved(tmp_path / "bert", "bert")
@@ -227,3 +226,49 @@ def test_a_new_head_does_not_change_the_digest(tmp_path: Path) -> None:
         torch.manual_seed(seed)
         digests.add(opened(folder, labels=LABELS).weights)
     assert len(digests) == 1 and opened(spoilt(folder, 0.5), labels=LABELS).weights not in digests
+
+
+LABELS = ("negative", "positive")
+PANICS = "a" * 40 + "b"  # more steps of one match than the library allows
+WORKS = ("a" * 19 + "b ") * 150  # 150 matches that are just allowed, about two seconds
+SPLIT = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+
+
+@pytest.fixture(scope="module")
+def backtracking(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A classifier whose tokenizer cuts texts with a pattern that backtracks."""
+    folder = saved(tmp_path_factory.mktemp("hub") / "backtracking", "bert", LABELS)
+    stored = json.loads((folder / "tokenizer.json").read_text())
+    stored["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [SPLIT, stored["pre_tokenizer"]]}
+    (folder / "tokenizer.json").write_text(json.dumps(stored))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_panic_is_one_sentence_in_command_and_python(backtracking: Path, tmp_path: Path) -> None:
+    run = training.adopt(backtracking, "", tmp_path)
+    for model in (sentviz.load(backtracking), sentviz.load(run)):
+        with pytest.raises(SentvizError, match=r"^The tokenizer of this model raised PanicException: .*retry-limit") as error:
+            model.trace(PANICS)
+        assert "\n" not in str(error.value)
+        assert model.trace("a warm song").label in LABELS
+    for named in ([str(run.folder)], ["--model", str(backtracking)]):
+        refused = CliRunner().invoke(main, ["explain", *named, PANICS])
+        assert (refused.exit_code, refused.output.count("\n")) == (1, 1) and refused.output.startswith("Error: The tokenizer of this model")
+
+
+@pytest.mark.exhaustive
+def test_a_text_that_takes_too_long_is_left_and_its_repetition_costs_nothing(backtracking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = sentviz.load(backtracking)
+    monkeypatch.setattr(tokenizers, "SECONDS", 0.0)
+    monkeypatch.setattr(tokenizers, "SLOWEST", 20 * len(WORKS))  # letters per second, so that the text has 50 milliseconds
+    with pytest.raises(InputError, match=r"did not return within 0\.05 seconds for 1 text\."):
+        model.encode(WORKS)
+    before = threading.active_count()
+    for text in (WORKS, "a warm song"):
+        with pytest.raises(InputError, match=r"still works on an earlier text that takes too long"):
+            model.encode(text)
+    assert threading.active_count() == before
+    model.tokenizer._foreign._late.join(60)
+    monkeypatch.undo()
+    assert model.encode("a warm song").tokens

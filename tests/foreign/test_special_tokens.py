@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
-transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
-
-import sentviz  # noqa: E402
-from sentviz import training  # noqa: E402
-from sentviz.analysis.explain.leave_out import removal, words  # noqa: E402
-from sentviz.analysis.explain.notices import notices  # noqa: E402
-from sentviz.api import predict  # noqa: E402
-from sentviz.data.texts import LONGEST, is_blank, word_spans  # noqa: E402
-from sentviz.errors import InputError  # noqa: E402
-from sentviz.models import hub  # noqa: E402
-from sentviz.serving.corpus.engines import score  # noqa: E402
-from tests.foreign.models import loaded, saved, theirs  # noqa: E402
-from tests.shipped import often  # noqa: E402
+import sentviz
+from sentviz import training
+from sentviz.analysis.explain.leave_out import removal, words
+from sentviz.analysis.explain.notices import notices
+from sentviz.api import predict
+from sentviz.data.texts import LONGEST, is_blank, word_spans
+from sentviz.errors import InputError
+from sentviz.models import hub
+from sentviz.serving.corpus.engines import score
+from tests.foreign.models import loaded, saved, theirs
+from tests.shipped import often
 
 Change = Callable[[Any], object]
 
@@ -134,7 +133,6 @@ def test_texts_are_read_as_transformers_reads_them(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["BERT", "Llama, whose answer is at the last token", END])
 def test_pairs_are_read_as_transformers_reads_them(name: str, tmp_path: Path) -> None:
-    """The longer text is cut first, and a special token that a text spells stays in its text."""
     folder, texts = folder_of(name, tmp_path), hostile(30, seed=8)
     tokenizer, model = transformers.AutoTokenizer.from_pretrained(folder), hub.load(folder)
     for limit, text, pair in zip(range(15, 30), texts[:15], texts[15:], strict=True):
@@ -169,7 +167,6 @@ def test_every_door_reads_them_alike(name: str, tmp_path: Path) -> None:
 
 
 def test_a_model_reads_the_end_of_a_long_text_after_it_was_stored(tmp_path: Path) -> None:
-    """The remark names the tokens that were left out, the offsets are those of the end, and more characters than are read are refused."""
     run = training.adopt(folder_of(END, tmp_path), "", tmp_path / "runs")
     model, text = sentviz.load(run), "a dull garden. " * 200 + "a warm song"
     trace = model.trace(text)
@@ -181,7 +178,6 @@ def test_a_model_reads_the_end_of_a_long_text_after_it_was_stored(tmp_path: Path
 
 
 def test_a_spelled_special_token_is_a_token_of_the_text(tmp_path: Path) -> None:
-    """Such a token has offsets and is a word of its own; removal gives the answer to the text without it."""
     folder = saved(tmp_path / "bert", "bert", change=added("[URL]", special=True))
     model = hub.load(folder)
     text = "a warm [SEP]song[URL][MASK]"
@@ -196,7 +192,6 @@ def test_a_spelled_special_token_is_a_token_of_the_text(tmp_path: Path) -> None:
 
 
 def test_padding_that_a_text_spells_has_the_same_place_in_gradients(tmp_path: Path) -> None:
-    """Vectors in the place of ids, as gradients take them, give the answer to the ids: RoBERTa gives padding no place."""
     model = loaded(folder_of("RoBERTa", tmp_path))
     inputs = model.inputs(model.encode("a warm <pad><pad> song"))
     with_vectors = replace(inputs, vectors=model.network.table[inputs.ids])

@@ -1,4 +1,4 @@
-"""Tokens of Hugging Face tokenizers, and the errors of models that cannot be read."""
+"""Tokens of Hugging Face tokenizers, scores on their pieces, and the errors of models that cannot be read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import transformers
 
-transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
-
-from sentviz.data.lexicon import Lexicon  # noqa: E402
-from sentviz.data.texts import word_spans  # noqa: E402
-from sentviz.errors import InputError, RunError  # noqa: E402
-from sentviz.models import hub  # noqa: E402
-from sentviz.models.hub import loading  # noqa: E402
-from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, refused, small, theirs  # noqa: E402
+from sentviz.analysis.explain.foreign_scores import fit, read_scores
+from sentviz.data.lexicon import Lexicon
+from sentviz.data.texts import word_spans
+from sentviz.errors import InputError, RunError
+from sentviz.models import hub
+from sentviz.models.hub import loading
+from tests.foreign.models import OWN, SHORT, TEXT, answers, byte_pairs, changed, refused, sentence_pieces, small, theirs, word_pieces
+from tests.kit import small_model, toy_splits
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
@@ -99,7 +100,6 @@ def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: 
 
 
 def test_no_classification_head(folders: dict[str, Path], tmp_path: Path) -> None:
-    """A model without a classification head opens as an encoder, which predicts no class; it can be fine-tuned."""
     for kind in ("bert", "modernbert"):
         folder = changed(folders[kind], tmp_path / kind)
         theirs(folders[kind]).base_model.save_pretrained(folder)
@@ -118,7 +118,6 @@ def test_pickled_weights_are_read_only_where_that_is_allowed(folders: dict[str, 
 
 
 def test_a_version_whose_attention_cannot_be_seen_is_told(folders: dict[str, Path]) -> None:
-    """The trace is refused if the layers use transformers' own attention, because no map was computed."""
     model = hub.load(folders["electra"])
     model.network.model.set_attn_implementation("eager")
     with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be captured"):
@@ -181,3 +180,54 @@ def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytes
     encoder.register.cache_clear()
     with refused(r"pip install 'sentviz\[hub\]'"):
         hub.load("someone/model")
+
+
+TEXTS = (
+    "What a warm, clever garden! 😀 never dull",
+    "우리 정원은 정말 따뜻하고 ☂ 밝았다…",
+    "👍🏽👨\u200d👩\u200d👧 e\u0301té  Ⅷ½ naïve — 中文",
+    "a [SEP] warm <mask> song [UNK]",
+)
+MAKERS = {"bert": word_pieces, "roberta": byte_pairs, "xlm-roberta": sentence_pieces}
+
+
+def spellings(tokenizer: Any, text: str) -> dict[str, list[str]]:
+    """Return the tokens of a text, with the special ones, as tools write them."""
+    encoding = tokenizer(text, return_offsets_mapping=True)
+    tokens = tokenizer.convert_ids_to_tokens(encoding["input_ids"])
+    framed = tokenizer.get_special_tokens_mask(encoding["input_ids"], already_has_special_tokens=True)
+    slices = [
+        token if special and start == stop else text[start:stop]
+        for token, special, (start, stop) in zip(tokens, framed, encoding["offset_mapping"], strict=True)
+    ]
+    return {"entries": tokens, "decoded": [tokenizer.decode([index]) for index in encoding["input_ids"]], "slices of the text": slices}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_numbers_and_pairs_of_the_models_tokens_get_one_verdict(kind: str, folders: dict[str, Path]) -> None:
+    model, tokenizer = hub.load(folders[kind]), transformers.AutoTokenizer.from_pretrained(folders[kind])
+    for text in TEXTS:
+        trace = model.trace(text)
+        values = np.random.default_rng(0).normal(size=len(trace.tokens))
+        for name, pieces in spellings(tokenizer, text).items():
+            for which in (slice(None), slice(1, -1)):
+                of_numbers = fit(trace, read_scores(values[which], 0, 3))
+                of_pairs = fit(trace, read_scores(list(zip(pieces[which], values[which], strict=True)), 0, 3))
+                np.testing.assert_allclose(of_pairs.values, of_numbers.values, err_msg=f"{name}: {pieces}")
+                assert of_pairs.notes == of_numbers.notes
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_pieces_of_another_tokenizer_stand_where_its_offsets_say(kind: str) -> None:
+    tokenizer, model = MAKERS[kind]([*toy_splits()["train"].frame["text"], *OWN * 5]), small_model()
+    for text in TEXTS[:3]:
+        trace = model.trace(text)
+        encoding = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+        pieces = tokenizer.convert_ids_to_tokens(encoding["input_ids"])
+        known = [i for i, piece in enumerate(pieces) if piece not in (tokenizer.unk_token, "▁", "Ġ")]
+        values = np.random.default_rng(1).normal(size=len(pieces))[known]
+        named = {"tokens": [pieces[i] for i in known], "scores": values}
+        placed = fit(trace, read_scores(named | {"offsets": [encoding["offset_mapping"][i] for i in known]}, 0, 2))
+        np.testing.assert_allclose(fit(trace, read_scores(named, 0, 2)).values, placed.values, atol=1e-9)
+        np.testing.assert_allclose(fit(trace, read_scores(list(zip(named["tokens"], values, strict=True)), 0, 2)).values, placed.values)
+        assert np.abs(placed.values).sum() > 0
