@@ -54,7 +54,7 @@ def test_a_function_predicts_and_sees_the_text_as_it_was_written() -> None:
     assert [words[name] for name in ("warm", "dull", "garden")] == pytest.approx([3, -2.5, 0], abs=1e-4)
 
 
-BY_PREDICTION = {"removal", "exact", "permutation", "units", "clauses", "sentences"}
+BY_PREDICTION = {"alone", "removal", "exact", "permutation", "units", "clauses", "sentences"}
 
 
 def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing() -> None:
@@ -68,7 +68,7 @@ def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing(
         assert str(error.value).endswith(".")
     assert headline(supported(model, trace, {})).startswith("Positive, 99\u00a0%.")
     table = over_split(model, ["the warm and clever garden", "a dull and cold evening"], sample=2)
-    assert set(table["method"]) == BY_PREDICTION - {"clauses", "sentences"} | {"random"}  # each text is one clause
+    assert set(table["method"]) == BY_PREDICTION - {"alone", "clauses", "sentences"} | {"random"}  # each text is one clause
     for arguments, options, why in ((("one", "two"), {}, "reads single texts"), (("one",), {"change": "head:1.1=0"}, "head")):
         with pytest.raises(InputError, match=why):
             model.trace(*arguments, **options)
@@ -116,16 +116,16 @@ class Odd:
         (lambda texts: [[float("nan"), 0.5]], "returns NaN or infinity for 'a warm song'"),
         (lambda texts: [[0.5, 0.9]], "sum to 1; for 'a warm song' they sum to 1.4"),
         (lambda texts: [[-0.5, 1.5]], "which are 0 or more"),
-        (lambda texts: {"negative": [0.5], "positive": [0.5]}, ""),
-        (lambda texts: "positive", ""),
-        (lambda texts: itertools.repeat([0.5, 0.5]), ""),
-        (lambda texts: (row for row in [raising(texts)]), ""),
-        (lambda texts: [[0.5, 0.5], [0.5]], ""),
-        (lambda texts: [[0.5 + 1j, 0.5]] * len(texts), ""),
-        (lambda texts: Odd(), ""),
-        (lambda texts: torch.zeros(len(texts), 2).to_sparse(), ""),
-        (lambda texts: torch.zeros(len(texts), 2, device="meta"), ""),
-        (lambda texts: object(), ""),
+        (lambda texts: {"negative": [0.5], "positive": [0.5]}, "."),
+        (lambda texts: "positive", "."),
+        (lambda texts: itertools.repeat([0.5, 0.5]), "."),
+        (lambda texts: (row for row in [raising(texts)]), "."),
+        (lambda texts: [[0.5, 0.5], [0.5]], "."),
+        (lambda texts: [[0.5 + 1j, 0.5]] * len(texts), "."),
+        (lambda texts: Odd(), "."),
+        (lambda texts: torch.zeros(len(texts), 2).to_sparse(), "."),
+        (lambda texts: torch.zeros(len(texts), 2, device="meta"), "."),
+        (lambda texts: object(), "."),
     ],
     ids=range(20),
 )
@@ -180,7 +180,7 @@ def test_the_command_explains_with_code_of_ones_own(tmp_path: Path, monkeypatch:
     for model, more, code, sentence in (
         ("mine_for_test:predict", ["--classes", "negative,positive"], 0, "predict: Negative, 90\u00a0%. Without “dull” it would be"),
         ("mine_for_test:predict", [], 1, "Name each of them once"),
-        ("mine_for_test:predict", ["--classes", "a,b", "sst2/ndt-unit-2"], 2, ""),
+        ("mine_for_test:predict", ["--classes", "a,b", "sst2/ndt-unit-2"], 2, "."),
         ("mine_for_test:nothing", ["--classes", "a,b"], 1, "cannot be imported"),
         ("broken_for_test:x", ["--classes", "a,b"], 1, "ZeroDivisionError"),
         ("mine", ["--classes", "a,b"], 1, "takes pack"),

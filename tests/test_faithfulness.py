@@ -157,7 +157,7 @@ def test_pairs_are_asked_as_pairs() -> None:
 
 
 def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
-    for texts, methods, why in ((["warm", "a song"], None, "3 words"), (TEXTS, ["magic"], "no score 'magic'")):
+    for texts, methods, why in ((["warm", "a song"], ["received"], "3 words"), (TEXTS, ["magic"], "no score 'magic'")):
         with pytest.raises(InputError, match=why):
             over_split(model, texts, methods)
     plain = small_model()
@@ -184,7 +184,7 @@ def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
 def test_a_run_keeps_its_faithfulness(tiny_run: Path, tmp_path: Path) -> None:
     """The stored table is read back, and all other files and the configuration stay the same; a damaged run gets nothing."""
     folder = Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
-    run, frame = Run.open(folder), pd.DataFrame({"method": ["received"], "value": [0.5]})
+    run, frame = Run.open(folder), over_split(small_model(), TEXTS, ["received"], sample=2)
     files, config, digest = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}, dict(run.config), run.digest
     with pytest.raises(RunError, match=r"faithfulness.parquet is missing"):
         run.frame(FILE)
@@ -202,7 +202,7 @@ def test_a_run_keeps_its_faithfulness(tiny_run: Path, tmp_path: Path) -> None:
         with pytest.raises(RunError, match=reason):
             attach(Run.open(folder), FILE, frame)
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-        (folder / "notes.txt").unlink()
+        (folder / "notes.txt").unlink(missing_ok=True)
 
 
 BETTER, WORSE, SHORT = Verdict(0.5, 0.1, 0, 0, 39), Verdict(0.1, 0.5, 30, 0, 39), Verdict(0.5, 0.5, 0, 39, 39)

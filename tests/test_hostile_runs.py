@@ -120,12 +120,12 @@ def test_a_configuration_that_is_none(shelf: Path) -> None:
     ],
 )
 def test_a_file_that_is_none(damage: Callable[[Path], object], reason: str, shelf: Path) -> None:
-    for file in ("model.safetensors", "config.json"):
-        (shelf / "victim" / file).rename(shelf.parents[1] / "it")
-        damage(shelf / "victim" / file)
-        if file != "config.json":
-            messages = faults([run for run in runs().values() if isinstance(run, Run)], [file])
-            assert set(messages) == {"toy/victim"} and reason.format(file=file) in messages["toy/victim"]
+    """Such a file is refused before it is read, even if a link leads to a file with the listed digest."""
+    for run, file in (("neighbour", "model.safetensors"), ("victim", "config.json")):
+        (shelf / run / file).rename(shelf.parents[1] / "it")
+        damage(shelf / run / file)
+    messages = faults([run for run in runs().values() if isinstance(run, Run)], ["model.safetensors"])
+    assert set(messages) == {"toy/neighbour"} and reason.format(file="model.safetensors") in messages["toy/neighbour"]
     alone(reason.format(file="config.json"))
     with pytest.raises(RunError):
         store.find(shelf / "victim")

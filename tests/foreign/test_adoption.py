@@ -85,14 +85,14 @@ def test_a_lexicon_is_a_constant_of_the_training(
     assert torch.equal(subject.network.polarity, torch.from_numpy(table))
 
 
-def test_fine_tuning_has_settings_of_its_own(tmp_path: Path) -> None:
+def test_fine_tuning_has_settings_of_its_own(tmp_path: Path, folders: dict[str, Path]) -> None:
     recipe = Recipe.of({"dataset": "toy", "model": "m", "source": "someone/m"})
     assert (recipe.schedule, recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.max_length) == ("linear", 3, 32, 2e-5, 128)
     assert Recipe.of(recipe.as_dict() | {"schedule": "cosine"}).schedule == "cosine"
     with pytest.raises(InputError, match="no setting 'speed'"):
-        training.finetune("someone/m", "toy", tmp_path, speed=3)
+        training.finetune(folders["bert"], "toy", tmp_path, speed=3)
     with pytest.raises(InputError, match=r"batch_size must be a .*, not 0"):
-        training.finetune("someone/m", "toy", tmp_path, batch_size=0)
+        training.finetune(folders["bert"], "toy", tmp_path, batch_size=0)
 
 
 @pytest.mark.slow
