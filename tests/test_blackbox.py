@@ -24,16 +24,10 @@ from sentviz.analysis.explain.faithfulness import over_split
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.models import blackbox
+from tests.kit import WEIGHTS, counting  # noqa: F401 - tests/test_opened.py takes both from here
 
 LABELS = ["negative", "positive"]
-WEIGHTS = {"warm": 3.0, "clever": 1.5, "dull": -2.5, "cold": -1.6, "not": -1.0}
 TEXT = "  The warm, clever garden was   not dull at all !"
-
-
-def counting(texts: list[str]) -> list[list[float]]:
-    """Return probabilities whose log-odds are the sum of the words' weights."""
-    odds = [sum(WEIGHTS.get(word.strip(",.!"), 0.0) for word in text.lower().split()) for text in texts]
-    return [[1 / (1 + np.exp(each)), 1 / (1 + np.exp(-each))] for each in odds]
 
 
 def test_a_function_predicts_and_sees_the_text_as_it_was_written() -> None:

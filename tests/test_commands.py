@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,8 @@ import sentviz
 import sentviz.analysis.explain
 import sentviz.training
 from sentviz.analysis.explain import score
-from sentviz.analysis.explain.headline import edit_sentence, searched
 from sentviz.cli import main
 from sentviz.io.numbers import percent, probability
-from sentviz.runs.target import Target
 from sentviz.training.recipe import Recipe
 
 
@@ -85,18 +82,15 @@ def test_an_option_without_a_meaning_is_refused(options: str, message: str, trai
     assert not trained and not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize(
-    ("recipe", "message"),
-    [
-        ('dataset = "sst2"\n[shape]\nwidht = 3', "no setting 'widht'"),
-        ('dataset = "sst2"\n[shape]\nheads = 7', "7 heads do not divide"),
-        ('dataset = "sst2"\n[shape]\nvocab_size = 7', "shape cannot set vocab_size"),
-    ],
-)
-def test_a_recipe_that_cannot_be_trained_is_refused(recipe: str, message: str, trained: list[Recipe], tmp_path: Path) -> None:
+def test_a_recipe_that_cannot_be_trained_is_refused(trained: list[Recipe], tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
-    path.write_text(recipe)
-    refused(["train", path], message)
+    for setting, message in (
+        ("widht = 3", "no setting 'widht'"),
+        ("heads = 7", "7 heads do not divide"),
+        ("vocab_size = 7", "cannot set vocab_size"),
+    ):
+        path.write_text(f'dataset = "sst2"\n[shape]\n{setting}')
+        refused(["train", path], message)
     assert not trained
 
 
@@ -111,18 +105,6 @@ def test_a_finished_run_is_not_trained_again(trained: list[Recipe], tiny_run: Pa
     assert result.exit_code == 0, result.output
     assert "was already trained with this recipe" in result.output and "accuracy" in result.output
     assert not trained
-
-
-def test_threads_count_for_every_kind_of_model(monkeypatch: pytest.MonkeyPatch, trained: list[Recipe], tmp_path: Path) -> None:
-    import torch
-
-    seen: list[int] = []
-    monkeypatch.setattr(torch, "set_num_threads", seen.append)
-    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    for options in ((), ("--model", "hardmax-d2"), ("--hub", tmp_path)):
-        run("train", "sst2", "--threads", "2", "-o", tmp_path, *options)
-    assert seen == [2, 2, 2]
 
 
 # ---- explain, export, report ----------------------------------------------------------------------------------------
@@ -258,23 +240,6 @@ def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model
     assert all(f"{label:>10}" in result.output for label in trace.labels)
     assert set(trace.tokens) <= {line.split()[0] for line in result.output.splitlines() if line.strip()}
     assert result.output.count("not in the vocabulary") == 1 and ("Rank correlation" in result.output) == (score != "removal")
-
-
-def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.Model) -> None:
-    """With --edit, the sentence says the class and the probability of the edited text, as its own prediction has them."""
-    text = "a warm song"
-    sentence = sentviz.smallest_edit(tiny_model, text)
-    assert f"Smallest edit: {sentence}" in run("explain", tiny_run, text, "--edit").output
-    flip = searched(tiny_model, tiny_model.trace(text))
-    assert flip.edits
-    again = tiny_model.trace(flip.text)
-    assert again.label != tiny_model.trace(text).label
-    assert sentence.startswith(f"{flip.words[0].upper()}{flip.words[1:]} it would be {again.label} ({probability(again.confidence)}).")
-    target = Target(again.label)
-    aimed = sentviz.smallest_edit(tiny_model, text, target=target)
-    assert aimed == edit_sentence(replace(flip, goal=target))
-    assert f"Smallest edit: {aimed}" in run("explain", tiny_run, text, "--edit", "--target", again.label).output
-    assert "There is no class 'lukewarm'" in run("explain", tiny_run, text, "--edit", "--target", "lukewarm").output
 
 
 MISTAKES = (

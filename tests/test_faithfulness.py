@@ -27,8 +27,7 @@ from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.runs.target import Target
 from sentviz.runs.writing import attach
-from tests.kit import fake_trace, planted_model, small_model, toy_splits
-from tests.test_blackbox import LABELS, WEIGHTS, counting
+from tests.kit import LABELS, WEIGHTS, counting, fake_trace, planted_model, small_model, toy_splits
 
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 TEXTS = toy_splits()["test"].frame["text"].tolist()

@@ -130,24 +130,3 @@ def test_bad_scores_get_one_sentence(trace: Trace) -> None:
         with pytest.raises(InputError, match=message) as caught:
             fit(trace, read_scores(scores, 5, 6))
         assert "\n" not in str(caught.value)
-
-
-def test_numbers_alone_and_pairs_get_one_verdict(trace: Trace) -> None:
-    """The same scores, alone or each with its word, give the same values, or are refused in both forms."""
-    forms: tuple[list[Any], ...] = (
-        [torch.tensor(value, requires_grad=True) for value in SCORES],
-        [str(value) for value in SCORES],
-        [None] * 7,
-        [float("nan"), *SCORES[1:]],
-        [[value, -value] for value in SCORES],
-        [[value, 0.0, 0.0] for value in SCORES],
-        [1j] * 7,
-    )
-    for form in forms:
-        values = []
-        for scores in (form, list(zip(WORDS, form, strict=True))):
-            try:
-                values.append(fit(trace, read_scores(scores, 1, 2)).values.tolist())
-            except InputError:
-                values.append([])
-        assert values[0] == values[1]

@@ -86,7 +86,6 @@ def test_a_claim_holds_fails_and_is_open_if_a_side_did_not_learn(key: str, tmp_p
         assert all(part.verdict == verdict and ("did not learn" in part.evidence) == (verdict == "open") for _, part in finding.parts)
 
 
-@pytest.mark.slow
 def test_one_seed_that_did_not_learn_leaves_a_claim_open(tmp_path: Path) -> None:
     key = "sentiformer-418db8"
     learned = [*seeds(tmp_path, "sst5_trees", "sentiformer-no-gate", 5, 3), *seeds(tmp_path, "sst5_trees", "sentiformer", 70)]
@@ -130,7 +129,6 @@ def test_kinds_of_rows_are_left_open_one_by_one(tmp_path: Path) -> None:
     assert judge_on_learned(test, ("y",), [failed]) == test([failed])  # type: ignore[list-item]
 
 
-@pytest.mark.slow
 def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
     """The fall over the last interval is a mean over seeds; a small fall, or one slower than the rival's, does not count."""
     falling = [made_run(tmp_path, "sst2", "vanilla", s, losses=(0.9, 0.8, 0.8 - 0.08 * (s + 1))) for s in range(2)]

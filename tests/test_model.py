@@ -40,9 +40,7 @@ def test_predict_is_the_slow_encoder(model: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{}, {"lambdas": [[1, 0.5, -2], [1, np.nan, 0]]}, {"heads_off": [(0, 1), (1, 0)]}],
-    ids=["as is", "lambdas", "heads off"],
+    "change", [{}, {"lambdas": [[1, 0.5, -2], [1, np.nan, 0]]}, {"heads_off": [(0, 1), (1, 0)]}], ids=["as is", "lambdas", "heads off"]
 )
 def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[str, Any]) -> None:
     """`trace` and `predict` agree, and states, maps and mixing equal the slow encoder's."""

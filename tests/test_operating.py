@@ -11,13 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 from sklearn import metrics as sk
-from sklearn.metrics import (
-    average_precision_score,
-    precision_recall_curve,
-    precision_recall_fscore_support,
-    roc_auc_score,
-    roc_curve,
-)
+from sklearn.metrics import average_precision_score, precision_recall_curve, precision_recall_fscore_support, roc_auc_score, roc_curve
 
 from sentviz.analysis.evaluation import Evaluation, evaluate, interval, metrics
 from sentviz.analysis.testset import operating

@@ -85,7 +85,6 @@ def by_hooks(pair: Pair, what: str, layer: int, head: int, tokens: list[int]) ->
     return float((log_odds(logits, *pair.target) - pair.start) / (pair.goal - pair.start))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", often(MODELS, "differential"))
 @pytest.mark.parametrize("second", [B, LONGER], ids=["same length", "longer"])
 def test_cells_are_those_of_plain_hooks(name: str, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +242,6 @@ def test_interventions_take_vectors_of_another_text() -> None:
     np.testing.assert_allclose(model.trace(A, change="feedforward:2=0.25").logits, wanted, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_the_command_prints_shares_and_a_path(tiny_run: Path) -> None:
     arguments = ["patch", str(tiny_run), "a warm garden", "a dull garden"]
     result = CliRunner().invoke(main, [*arguments, "--cell", "state:0.3", "--cell", "head:1.2.3"])

@@ -26,7 +26,7 @@ import sentviz
 from sentviz.analysis.explain import explained, headline, supported
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.analysis.explain.leave_out import words as words_of
-from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
+from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
 from sentviz.api import Source, predict
@@ -252,14 +252,6 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
         np.testing.assert_allclose(added.squares, whole.squares, rtol=1e-12)
     row, values = whole.table(cls=True).set_index(["layer", "head", "measure"]).loc[(1, 2, "entropy")], each[:, 1, 2, 0]
     assert row[["value", "sd"]].tolist() == pytest.approx([np.nanmean(values), np.nanstd(values)])
-
-
-def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    scored = score(run, [files / "a.csv"], tmp_path / "out", options=ALL, rows=7)
-    merged = heads(scored)
-    expected = over_rows(tiny_model, tiny_model.read(pd.DataFrame({"text": TEXTS})))
-    assert merged[["layer", "head", "measure", "n"]].equals(expected[["layer", "head", "measure", "n"]])
-    np.testing.assert_allclose(merged[["value", "low", "high", "sd"]], expected[["value", "low", "high", "sd"]], atol=2e-6)
 
 
 @pytest.mark.parametrize("label", ["", "label"])

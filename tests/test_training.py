@@ -106,7 +106,6 @@ def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> 
     assert (model == "vanilla") == (not mixing)
 
 
-@pytest.mark.slow
 def test_frozen_lambdas_stay_at_their_start(tmp_path: Path, run: Run) -> None:
     frozen = toy_trainer(tmp_path, shape={"width": 16, "heads": 2, "ffn_width": 24, "learn_lambda": False}, epochs=1)
     frozen.fit(progress=False)

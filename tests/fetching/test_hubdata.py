@@ -113,7 +113,6 @@ def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.D
     assert hubdata.lacking("toy") == ("train", "test") and not litter()
 
 
-@pytest.mark.slow
 def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
     got: list[int] = []
     hub.trouble = [None] * 4 + [("stall", 0.3)]

@@ -122,13 +122,8 @@ def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(
     assert positive(opened(first, order)) == wanted
 
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"),
-]
-
-
 @pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed")
 @pytest.mark.parametrize("kind", ["bert", "deberta-v2", "gpt2"])
 def test_an_adopted_model_is_exported(kind: str, tmp_path: Path) -> None:
     run = training.adopt(saved(tmp_path / kind, kind), "", tmp_path / "runs")
