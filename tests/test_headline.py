@@ -251,9 +251,9 @@ def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
 def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
     """Of three classes, the edited text has the goal's class, or exchanges two; no removal or quick swap that does so is missed."""
     reached = 0
-    for seed in range(4):
+    for seed in range(5):
         model = small_model(seed, labels=("bad", "middling", "good"))
-        plain = model.trace(TEXTS[0])
+        plain = model.trace(TEXTS[2])
         before = dict(zip(model.labels, plain.probabilities, strict=True))
         order = plain.probabilities.argsort()[::-1]
         label, second = (model.labels[i] for i in (order[1], order[0 if seed % 2 else 2]))
@@ -317,12 +317,12 @@ def test_planted_reasons_are_found() -> None:
 
 
 def test_of_a_long_text_what_is_read_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, text = planted_model(lambda there: 2 * there("warm") - 1), "it is a warm song " + "and it is a tender one, " * 90
+    model, text = planted_model(lambda there: 2 * there("warm") - 1), "it is a warm song " + "and it is a tender one, " * 25
     trace = model.trace(text)
-    cut = smallest_flip(model, trace)
+    cut = smallest_flip(model, trace, passes=12)
     assert len(trace.tokens) < len(text.split()) and cut.text == text.replace("warm ", "")
     monkeypatch.setattr("sentviz.analysis.explain.counterfactual.EXTRA_CHARACTERS", 10**9)
-    assert smallest_flip(model, trace) == cut
+    assert smallest_flip(model, trace, passes=12) == cut
 
 
 def test_a_swap_is_of_the_same_kind_and_plausible() -> None:

@@ -106,7 +106,8 @@ def test_turning_equals_a_loop_over_orders() -> None:
         assert exact_comparison.turning(table) == is_turning
 
 
-def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> None:
+def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.analysis.explain.scores.is_installed", lambda package: False)  # which take seconds to import
     trace = model.trace("what a warm, clever song")
     values = exact(model, trace)
     scores = exact_comparison.method_scores(model, trace, values)
@@ -118,6 +119,7 @@ def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> Non
     assert scores["permutation"] == pytest.approx(values.values, abs=1e-9)  # 64 subsets are fewer than 200 samples
 
 
+@pytest.mark.exhaustive
 def test_a_sample_of_texts_is_measured(model: Model) -> None:
     negated = np.array(["not" in text.split() for text in TEXTS])
     table = exact_comparison.compare_with_exact(model, TEXTS, negated, sample=2, negations=1, seed=2).set_index(["method", "metric"])
