@@ -118,20 +118,20 @@ def test_leace_is_the_closed_form_and_leaves_no_linear_trace() -> None:
 def test_moves_are_those_of_plain_hooks(name: str) -> None:
     """Predictions without a direction at one depth, and at every depth, equal complete passes with hooks; row vectors are slow means."""
     model = RANDOM[name]
-    found = directions(model, ROWS, fit=60, sample=40)
-    masks = places(found.measured)["function"]
-    single, every = {2: found.erase("difference", 2)}, {depth: found.erase("pca", depth) for depth in found.depths}
-    moved = moved_sides(model, found.measured, {"one": single, "every": every}, {"one": masks, "every": None})
+    computed = directions(model, ROWS, fit=60, sample=40)
+    masks = places(computed.measured)["function"]
+    single, every = {2: computed.erase("difference", 2)}, {depth: computed.erase("pca", depth) for depth in computed.depths}
+    moved = moved_sides(model, computed.measured, {"one": single, "every": every}, {"one": masks, "every": None})
     for key, shifts, chosen in (("one", single, masks), ("every", every, [np.ones(len(mask), dtype=bool) for mask in masks])):
-        texts = found.measured.texts[:10]
+        texts = computed.measured.texts[:10]
         gaps = np.array([np.diff(_hooked(model, text, shifts, mask))[0] for text, mask in zip(texts, chosen, strict=False)])
         clear = np.abs(gaps) > 1e-5
         assert clear.sum() > 7 and (moved[key][:10][clear] == (gaps[clear] > 0)).all(), key
-    hidden = model.trace(found.measured.texts[3]).hidden
+    hidden = model.trace(computed.measured.texts[3]).hidden
     assert hidden is not None
-    np.testing.assert_allclose(found.measured_rows[2, 3], hidden[2].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(computed.measured_rows[2, 3], hidden[2].mean(axis=0), atol=1e-5)
     last = hidden[3][0] if model.capabilities.cls else hidden[3].mean(axis=0)
-    np.testing.assert_allclose(found.measured_rows[3, 3], last, atol=1e-5)
+    np.testing.assert_allclose(computed.measured_rows[3, 3], last, atol=1e-5)
 
 
 def _hooked(model: Model, text: str, shifts: dict[int, Shift], mask: Any) -> Any:
@@ -155,14 +155,14 @@ def _hooked(model: Model, text: str, shifts: dict[int, Shift], mask: Any) -> Any
 
 def test_steering_is_an_added_vector() -> None:
     model, text = RANDOM["ndt"], "a warm garden and a dull song"
-    found = directions(model, ROWS, fit=60, sample=40)
+    computed = directions(model, ROWS, fit=60, sample=40)
     network: Any = model.network
-    u = torch.from_numpy(found.at("difference", 1)).float()
-    for norm, row in zip((-0.5, 0, 2.0), found.steer(text, 1, [-0.5, 0, 2.0]).to_dict("records"), strict=True):
+    u = torch.from_numpy(computed.at("difference", 1)).float()
+    for norm, row in zip((-0.5, 0, 2.0), computed.steer(text, 1, [-0.5, 0, 2.0]).to_dict("records"), strict=True):
         with hook(network.blocks[1], partial(torch.add, norm * u), before=True):
             trace = model.trace(text)
         assert [row[label] for label in LABELS] == pytest.approx(trace.probabilities.tolist(), abs=1e-5)
-        assert row["label"] == trace.label and row["share"] == pytest.approx(abs(norm) / found.norms[1])
+        assert row["label"] == trace.label and row["share"] == pytest.approx(abs(norm) / computed.norms[1])
     push = FOUND.apart("difference", 0)
     assert FOUND.steer("a dull song", 0, [-push, 2 * push])["label"].tolist() == ["negative", "positive"]
 

@@ -130,10 +130,10 @@ def test_values_are_efficient_and_equal_means_over_orders(table: np.ndarray) -> 
 
 
 def test_a_repeated_word_is_predicted_once_per_length(model: Model) -> None:
-    result, one = exact(model, model.trace("song " * 10)), exact(model, model.trace("song"))
-    assert (result.passes, len(result.table), len(one.table), one.pairs()) == (11, 1024, 2, [])
+    result, single = exact(model, model.trace("song " * 10)), exact(model, model.trace("song"))
+    assert (result.passes, len(result.table), len(single.table), single.pairs()) == (11, 1024, 2, [])
     assert np.ptp(result.values) < 1e-5 and result.values.sum() == pytest.approx(result.full - result.empty, abs=1e-4)
-    assert one.values == pytest.approx([one.full - one.empty])
+    assert single.values == pytest.approx([single.full - single.empty])
 
 
 def test_thirteen_words_are_cut_into_fewer_parts(model: Model) -> None:

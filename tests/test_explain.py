@@ -111,8 +111,8 @@ def test_agreement_is_spearman_of_sizes_over_words() -> None:
     assert agreement(trace, second) == pytest.approx(spearmanr(second[1:], np.abs(own[1:])).statistic, abs=1e-9)
     assert agreement(trace, second, signed=True) == pytest.approx(spearmanr(second[1:], own[1:]).statistic, abs=1e-9)
     assert agreement(trace, np.abs(own)) == pytest.approx(1) == agreement(trace, own, signed=True)
-    for scores, other in (([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])):
-        assert agreement(scored(scores), np.array(other, np.float32)) is None
+    for scores, second_scores in (([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])):
+        assert agreement(scored(scores), np.array(second_scores, np.float32)) is None
 
 
 def test_attention_scores_are_sums_by_hand() -> None:

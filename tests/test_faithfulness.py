@@ -255,8 +255,8 @@ def test_the_true_effects_are_believed_and_inverted_ones_are_not(box: Model) -> 
     assert "explain this prediction well" in str(judged) and str(inverted).startswith("These scores do not explain this prediction.")
     unseen = replace(judged, chance=replace(judged.chance, higher=judged.chance.orders // 2))
     assert unseen.verdict == "believe" and "Removal alone does not show it." in str(unseen) and "Removal alone" not in str(judged)
-    other = judge(box, TEXT, effects(sign=1.0), target=Target("positive"))
-    assert other.verdict == "believe" and "explain “positive” well" in other.answer
+    opposite = judge(box, TEXT, effects(sign=1.0), target=Target("positive"))
+    assert opposite.verdict == "believe" and "explain “positive” well" in opposite.answer
     with pytest.raises(InputError, match="There is no class 'happy'"):
         judge(box, TEXT, effects(), target=Target("happy"))
 
@@ -277,14 +277,14 @@ def test_scores_without_a_sign_are_compared_with_the_size_of_effects(box: Model)
 
 
 def test_bad_questions_get_a_sentence(box: Model) -> None:
-    for asked, text, scores, message in (
+    for model, text, scores, message in (
         (box, "warm", [1.0], "at least two words"),
         (box, "a warm garden", [1.0], "There are 1 scores"),
         (box, "a warm garden", [["warm", float("nan")]], "not a finite number"),
         (small_model(max_length=24), "a warm garden " * 100, [1.0] * 300, r"There are 300 scores.* reads 24 words"),
     ):
         with pytest.raises(InputError, match=message) as raised:
-            judge(asked, text, scores)
+            judge(model, text, scores)
         assert "\n" not in str(raised.value)
 
 

@@ -83,12 +83,12 @@ def test_pieces_are_found_in_order_and_divided_by_letters(model: Model, trace: T
     """ "gar" and "##den" give 1 + 2; "a warm" has 5 letters, one of them in "a"; a bag gives its weight to each repeated word."""
     scores = of(trace, [["dull", 1.0], ["a warm", 5.0], ["gar", 1.0], ["##den", 2.0]])
     assert (scores["garden"], scores["a"], scores["warm"]) == pytest.approx((3.0, 1.0, 4.0))
-    for text, given, values in (
+    for text, pieces, values in (
         ("a warm, warm garden", [["warm", 1.0], ["warm", 2.0]], [0, 1, 0, 2, 0]),
         ("a warm, warm garden", {"warm": 1.0}, [0, 1, 0, 1, 0]),
         ("Café DELIGHT", [["Ġcafe", 1.0], ["▁deli", 2.0], ["ght</w>", 3.0]], [1, 5]),
     ):
-        assert fit(model.trace(text), read_scores(given, 0, 2)).values.tolist() == values
+        assert fit(model.trace(text), read_scores(pieces, 0, 2)).values.tolist() == values
 
 
 def test_what_does_not_fit_is_said(trace: Trace) -> None:

@@ -316,6 +316,7 @@ def test_planted_reasons_are_found() -> None:
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
 
 
+@pytest.mark.exhaustive
 def test_of_a_long_text_what_is_read_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
     model, text = planted_model(lambda there: 2 * there("warm") - 1), "it is a warm song " + "and it is a tender one, " * 25
     trace = model.trace(text)

@@ -253,7 +253,7 @@ def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
 
 def test_explanations_are_the_same_with_and_without_maps() -> None:
     model = small_model(components=2, mixing="free")
-    (with_maps, other), (lean, lean_other) = (
+    (with_maps, changed), (lean, lean_changed) = (
         [model.trace(text, **how) for text in (TEXT, TEXT.replace("warm", "cold"))] for how in ({}, {"maps": False, "projections": True})
     )
     for name in ("received", "difference", "rollout"):
@@ -261,7 +261,7 @@ def test_explanations_are_the_same_with_and_without_maps() -> None:
         np.testing.assert_allclose(got, wanted, atol=1e-5, err_msg=name)
     np.testing.assert_allclose(of_trace(lean)["value"], of_trace(with_maps)["value"], atol=1e-6)
     np.testing.assert_allclose(head_patterns(lean)["entropy"], head_patterns(with_maps)["entropy"], atol=1e-6)
-    np.testing.assert_allclose(difference(lean, lean_other).stack(), difference(with_maps, other).stack(), atol=1e-6)
+    np.testing.assert_allclose(difference(lean, lean_changed).stack(), difference(with_maps, changed).stack(), atol=1e-6)
 
 
 # ---- a term changes, and every reader follows

@@ -211,9 +211,9 @@ def test_a_pair_of_texts_is_read_with_its_segments() -> None:
     assert trace.tokens == ("[CLS]", "a", "warm", "song", "[SEP]", "cold", "soup", "[SEP]")
     ids = [2, *(model.tokenizer.id_of(w) for w in ("a", "warm", "song")), 3, *(model.tokenizer.id_of(w) for w in ("cold", "soup")), 3]
     state = slow.state_of(model.network.double())
-    pair, one = (slow.encode(state, model.config, ids[:n], segments=[0] * 5 + [1] * (n - 5)).logits for n in (8, 5))
+    pair, single = (slow.encode(state, model.config, ids[:n], segments=[0] * 5 + [1] * (n - 5)).logits for n in (8, 5))
     np.testing.assert_allclose(trace.logits, pair, atol=1e-4)
-    assert frame["positive"][0] == pytest.approx(1 / (1 + np.exp(one[0] - one[1])), abs=1e-5)
+    assert frame["positive"][0] == pytest.approx(1 / (1 + np.exp(single[0] - single[1])), abs=1e-5)
 
 
 def test_a_foreign_tokenizer_is_refused(model: Model) -> None:

@@ -107,7 +107,7 @@ def test_turning_equals_a_loop_over_orders() -> None:
 
 
 def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.analysis.explain.scores.is_installed", lambda package: False)  # which take seconds to import
+    monkeypatch.setattr("sentviz.analysis.explain.scores.is_installed", lambda package: False)  # packages take seconds to import
     trace = model.trace("what a warm, clever song")
     values = exact(model, trace)
     scores = exact_comparison.method_scores(model, trace, values)

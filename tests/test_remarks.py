@@ -65,9 +65,9 @@ def test_the_letters_tell_what_a_text_is_written_in() -> None:
 def test_a_text_in_other_letters_than_the_model_learned_is_said_to_mean_nothing() -> None:
     run = store.find("sst2/ndt-unit-2")
     model, texts = sentviz.load(run.name), ("나쁘지 않은 영화", "не плохо", "10/10", "nice")
-    korean, russian, *others = (" ".join(sentence for _, sentence in notices(model.trace(text), run)) for text in texts)
+    korean, russian, *plain = (" ".join(sentence for _, sentence in notices(model.trace(text), run)) for text in texts)
     assert "learned from English texts, but this text is Korean: the prediction means nothing" in korean
-    assert "uses letters that are not English" in russian and not any("means nothing" in each for each in others)
+    assert "uses letters that are not English" in russian and not any("means nothing" in each for each in plain)
 
 
 BINS = 15

@@ -89,9 +89,9 @@ def test_a_threshold_moves_the_second_class(rows: Rows) -> None:
 
 def test_cells_bands_and_tags_pick_the_rows_that_a_loop_picks(rows: Rows) -> None:
     records, (low, high) = rows.frame.to_dict("records"), np.quantile(rows.probabilities[:, 1], [0.2, 0.7])
-    for label, said in product((0, 1), (0, 1)):
-        wanted = [row["label"] == label and row["predicted"] == said for row in records]
-        assert Slice.parse(f"cell={label},{said}").mask(rows).tolist() == wanted
+    for label, answer in product((0, 1), (0, 1)):
+        wanted = [row["label"] == label and row["predicted"] == answer for row in records]
+        assert Slice.parse(f"cell={label},{answer}").mask(rows).tolist() == wanted
     assert Slice("p", f"1:{low}-{high}").mask(rows).tolist() == [low <= row["p1"] <= high for row in records]
     assert Slice.parse("tag=odd").mask(rows).tolist() == [row["tag"] == "odd" for row in records]
 

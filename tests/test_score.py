@@ -99,11 +99,11 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
 
 def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files: Path, tmp_path: Path) -> None:
     """An output of another run, options, files or ranges, and a foreign folder, are refused in one sentence and left unchanged."""
-    out, inputs, other = tmp_path / "out", [files / "a.csv"], Run.open(tiny_runs / "toy" / "vanilla-matched")
+    out, inputs, second_run = tmp_path / "out", [files / "a.csv"], Run.open(tiny_runs / "toy" / "vanilla-matched")
     score(run, inputs, out, rows=20)
     before = bytes_of(out)
     cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: score(other, inputs, out, rows=20), "another run"),
+        (lambda: score(second_run, inputs, out, rows=20), "another run"),
         (lambda: score(run, inputs, out, rows=20, options=OutputOptions(words=True)), "another choice of vectors"),
         (lambda: score(run, [files / "a.csv", files / "b.tsv"], out, rows=20), r"b\.tsv was not among the files"),
         (lambda: score(run, inputs, out, rows=21), r"a\.csv was different or read differently"),

@@ -1,4 +1,4 @@
-"""What a selection of rows holds, against loops; and clusters of texts as slices, one of which is planted."""
+"""Check what a selection of rows holds, against loops, and clusters of texts as slices, one of which is planted."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def test_an_empty_selection_and_one_of_everything() -> None:
     with pytest.raises(InputError, match="All rows are selected"):
         lib.typical(lib.selection_words(rows, all_))
     assert not len(lib.nearest_to(np.zeros((80, 2)), all_)[0]) and lib.describe_errors(rows, all_).count("%") == 1
-    one = np.arange(80) == 1
+    single = np.arange(80) == 1
     wanted = "1 row selected. reviews.csv is right on 100.0\u00a0% [20.7, 100.0], and on 65.8\u00a0% [54.8, 75.3] of the other rows."
-    assert lib.describe_errors(rows, one) == wanted and lib.typical(lib.selection_words(rows, one)).empty
+    assert lib.describe_errors(rows, single) == wanted and lib.typical(lib.selection_words(rows, single)).empty
 
 
 def test_settings_of_a_method_are_in_its_name() -> None:

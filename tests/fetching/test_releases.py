@@ -127,7 +127,7 @@ def offered(path: Path, entry: Packed) -> dict[str, Packed]:
 
 
 def test_an_index_leads_nowhere_else(packed: dict[str, Packed], tmp_path: Path) -> None:
-    """A harmful index is refused when it is read and when it is made in Python; so is a file that is no index."""
+    """`read_index` refuses a harmful index and a file of another kind; `Packed` refuses a harmful entry."""
     changes: list[dict[str, object]] = [
         *({"name": name} for name in ("../../escaped", "/etc/cron.d/x", "toy", "a\\b/c", "toy/.tmp-new-one", "a/b/c", 7)),
         *({"bytes": size} for size in (10**18, -1, "9")),

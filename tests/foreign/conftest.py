@@ -11,7 +11,7 @@ import pytest
 
 from sentviz.data.lexicon import Lexicon
 
-collect_ignore_glob = [] if find_spec("transformers") else ["test_*.py"]  # of the extra hub
+collect_ignore_glob = [] if find_spec("transformers") else ["test_*.py"]  # they need the extra hub
 
 
 @pytest.fixture(scope="module", autouse=True)

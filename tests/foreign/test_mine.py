@@ -55,8 +55,8 @@ def test_classes_without_names_are_asked_about(tmp_path: Path) -> None:
     for wrong, match in ((["bad", "good"], "has 3 classes"), (["a", "a", "b"], "the same name"), ("bad,good", "must be a list")):
         with refused(match):
             sentviz.load(folder, classes=wrong)
-    asked = CliRunner().invoke(main, ["adopt", str(folder), "-o", str(tmp_path)])
-    assert asked.exit_code == 1 and "--classes negative,neutral,positive" in asked.output
+    refusal = CliRunner().invoke(main, ["adopt", str(folder), "-o", str(tmp_path)])
+    assert refusal.exit_code == 1 and "--classes negative,neutral,positive" in refusal.output
 
 
 def test_what_is_no_classifier_of_one_class_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
