@@ -258,3 +258,51 @@ def test_interventions_are_those_of_the_slow_encoder(form: dict[str, Any]) -> No
 def test_a_configuration_that_makes_no_model_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         EncoderConfig(**({"vocab_size": 9, "classes": 2, "width": 8, "heads": 2} | changes))
+
+
+def test_usual_settings_and_capabilities_are_those_that_are_written() -> None:
+    """A run of an earlier version lacks settings that came later: it is read with these."""
+    rich: dict[str, Any] = {"positions": "aware", "gate": True, "window": 4, "pooling": "cls", "lexicon": "add", "segments": 2}
+    rich |= {"components": 2, "mixing": "unit", "relative": 8, "qk_norm": True, "masked": False}
+    assert repr(EncoderConfig(9, 2)) == (
+        "EncoderConfig(vocab_size=9, classes=2, max_length=256, width=128, layers=2, heads=4, components=1, "
+        "mixing='none', key_width=128, lambda_start=(), lambda_std=0.02, learn_lambda=True, head_norm=False, "
+        "embedding_scale=11.313708498984761, positions='learned', tags=0, qk_norm=False, norm='rms', norm_first=True, "
+        "ffn='swiglu', ffn_width=342, pooling='mean', segments=1, gate=False, window=0, global_tokens=(0, -1), "
+        "global_drawn=0, lexicon='none', lexicon_heads='all', lexicon_scaled=False, masked=True, dropout=0.2, "
+        "norm_eps=0.0, embedding_width=128, embedding_norm=False, relative=0, relative_reach=128, head='none')"
+    )
+    assert repr(HardmaxConfig(9)) == (
+        "HardmaxConfig(vocab_size=9, classes=2, max_length=128, width=2, layers=8, cleaning=True, training='softmax', "
+        "training_temperature=0.001, tolerance=1e-12)"
+    )
+    assert repr(RecurrentConfig(9, 2)) == ("RecurrentConfig(vocab_size=9, classes=2, max_length=256, hidden=256, layers=2, dropout=0.2)")
+    assert repr(ConvolutionalConfig(9, 2)) == (
+        "ConvolutionalConfig(vocab_size=9, classes=2, max_length=256, filters=100, widths=(3, 4, 5), dropout=0.2)"
+    )
+    assert repr(EncoderConfig(9, 2).capabilities) == (
+        "Capabilities(layers=2, heads=4, components=1, predicts=True, maps=True, softmax=True, lambdas=False, gate=False, "
+        "tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, silence=True, "
+        "padded=False, extends=False, moving=False, dials=(), switches=(AdjustableTerm(term='mask', asks='what if the "
+        "model also read the padding after the text?', tip='padding'),), scalars=(), replaces=('state', 'residual', "
+        "'feedforward', 'head', 'value'))"
+    )
+    assert repr(EncoderConfig(9, 2, **rich).capabilities) == (
+        "Capabilities(layers=2, heads=4, components=2, predicts=True, maps=True, softmax=True, lambdas=True, gate=True, "
+        "tags=True, aware=True, lexicon=True, cls=True, last=False, pairs=True, pattern=True, silence=True, padded=True, "
+        "extends=True, moving=False, dials=(AdjustableTerm(term='gate', asks='what if gates were open wider, or "
+        "removed?', tip='gate'), AdjustableTerm(term='lexicon', asks='what if the lexicon were stronger, or removed?', "
+        "tip='polarity'), AdjustableTerm(term='distance', asks='what if distance counted more, or not at all?', "
+        "tip='distance-bias')), switches=(), scalars=('lambda', 'temperature', 'alpha', 'beta', 'gamma'), "
+        "replaces=('state', 'residual', 'feedforward', 'head', 'value', 'component'))"
+    )
+    assert repr(HardmaxConfig(9).capabilities) == (
+        "Capabilities(layers=8, heads=1, components=1, predicts=True, maps=True, softmax=False, lambdas=False, "
+        "gate=False, tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, "
+        "silence=True, padded=False, extends=False, moving=True, dials=(), switches=(), scalars=('alpha',), replaces=())"
+    )
+    assert repr(RecurrentConfig(9, 2).capabilities) == (
+        "Capabilities(layers=2, heads=1, components=1, predicts=True, maps=False, softmax=False, lambdas=False, "
+        "gate=False, tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, "
+        "silence=False, padded=False, extends=True, moving=False, dials=(), switches=(), scalars=(), replaces=())"
+    )

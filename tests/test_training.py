@@ -356,3 +356,15 @@ def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path) -> None:
     assert shares[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
     rest = torch.arange(len(before)) != 3
     assert (shares[rest].argmax(dim=1) == before[rest]).all() and set(shares[rest].flatten().tolist()) == {0.0, 1.0}
+
+
+def test_usual_settings_of_a_recipe_are_those_that_are_written() -> None:
+    assert repr(Recipe.of({"dataset": "toy"})) == (
+        "Recipe(dataset='toy', model='vanilla-matched', folder='', variant='', seed=0, example='', example_pair='', "
+        "rows=0, test_rows=0, mixing_temperature=0.0, transfer='', source='', base='', weights='', teacher='', "
+        "teacher_share=0.5, adapter_rank=0, adapter_alpha=16.0, adapter_layers=0, tokenizer='words', min_count=5, "
+        "vocab_size=0, max_length=256, cls=False, lexicon='', shape={}, epochs=6, pretrain=0, updates=0, batch_size=64, "
+        "learning_rate=0.0005, lambda_rate=0.0005, weight_decay=0.1, warmup=0.06, schedule='cosine', clip=1.0, "
+        "dropout=0.2, label_smoothing=0.0, start=0.0, precision='auto', evaluations=2, select='accuracy', patience=6, "
+        "log_every=20, intercept=False, keep_epochs=0)"
+    )
