@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from sentviz.io.spreadsheet import store_csv
 from sentviz.runs.configs import CONFIGS, stored_config
 from sentviz.runs.presets import VARIANT_SETTINGS, find_preset, preset
 from sentviz.runs.store import Run
-from sentviz.runs.writing import attach, write
+from sentviz.runs.writing import attach, write, write_config
 
 N = 200
 PRINTED_AS = (("+.2f", " points"), ("+.2f", ""), (".2f", ""), (".1f", ""), (".1f", PERCENT))
@@ -53,27 +54,9 @@ def made_run(
     `also`: further splits with the same answers. `digest`: of the rows it was trained on.
     `base`: a base, whose name stands in place of "cls" in the names of its runs; of other models, the name in place of theirs.
     """
-    rng = np.random.default_rng(seed)
-    labels = np.arange(N) % len(classes)
-    predicted = labels.copy()
-    rows = (first_wrong + np.arange(wrong)) % N
-    predicted[rows] = (labels[rows] + 1) % len(classes)
-    logits = rng.normal(size=(N, len(classes))) * 0.3
-    logits[np.arange(N), predicted] += 3
-    pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
-    ids = tuple(f"{dataset}-{i}" for i in range(N))
-    test = Evaluation("test", ids, labels, logits.astype(np.float32), pooled, classes)
     known = {item.name for item in fields(CONFIGS[find_preset(model).kind])}
     small = {name: 2 for name in ("layers", "heads") if name in known}
     shape = preset(model, vocab_size=100, classes=len(classes), max_length=9, **small)
-    history = [
-        (step, step / 10, "lambda", layer, c, 0.2 + drift * (layer + 1) * step / 20)
-        for step in (0, 10, 20)
-        for layer in range(2)
-        for c in range(1, shape.capabilities.components)
-    ]
-    history += [(10 * (i + 1), i + 1.0, "validation_loss", -1, -1, loss) for i, loss in enumerate(losses)]
-    frame = pd.DataFrame(history, columns=["step", "epoch", "name", "layer", "component", "value"])
     configuration = f"{model}-{variant}" if variant else model
     configuration = base + (configuration.removeprefix("cls") if model.startswith("cls") else "") if base else configuration
     folder = name or configuration + (f"-s{seed}" if seed else "")
@@ -89,21 +72,54 @@ def made_run(
         "best": {"accuracy": validation, "loss": 1 - validation, "epoch": 1.0},
         "parameters": 1_000_000 + 1_000 * shape.capabilities.components,
     } | WRITTEN
-    report = json.dumps(dict.fromkeys(("test", *also), metrics(test, resamples=200)))
-    answers = pd.concat([test.frame().assign(split=name) for name in ("test", *also)])
-    writers: dict[str, Any] = {
-        "history.parquet": lambda path: frame.to_parquet(path, index=False),
-        "test.parquet": lambda path: answers.to_parquet(path, index=False),
-        "metrics.json": lambda path: path.write_text(report),
-    }
-    if vectors:
-        from safetensors.numpy import save_file
+    answers = answers_of(dataset, classes, wrong, first_wrong, seed, also)
+    files = {"history.parquet": history_of(shape.capabilities.components, drift, losses)} | answers
+    at = root / dataset / folder  # written without waiting for the disk
+    at.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        if vectors or file != "embeddings.safetensors":
+            (at / file).write_bytes(content)
+    write_config(at, config)
+    return Run.open(at, f"{dataset}/{folder}")
 
-        writers["embeddings.safetensors"] = lambda path: save_file(
-            {"rows": np.arange(0, N, 2, dtype=np.int32), "pooled": pooled[::2].astype(np.float16)}, path
-        )
-    write(root / dataset / folder, config, writers)
-    return Run.open(root / dataset / folder, f"{dataset}/{folder}")
+
+@cache
+def history_of(components: int, drift: float, losses: tuple[float, ...]) -> bytes:
+    """Return the file of a made-up history."""
+    steps = [(step, layer, c) for step in (0, 10, 20) for layer in range(2) for c in range(1, components)]
+    history = [(step, step / 10, "lambda", layer, c, 0.2 + drift * (layer + 1) * step / 20) for step, layer, c in steps]
+    history += [(10 * (i + 1), i + 1.0, "validation_loss", -1, -1, loss) for i, loss in enumerate(losses)]
+    return pd.DataFrame(history, columns=["step", "epoch", "name", "layer", "component", "value"]).to_parquet(index=False)
+
+
+@cache
+def tested(classes: tuple[str, ...], wrong: int, first_wrong: int, seed: int) -> tuple[Evaluation, dict[str, Any]]:
+    """Return answers to made-up rows, without ids, and their metrics."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(N) % len(classes)
+    predicted = labels.copy()
+    rows = (first_wrong + np.arange(wrong)) % N
+    predicted[rows] = (labels[rows] + 1) % len(classes)
+    logits = rng.normal(size=(N, len(classes))) * 0.3
+    logits[np.arange(N), predicted] += 3
+    pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
+    test = Evaluation("test", ("",) * N, labels, logits.astype(np.float32), pooled, classes)
+    return test, metrics(test, resamples=200)
+
+
+@cache
+def answers_of(dataset: str, classes: tuple[str, ...], wrong: int, first_wrong: int, seed: int, also: tuple[str, ...]) -> dict[str, bytes]:
+    """Return the files of answers to the rows of a data set, with their metrics and vectors."""
+    from safetensors.numpy import save
+
+    test, numbers = tested(classes, wrong, first_wrong, seed)
+    frame = replace(test, ids=tuple(f"{dataset}-{i}" for i in range(N))).frame()
+    answers = pd.concat([frame.assign(split=name) for name in ("test", *also)])
+    return {
+        "test.parquet": answers.to_parquet(index=False),
+        "metrics.json": json.dumps(dict.fromkeys(("test", *also), numbers)).encode(),
+        "embeddings.safetensors": save({"rows": np.arange(0, N, 2, dtype=np.int32), "pooled": test.pooled[::2].astype(np.float16)}),
+    }
 
 
 def made_seeds(root: Path, dataset: str, model: str, seeds: int, **options: Any) -> list[Run]:
