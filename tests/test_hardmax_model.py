@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,8 @@ import sentviz.data.tokenizers
 from sentviz.analysis.explain import SCORES, explained, score
 from sentviz.analysis.maps.layers import verdict_by_layer
 from sentviz.analysis.testset.rows import RowsSource, predicted
+from sentviz.data import datasets
+from sentviz.data.examples import EXAMPLES
 from sentviz.data.reviews import WordsTokenizer, stop_words
 from sentviz.errors import InputError, RunError
 from sentviz.models.clustering import TOLERANCE, simulate, weights
@@ -26,20 +30,9 @@ from sentviz.training.recipe import Recipe
 from tests import kit
 from tests.kit import random_model
 
-pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
-
 TEXT = "what a bright, warm garden we saw! The soup was dull and the song was clever; a warm lighthouse"
 
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Train a run on the made-up set."""
-    with pytest.MonkeyPatch.context() as patch:
-        kit.use_toy_data(patch)
-        return train(kit.hardmax_recipe(epochs=12), tmp_path_factory.mktemp("runs"), progress=False)
-
-
-# ---- words ---------------------------------------------------------------------------------------------------------
+# ---- words
 
 
 def test_words_beyond_what_any_model_reads_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,45 +55,38 @@ def test_cleaning_keeps_what_may_matter() -> None:
     assert {"the", "it's", "s"} <= stop_words() and not {"not", "never", "very", "n't"} & stop_words()
 
 
-def test_the_vocabulary_is_by_count_and_bounded() -> None:
+def test_the_vocabulary_is_by_count_and_bounded_and_stored_whole(tmp_path: Path) -> None:
     tokenizer = WordsTokenizer.fit(["pear plum plum fig fig", "apple plum"], min_count=1, most=3)
     assert [tokenizer.token_of(i) for i in range(4, tokenizer.vocab_size)] == ["plum", "fig", "apple"]
     with pytest.raises(InputError, match="no vocabulary"):
         WordsTokenizer.fit(["pear"], min_count=2)
-
-
-def test_the_tokenizer_is_stored_whole(tmp_path: Path) -> None:
-    tokenizer = random_model().tokenizer
     tokenizer.save(tmp_path / "tokenizer.json")
     read = WordsTokenizer.load(tmp_path / "tokenizer.json")
-    assert isinstance(read, WordsTokenizer) and read.encode(TEXT).tokens == tokenizer.encode(TEXT).tokens
+    assert isinstance(read, WordsTokenizer) and read.encode("a fig, an apple").tokens == tokenizer.encode("a fig, an apple").tokens
 
 
 @pytest.mark.parametrize("text", ["the of and", "zzz 123 ...", "<br />"])
 def test_texts_without_a_known_word(text: str) -> None:
+    """One sentence where a text is read alone; among others and in a file the decoder's bias answers."""
     model = random_model()
     for ask in (model.follow, model.trace):
         with pytest.raises(InputError, match="None of the words"):
             ask(text)
-    predicted = model.predict([TEXT, text])
-    assert predicted["positive"][1] == pytest.approx(1 / (1 + np.exp(-model.decision[1])), abs=1e-6)
-    assert predicted["remark"][0] == "" and "none of the words of this text" in predicted["remark"][1]
-    (none,) = model.tokenizer.ids_batch([text])
-    assert len(none) == 0
+    frame, bias = model.predict([TEXT, text]), 1 / (1 + np.exp(-model.decision[1]))
+    assert frame["positive"][1] == pytest.approx(bias, abs=1e-6) and len(model.tokenizer.ids_batch([text])[0]) == 0
+    assert frame["remark"][0] == "" and "none of the words of this text" in frame["remark"][1]
+    file = pd.DataFrame({"id": ["1", "2"], "text": [text, TEXT], "label": [0, -1]})
+    for rows in (file, file.head(1)):
+        answered = predicted(model, RowsSource(model.name, "digest"), rows, "mine").frame["p1"].tolist()
+        assert answered == pytest.approx([bias, frame["positive"][0]][: len(rows)], abs=1e-6)
     with pytest.raises(InputError, match="empty"):
         model.follow("  ")
 
 
-@pytest.mark.exhaustive
-def test_long_texts_are_cut_and_said() -> None:
-    review = random_model().follow("warm garden " * 50_000)
-    assert len(review.words) == 128 and review.dropped == 100_000 - 128
+# ---- the model
 
 
-# ---- the model -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("width", [1, 5])
 def test_follow_is_simulate_on_its_embeddings(width: int) -> None:
     model = random_model(width)
     review = model.follow(TEXT)
@@ -111,12 +97,12 @@ def test_follow_is_simulate_on_its_embeddings(width: int) -> None:
     np.testing.assert_array_equal(review.positions, run.positions)
     np.testing.assert_array_equal(review.leaders, run.leaders)
     w, b = model.decision
-    odds = review.means @ w + b
-    np.testing.assert_allclose(np.log(review.probabilities[:, 1] / review.probabilities[:, 0]), odds, atol=1e-9)
-    row = model.predict([TEXT]).iloc[0]
-    assert row["positive"] == pytest.approx(review.probabilities[-1, 1], abs=1e-6)
+    np.testing.assert_allclose(np.log(review.probabilities[:, 1] / review.probabilities[:, 0]), review.means @ w + b, atol=1e-9)
+    assert model.predict([TEXT])["positive"][0] == pytest.approx(review.probabilities[-1, 1], abs=1e-6)
     scores = dict(zip(model.vocabulary["word"], model.vocabulary["score"], strict=True))
     assert scores[review.words[0]] == pytest.approx(review.positions[0, 0] @ w + b)
+    long = model.follow("warm garden " * 300)
+    assert len(long.words) == 128 and long.dropped == 600 - 128
 
 
 def test_the_trace_is_the_followed_review() -> None:
@@ -131,34 +117,29 @@ def test_the_trace_is_the_followed_review() -> None:
     np.testing.assert_allclose(trace.scores[1, 0, 0], review.positions[1] @ review.positions[1].T, atol=1e-5)
     np.testing.assert_array_equal(trace.lambdas, np.ones((4, 1)))
     some = model.trace(TEXT, layers=[2], queries=[1, 3])
-    assert some.attention is not None
     np.testing.assert_array_equal(some.attention, trace.attention[2:3, :, [1, 3]])
     np.testing.assert_allclose(verdict_by_layer(model, trace), review.probabilities, atol=1e-6)
 
 
 def test_without_and_pinned() -> None:
     model = random_model()
-    whole = model.follow(TEXT)
-    left = model.follow(TEXT, without=[1])
+    whole, left = model.follow(TEXT), model.follow(TEXT, without=[1])
     assert left.words == whole.words[:1] + whole.words[2:]
     np.testing.assert_array_equal(left.positions, simulate(np.delete(whole.positions[0], 1, axis=0), alpha=model.alpha, layers=4).positions)
     followed = model.follow(TEXT, without=[0], pinned=[2])
     np.testing.assert_array_equal(followed.positions[-1, 1], whole.positions[0, 2])
     assert not np.array_equal(model.follow(TEXT, temperature=1.0).positions[-1], whole.positions[-1])
-    with pytest.raises(InputError, match="no token 99"):
-        model.follow(TEXT, pinned=[99])
-    with pytest.raises(InputError, match="No token is left"):
-        model.follow("warm", without=[0])
+    for text, change, fault in ((TEXT, {"pinned": [99]}, "no token 99"), ("warm", {"without": [0]}, "No token is left")):
+        with pytest.raises(InputError, match=fault):
+            model.follow(text, **change)
 
 
 def test_padding_is_a_shorter_batch() -> None:
-    network = random_model().network
-    rows = [np.array([4, 5, 6, 7, 5]), np.array([8, 4]), np.array([9])]
+    network, rows = random_model().network, [np.array([4, 5, 6, 7, 5]), np.array([8, 4]), np.array([9])]
     together = network(kit.batch(rows))
     for i, row in enumerate(rows):
         alone = network(kit.batch([row]))
-        torch.testing.assert_close(together.logits[i], alone.logits[0])
-        torch.testing.assert_close(together.pooled[i], alone.pooled[0])
+        torch.testing.assert_close((together.logits[i], together.pooled[i]), (alone.logits[0], alone.pooled[0]))
     with torch.no_grad():
         network.embedding.weight[0] = 7.0  # the vector of the padding must not matter
     torch.testing.assert_close(network(kit.batch(rows)).logits, together.logits)
@@ -171,17 +152,14 @@ def one_by_one(network: HardmaxEncoder, rows: list[np.ndarray], temperature: flo
         z = network.embedding(torch.from_numpy(row))
         for _ in range(network.config.layers):
             scores = z @ z.T
-            if temperature:
-                a = torch.softmax(scores / temperature, dim=-1)
-            else:
-                top = (scores >= scores.max(dim=-1, keepdim=True).values - 1e-9).to(z.dtype)
-                a = top / top.sum(dim=-1, keepdim=True)
+            top = (scores >= scores.max(dim=-1, keepdim=True).values - 1e-9).to(z.dtype)
+            a = torch.softmax(scores / temperature, dim=-1) if temperature else top / top.sum(dim=-1, keepdim=True)
             z = z + network.alpha / (1 + network.alpha) * (a @ z - z)
         logits.append(network.classifier(z.mean(dim=0)))
     return torch.stack(logits)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.05, 1e-3])
+@pytest.mark.parametrize("temperature", [0.0, 0.05])
 def test_training_takes_a_short_way_to_the_same_numbers_and_gradients(temperature: float) -> None:
     network = random_model().network.requires_grad_(True)
     rows = [np.array([4, 5, 6, 7, 5, 5]), np.array([8, 4, 4]), np.array([9]), np.arange(4, 20)]
@@ -195,8 +173,7 @@ def test_training_takes_a_short_way_to_the_same_numbers_and_gradients(temperatur
 
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_gradients_by_finite_differences(temperature: float) -> None:
-    encoder = random_model(3).network.requires_grad_(True)
-    rows = [np.array([4, 5, 6, 7, 5]), np.array([8, 4])]
+    encoder, rows = random_model(3).network.requires_grad_(True), [np.array([4, 5, 6, 7, 5]), np.array([8, 4])]
 
     def loss() -> torch.Tensor:
         return torch.nn.functional.cross_entropy(encoder.short(rows, temperature).logits, torch.tensor([1, 0]))
@@ -204,8 +181,7 @@ def test_gradients_by_finite_differences(temperature: float) -> None:
     parameters = [encoder.raw_alpha, encoder.classifier.weight, encoder.classifier.bias, encoder.embedding.weight]
     slopes = torch.autograd.grad(loss(), parameters)
     for parameter, slope in zip(parameters, slopes, strict=True):
-        places = [()] if parameter.ndim == 0 else [(1,)] if parameter.ndim == 1 else [(i, k) for i in (4, 5, 8) for k in range(3)]
-        for place in places:
+        for place in [()] if parameter.ndim == 0 else [(1,)] if parameter.ndim == 1 else [(i, k) for i in (4, 5, 8) for k in range(3)]:
             values = []
             for small in (1e-6, -1e-6):
                 with torch.no_grad():
@@ -215,18 +191,15 @@ def test_gradients_by_finite_differences(temperature: float) -> None:
             assert float(slope[place]) == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-7)
 
 
-def test_ties_share_their_gradient() -> None:
+def test_ties_share_their_gradient_and_alpha_is_positive() -> None:
     z = torch.tensor([[[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]]], dtype=torch.float64)
     np.testing.assert_allclose(shares(z, z, None, TOLERANCE)[0].numpy(), weights(z[0].numpy()))
     averaged = gathered(z, torch.ones(1, 3), 0.3)[0].numpy()
     np.testing.assert_allclose(averaged, weights(z[0].numpy(), temperature=0.3) @ z[0].numpy(), atol=1e-8)
     mask = torch.tensor([[False, True, True]])
     np.testing.assert_allclose(shares(z, z, mask, TOLERANCE)[0].numpy(), [[0, 0, 1], [0, 1, 0], [0, 1, 0]])
-
-
-def test_alpha_is_positive_by_construction() -> None:
     encoder = random_model().network
-    for raw in (-30.0, 0.0, 30.0):
+    for raw in (-30.0, 30.0):
         with torch.no_grad():
             encoder.raw_alpha.fill_(raw)
         assert float(encoder.alpha) > 0
@@ -234,105 +207,130 @@ def test_alpha_is_positive_by_construction() -> None:
 
 def test_a_softmax_of_low_temperature_answers_alike() -> None:
     model = random_model()
-    soft = model.at(1e-6).predict([TEXT])
-    assert soft["positive"][0] == pytest.approx(model.predict([TEXT])["positive"][0], abs=1e-5)
-    assert model.at(1.0).predict([TEXT])["positive"][0] != pytest.approx(model.predict([TEXT])["positive"][0], abs=1e-4)
-    assert model.softmax_temperature == 0
+    hard, low, high = (each.predict([TEXT])["positive"][0] for each in (model, model.at(1e-6), model.at(1.0)))
+    assert low == pytest.approx(hard, abs=1e-5) and high != pytest.approx(hard, abs=1e-4) and model.softmax_temperature == 0
 
 
-# ---- explanations --------------------------------------------------------------------------------------------------
+# ---- explanations
 
 
 def test_every_explanation_takes_it() -> None:
     model = random_model()
     names = [name for name, method in SCORES.items() if name != "difference" and not method.package]
     trace = explained(model, model.trace(TEXT), names)
-    for name in names:
-        values = score(trace, name)
-        assert values.shape == (len(trace.tokens),) and np.isfinite(values).all()
+    assert all(score(trace, name).shape == (len(trace.tokens),) and np.isfinite(score(trace, name)).all() for name in names)
     k = int(trace.probabilities.argmax())
-    without = model.follow(TEXT, without=[0]).probabilities[-1]
-    whole = model.follow(TEXT).probabilities[-1]
-    fall = np.log(whole[k] / whole[1 - k]) - np.log(without[k] / without[1 - k])
-    assert score(trace, "removal")[0] == pytest.approx(fall, abs=1e-5)
+    odds = [np.log(p[k] / p[1 - k]) for p in (model.follow(TEXT, without=without).probabilities[-1] for without in ([], [0]))]
+    assert score(trace, "removal")[0] == pytest.approx(odds[0] - odds[1], abs=1e-5)
 
 
-def test_a_layer_that_is_silent_moves_nothing() -> None:
+@pytest.mark.parametrize("off", [[], [(0, 0), (3, 0)], [(layer, 0) for layer in range(4)]])
+def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
+    """Predictions equal those of traces, for repeated words, silenced layers and any length; if all are silent, nothing moves."""
+    model, texts = random_model(), [TEXT, "warm", "dull song dull song dull"]
+    traces = [model.trace(text, heads_off=off) for text in texts]
+    answers = model.predict(texts, heads_off=off)[list(model.labels)].to_numpy()
+    np.testing.assert_allclose(answers, np.stack([trace.probabilities for trace in traces]), atol=1e-6)
+    assert traces[0].hidden is not None and np.array_equal(traces[0].hidden[-1], traces[0].hidden[0]) == (len(off) == 4)
+
+
+def test_what_it_cannot_do_is_refused() -> None:
     model = random_model()
-    trace = model.trace(TEXT, heads_off=[(layer, 0) for layer in range(4)])
-    assert trace.hidden is not None
-    np.testing.assert_array_equal(trace.hidden[-1], trace.hidden[0])
+    ones = np.ones((4, 1))
+    np.testing.assert_array_equal(model.trace("a warm garden", lambdas=ones).logits, model.trace("a warm garden").logits)
+    with pytest.raises(InputError, match="mixing cannot be changed"):
+        model.trace("a warm garden", lambdas=ones / 2)
     with pytest.raises(InputError, match="single texts"):
         model.trace(TEXT, "another text")
 
 
-@pytest.mark.parametrize("off", [[], [(1, 0)], [(0, 0), (3, 0)]])
-def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
-    """Predictions equal those of traces, for repeated words, silenced layers and any length."""
-    model, texts = random_model(), [TEXT, "warm", "dull song dull song dull"]
-    predicted = model.predict(texts, heads_off=off)
-    traced = [model.trace(text, heads_off=off).probabilities for text in texts]
-    np.testing.assert_allclose(predicted[list(model.labels)].to_numpy(), np.stack(traced), atol=1e-6)
+# ---- training and the run
+
+STRANGE = {"train": (3, 50, 159), "validation": (0,), "test": (7, 8)}  # rows without a known word
+Splits = dict[str, datasets.Split]
 
 
-def test_rows_of_a_file_without_a_known_word_are_answered_by_the_decoders_bias() -> None:
-    model = random_model()
-    frame = pd.DataFrame({"id": ["1", "2", "3"], "text": ["zzz 123", TEXT, "the of and"], "label": [0, 1, -1]})
-    rows, bias = predicted(model, RowsSource(model.name, "digest"), frame, "mine"), model.decision[1]
-    np.testing.assert_allclose(rows.frame["p1"][[0, 2]], 1 / (1 + np.exp(-bias)), atol=1e-6)
-    assert rows.frame["p1"][1] == pytest.approx(model.predict([TEXT])[model.labels[1]][0], abs=1e-6)
-    alone = predicted(model, RowsSource(model.name, "digest"), frame.head(1), "mine")
-    assert alone.frame["p1"][0] == rows.frame["p1"][0]
+def recipe(**changes: Any) -> Recipe:
+    return kit.hardmax_recipe(**{"min_count": 2, "epochs": 6, "example": "a warm garden"} | changes)
 
 
-# ---- training and the run ------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Splits]:
+    """Train a run on the made-up set with a few texts of otherwise unknown words."""
+    with pytest.MonkeyPatch.context() as patch:
+        splits = kit.use_toy_data(patch)
+        for split, rows in STRANGE.items():
+            frame = splits[split].frame.copy()
+            for row in rows:
+                frame.loc[row, "text"] = f"the {split}{'abc'[rows.index(row)]}"
+            splits[split] = replace(splits[split], frame=frame)
+        return train(recipe(), tmp_path_factory.mktemp("runs"), progress=False), splits
+
+
+def test_a_trained_run_is_an_ordinary_one(trained: tuple[Run, Splits]) -> None:
+    """A row without a known word is dropped in training, and answered at the origin in the test; metrics count all rows."""
+    run, splits = trained
+    counts = {split: (stored["n"], stored["dropped"]) for split, stored in run.config["data"]["splits"].items()}
+    assert counts["train"] == (len(splits["train"]) - 3, 3) and counts["validation"] == (len(splits["validation"]), 0)
+    assert set(run.config["files"]) == set(FILES) and run.config["model"]["kind"] == "hardmax"
+    has, model, test, metrics = run.capabilities, HardmaxModel.of(run), run.frame("test.parquet"), run.metrics()
+    assert has.heads == has.components == 1 and not has.lambdas and not has.softmax and has.moving and run.shape == model.config
+    history = run.history()
+    assert {"alpha", "validation_accuracy", "validation_loss"} <= set(history["name"])
+    alphas = history[(history["name"] == "alpha") & (history["step"] <= run.config["best"]["step"])]["value"]
+    assert (alphas > 0).all() and model.alpha == pytest.approx(alphas.iloc[-1], abs=0.1)
+    frame = splits["test"].frame
+    strange = frame.index.isin(STRANGE["test"])
+    np.testing.assert_allclose(test["positive"][strange], 1 / (1 + np.exp(-model.decision[1])), atol=1e-5)
+    answers = model.calibrated(1.0).predict(frame["text"][~strange].tolist())
+    np.testing.assert_allclose(test["positive"][~strange], answers["positive"], atol=2e-5)
+    right = (test["positive"] > 0.5).to_numpy(int) == frame["label"].to_numpy()
+    assert metrics["test"]["n"] == len(frame) and metrics["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
+    assert right.mean() > 0.8 and set(metrics["softmax"]) == {"temperature", "validation_accuracy", "test_accuracy"}
+    row = catalog([run.folder.parents[1]]).set_index("run").loc["toy/hardmax-d2"]
+    assert row["accuracy"] == pytest.approx(right.mean(), abs=1e-5) and not row["problem"]
+    assert run.example().tokens == model.trace(run.config["recipe"]["example"]).tokens
 
 
 @pytest.mark.exhaustive
-def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
-    assert set(trained.config["files"]) == set(FILES) and trained.name == "toy/hardmax-d2"
-    assert trained.config["model"]["kind"] == "hardmax" and trained.shape == HardmaxModel.of(trained).config
-    has = trained.capabilities
-    assert has.heads == has.components == 1 and not has.lambdas and not has.softmax and has.moving
-    row = catalog([trained.folder.parents[1]]).set_index("run").loc["toy/hardmax-d2"]
-    assert row["accuracy"] > 0.9 and row["n"] == kit.SIZES["test"] and not row["problem"]
-    history = trained.history()
-    assert {"train_loss", "alpha", "validation_accuracy", "validation_loss"} - {"train_loss"} <= set(history["name"])
-    assert (history.loc[history["name"] == "alpha", "value"] > 0).all()
-    model = HardmaxModel.of(trained)
-    last = history.loc[(history["name"] == "alpha") & (history["step"] <= trained.config["best"]["step"]), "value"].iloc[-1]
-    assert model.alpha == pytest.approx(last, abs=0.1)
-    test = trained.frame("test.parquet")
-    texts = kit.toy_splits()["test"].frame["text"].tolist()
-    np.testing.assert_allclose(model.calibrated(1.0).predict(texts)["positive"], test["positive"], atol=2e-5)
-    assert set(trained.metrics()["softmax"]) == {"temperature", "validation_accuracy", "test_accuracy"}
-    assert trained.example().tokens == model.trace(trained.config["recipe"]["example"]).tokens
-
-
-@pytest.mark.exhaustive
-def test_training_again_gives_the_same_weights(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_again_gives_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kit.use_toy_data(monkeypatch)
-    again = train(Recipe.of(trained.config["recipe"]), tmp_path, progress=False)
-    assert again.config["files"]["model.safetensors"] == trained.config["files"]["model.safetensors"]
+    first, again = (train(recipe(epochs=2), tmp_path / name, progress=False) for name in ("a", "b"))
+    assert again.config["files"]["model.safetensors"] == first.config["files"]["model.safetensors"]
+    straight = train(kit.hardmax_recipe("hardmax-d4-straight-raw", epochs=2, example=TEXT), tmp_path, progress=False)
+    model = HardmaxModel.of(straight)
+    assert "softmax" not in straight.metrics() and "the" in model.tokenizer and model.config.width == 4
 
 
-@pytest.mark.exhaustive
-def test_straight_training_and_raw_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kit.use_toy_data(monkeypatch)
-    run = train(kit.hardmax_recipe("hardmax-d4-straight-raw", epochs=6, example=TEXT), tmp_path, progress=False)
-    assert run.name == "toy/hardmax-d4-straight-raw" and "softmax" not in run.metrics()
-    model = HardmaxModel.of(run)
-    assert "the" in model.tokenizer and model.config.width == 4
-    assert run.metrics()["test"]["accuracy"]["value"] > 0.8
+def test_an_example_that_it_cannot_read_gives_way_to_one_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    splits = kit.use_toy_data(monkeypatch)
+    run = train(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path, progress=False)
+    assert run.example().text == run.config["recipe"]["example"] and run.example().text in {example.text for example in EXAMPLES}
+    frame = splits["train"].frame.replace(to_replace={"text": {word: f"{word}x" for word in (*kit.BAD, "song")}}, regex=True)
+    splits["train"] = replace(splits["train"], frame=frame)
+    with pytest.raises(InputError, match="would know no word of the example"):
+        train(recipe(example="정말 따뜻하고 밝은 영화", epochs=2), tmp_path / "other", progress=False)
+
+
+@pytest.mark.parametrize(("dataset", "message"), [("klue_nli", "has pairs"), ("yelp_full", "has 5 classes")])
+def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The data set is refused before it is read and before a folder is made."""
+    monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
+    with pytest.raises(InputError, match=f"needs two classes of single texts, but {dataset} {message}"):
+        train(recipe(dataset=dataset), tmp_path / "runs")
+    assert not list(tmp_path.iterdir())
+    for seed in (-1, 1 << 63):
+        with pytest.raises(InputError, match=f"seed .*{seed}"):
+            recipe(seed=seed)
     with pytest.raises(InputError, match="no model 'hardmax-3'"):
         kit.hardmax_recipe("hardmax-3")
 
 
-@pytest.mark.exhaustive
-def test_runs_that_are_none_are_refused(trained: Run, tiny_run: Path, tmp_path: Path) -> None:
+def test_runs_that_are_none_are_refused(trained: tuple[Run, Splits], tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a hardmax classifier"):
         HardmaxModel.of(Run.open(tiny_run))
-    config = json.loads((trained.folder / "config.json").read_text())
+    config = json.loads((trained[0].folder / "config.json").read_text())
     for change in ({"width": 0}, {"classes": 3}, {"layers": "many"}):
         (tmp_path / "config.json").write_text(json.dumps(config | {"model": config["model"] | change}))
         with pytest.raises(RunError, match="describes no model that this version knows"):

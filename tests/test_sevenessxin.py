@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from sentviz.analysis.explain import explained
+from sentviz.charts.strip import strip
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
 from sentviz.models.loading import network_of
 from sentviz.models.model import Model
+from sentviz.papers.sevenessxin.figures import _importance
 from sentviz.papers.sevenessxin.versions import ROPE, UNMASKED, VERSIONS
 from sentviz.papers.studies.runner import plan, source
 from sentviz.runs.configs import EncoderConfig
@@ -27,7 +29,7 @@ from sentviz.training.finishing import test_splits as splits_for_tests
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import task_of
 from tests import kit, slow
-from tests.shipped import often
+from tests.charts import stub
 
 TEXTS = ["i am so happy today", "this is sad", "not what i want at all", "fine"]
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
@@ -49,7 +51,7 @@ def recipe(model: str) -> Recipe:
     return Recipe.read(source("sevenessxin", "sentiment140"), model=model)
 
 
-@pytest.mark.parametrize("model", often(VERSIONS, *list(VERSIONS)[:3]))
+@pytest.mark.parametrize("model", VERSIONS)
 def test_a_version_is_as_table_one_says(model: str) -> None:
     """Shape, batch and number of parameters equal those counted from the paper's sizes; the second phase has an additional temperature per
     layer.
@@ -87,10 +89,8 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
     assert len({recipe.updates for recipe in recipes}) == 1 and recipes[0].updates > 0
     assert len({recipe.name for recipe in plan("sevenessxin", "sentiment140")}) == 20
     assert {recipe.updates for recipe in plan("sevenessxin-updates", "sentiment140")} == {6_000}
-    assert {(recipe.rows, recipe.updates, recipe.epochs) for recipe in plan("sevenessxin-epochs", "sentiment140")} == {
-        (5_000, 0, 6),
-        (0, 0, 6),
-    }
+    of_epochs = {(recipe.rows, recipe.updates, recipe.epochs) for recipe in plan("sevenessxin-epochs", "sentiment140")}
+    assert of_epochs == {(5_000, 0, 6), (0, 0, 6)}
     of_versions = plan("sevenessxin-versions-epochs", "sentiment140")
     assert len(of_versions) == 10 and {(recipe.updates, recipe.epochs) for recipe in of_versions} == {(0, 6)}
     assert {recipe.rows for recipe in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
@@ -99,12 +99,8 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
 
 def test_kept_epochs_are_whole_ones() -> None:
     """The study's updates are less than an epoch; the variant that stores epochs trains several."""
-    recipe_of_epochs = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
-    assert (recipe_of_epochs.updates, recipe_of_epochs.epochs, recipe_of_epochs.keep_epochs) == (
-        0,
-        6,
-        100,
-    ) and recipe_of_epochs.name == "sentiment140/7ess-v1-epochs"
+    kept = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
+    assert (kept.updates, kept.epochs, kept.keep_epochs, kept.name) == (0, 6, 100, "sentiment140/7ess-v1-epochs")
 
 
 # ---- padding that is read
@@ -231,33 +227,15 @@ def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(in_training, model.forward(model.read(frame))[0], atol=1e-5)
 
 
-@pytest.mark.data
-@pytest.mark.slow
-def test_validation_chooses_and_test_judges() -> None:
-    halves = [datasets.load_split("sentiment140", split) for split in ("validation", "test")]
-    assert not set(halves[0].frame["id"]) & set(halves[1].frame["id"]) and abs(len(halves[0]) - len(halves[1])) <= 1
-    assert not set(halves[0].frame["text"]) & set(datasets.load_split("sentiment140", "official_test").frame["text"])
-
-
-# ---- figures
-
-
 def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> None:
     """The bars of real tokens and the stated share of padding sum to the mean of the map's columns."""
-    from sentviz.charts.strip import strip
-    from sentviz.papers.sevenessxin.figures import _importance
-
     model = model_of("7ess-v1")
-    seen = model.trace("@you " + TEXTS[1], strength={"mask": 0})
-
-    class Asked:
-        trace = explained(model, seen)
-
-    assert Asked.trace.padding == 12 - int((~Asked.trace.specials).sum())
-    importance = _importance(Asked)  # type: ignore[arg-type]
-    share = Asked.trace.map(0).mean(axis=0)
-    np.testing.assert_allclose(importance.frame["importance"], share[: -Asked.trace.padding])
-    assert f"{percent(share[-Asked.trace.padding :].sum(), 0)} of the attention is on padding" in importance.caption
-    drawn = strip(Asked.trace, "received")
-    assert len(drawn.frame) == 12 - Asked.trace.padding and "tokens of padding follow" in drawn.caption
-    assert "<s>@you</s>" in drawn.plot.data[0].text
+    trace = explained(model, model.trace("@you " + TEXTS[1], strength={"mask": 0}))
+    assert trace.padding == 12 - int((~trace.specials).sum())
+    importance, share = _importance(stub(trace=trace)), trace.map(0).mean(axis=0)
+    np.testing.assert_allclose(importance.frame["importance"], share[: -trace.padding])
+    assert f"{percent(share[-trace.padding :].sum(), 0)} of the attention is on padding" in importance.caption
+    drawn = strip(trace, "received")
+    assert (
+        len(drawn.frame) == 12 - trace.padding and "tokens of padding follow" in drawn.caption and "<s>@you</s>" in drawn.plot.data[0].text
+    )

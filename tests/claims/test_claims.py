@@ -1,0 +1,67 @@
+"""Each claim of each paper on made-up numbers: it holds, fails and stays open as they say, and is compared with the numbers stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sentviz.papers.studies.claims import claims_of
+from sentviz.runs.registry import built_in, find_paper
+from tests.claims import fused, hardmax, ndt, sentiformer, sevenessxin
+from tests.claims.table import DIRECTIONS, World, in_numbers
+from tests.studies import as_said
+
+TABLES = {table.paper: table for table in (ndt.TABLE, sentiformer.TABLE, sevenessxin.TABLE, fused.TABLE, hardmax.TABLE)}
+CLAIMS = {claim.key(name): (name, claim) for name in built_in() for claim in claims_of(find_paper(name))}
+STORED = Path(__file__).with_name("findings.json")
+
+
+@pytest.fixture(scope="module")
+def stored(request: pytest.FixtureRequest) -> Iterator[dict[str, list[str]]]:
+    """The findings of every case in numbers; `pytest tests/claims --bless` stores those of now."""
+    findings: dict[str, list[str]] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.is_file() else {}
+    yield findings
+    if request.config.getoption("--bless"):
+        ordered = {key: findings[key] for key in CLAIMS if key in findings}
+        STORED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("key", CLAIMS)
+def test_a_claim_has_the_verdicts_of_its_numbers(
+    key: str, stored: dict[str, list[str]], request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Verdict and words of each case stand in the table; effect, p and digits of the evidence are those that are stored."""
+    paper, claim = CLAIMS[key]
+    now = []
+    for place, case in enumerate(TABLES[paper].cases.get(claim.id, [])):
+        (folder := tmp_path / str(place)).mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            runs = case.numbers(World(patch, folder, tmp_path_factory.getbasetemp() / "runs of claims"))
+            finding = as_said(claim.test(runs or []))
+        assert finding.verdict == case.verdict, (place, finding.evidence)
+        for words in case.says:
+            assert words in finding.evidence, place
+        now.append(in_numbers(finding))
+    if request.config.getoption("--bless"):
+        stored[key] = now
+    assert stored.get(key) == now, f"{claim.statement} differs; if it should, `pytest tests/claims --bless` stores it"
+
+
+@pytest.mark.parametrize("paper", built_in())
+def test_every_claim_is_tried_in_its_directions(paper: str) -> None:
+    """It holds and fails, a tested one also stays open, one about runs cannot be judged without them; other directions are in `never`."""
+    wanted = {
+        claim.statement: DIRECTIONS[claim.kind] | ({"unjudged"} if claim.against == "runs here" else set())
+        for claim in claims_of(find_paper(paper))
+    }
+    missing = {claim.statement: wanted[claim.statement] - TABLES[paper].tried(claim) for claim in claims_of(find_paper(paper))}
+    assert {statement: verdicts for statement, verdicts in missing.items() if verdicts} == {}
+
+
+def test_no_claim_is_tried_in_a_direction_that_it_never_has() -> None:
+    for table in TABLES.values():
+        for name, cases in table.cases.items():
+            assert not {case.verdict for case in cases} & table.never[name], name

@@ -1,0 +1,266 @@
+"""The 7ess-Xin paper: its tables beside small runs, its figures, and what was measured against counts by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+
+import sentviz
+from experiments.sevenessxin import cloud_words, emphasis
+from experiments.sevenessxin.leak import costs, telling
+from experiments.sevenessxin.neutral import neutral
+from experiments.sevenessxin.padding import padding
+from sentviz.analysis.testset.word_counts import Counts, stop_words, wordcloud_stop_words
+from sentviz.charts import gallery
+from sentviz.charts.colours import palette
+from sentviz.charts.learning import learning_curve
+from sentviz.charts.subjects import Runs, Study
+from sentviz.errors import InputError
+from sentviz.io.numbers import percent
+from sentviz.papers.sevenessxin import printed_tables
+from sentviz.papers.sevenessxin.claims import BEST, answer_questions
+from sentviz.papers.sevenessxin.figures import _importance
+from sentviz.papers.sevenessxin.study import beside, by_epochs, curve, gains, log, longer, validation_f1
+from sentviz.papers.sevenessxin.versions import ROPE
+from sentviz.papers.studies.claims import BROKEN, judged
+from sentviz.papers.studies.items import makers
+from sentviz.runs.catalog import study_runs
+from sentviz.runs.printed import printed
+from sentviz.runs.registry import find_paper
+from sentviz.runs.store import Run, runs
+from sentviz.training import train
+from tests import kit
+from tests.charts import data_traces
+from tests.kit import opened
+from tests.studies import made_seeds, plant
+
+PAPER = find_paper("sevenessxin")
+NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", BEST)
+PLACES = ("PADDING", "NEUTRAL", "LEAK_COSTS", "LEAK_WORDS")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three versions, a point of the curve and one of more updates, of the made-up set under the name of Sentiment140."""
+    root = tmp_path_factory.mktemp("seven")
+    shape = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
+    common: dict[str, Any] = {"dataset": printed_tables.DATASET, "shape": shape, "select": "f1_positive", "epochs": 1, "example": "so good"}
+    changes = [(name, {}) for name in NAMES] + [(name, {"variant": "epochs", "epochs": 2}) for name in NAMES[1:]]
+    changes += [("7ess-v1", {"variant": "5k", "rows": 20}), ("7ess-v1", {"variant": "6k-updates", "updates": 60})]
+    with pytest.MonkeyPatch.context() as patch:
+        splits = kit.use_toy_data(patch)
+        patch.setattr("sentviz.data.datasets.load_split", lambda name, split: splits[split])
+        for name, more in changes:
+            train(kit.toy_recipe(name, **common | more), root, progress=False)
+    return root
+
+
+@pytest.fixture
+def small_runs(trained: Path) -> list[Run]:
+    return [run for run in runs([trained]).values() if isinstance(run, Run) and run.folder.is_relative_to(trained)]
+
+
+# ---- its tables
+
+
+def test_the_printed_tables_are_the_papers() -> None:
+    """A few cells by hand, what an F1 must be of its precision and recall, and where the log differs."""
+    frame = printed_tables.table("results").set_index("model")
+    assert frame.loc["7ess-v6-rope", "accuracy"] == 0.8313 and frame.loc["7ess-v5", "f1_positive"] == 0.7821 and len(frame) == 20
+    mean = 2 * frame["precision_positive"] * frame["recall_positive"] / (frame["precision_positive"] + frame["recall_positive"])
+    assert (mean - frame["f1_positive"]).abs().max() < 6e-4
+    assert printed("sentiment140", "7ess-v1").set_index("name")["value"]["accuracy"] == 0.8232
+    assert printed("sst2", "7ess-v1").empty and printed("sentiment140", "cnn").empty
+    logged = log().query("metric == 'accuracy'").set_index("model")["logged"].to_dict()
+    assert logged == {"V6 RoPE": 0.8305, "V7 RoPE": 0.8268, "V8 RoPE": 0.8298, "V9 RoPE": 0.8291, "V10 (long seq.)": 0.8260}
+
+
+def test_without_runs_and_measurements_everything_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("padding", "neutral", "leak-costs", "leak-words")
+    assert [makers(PAPER)[name]([])[0].name for name in names] == list(names)
+    for name in PLACES:
+        plant(monkeypatch, f"sevenessxin.measured.{name}", tmp_path)
+    assert [makers(PAPER)[name]([]) for name in names] == [[]] * 4
+    frame = judged([], ["sevenessxin"])
+    assert not frame["evidence"].str.contains(BROKEN).any()
+    assert (frame.loc[frame["against"] == "runs here", "verdict"] == "unjudged").all()
+    assert {answer.verdict for answer in answer_questions([])} == {"unjudged"}
+    assert beside([])["value"].isna().all() and curve([])["value"].isna().all()
+    assert all(each([]).empty for each in (gains, longer, by_epochs))
+    for name, maker in makers(PAPER).items():
+        assert all(item.caption for item in maker([])), name
+
+
+def test_equal_epochs_stand_beside_equal_updates(tmp_path: Path) -> None:
+    """Mean accuracies over seeds by hand; a version without runs of equal epochs has no row, one without equal updates no second number."""
+    wrong = (("7ess-v1", 40, ""), ("7ess-v1", 20, "epochs"), (BEST, 30, "epochs"), ("7ess-v2", 50, ""))
+    frame = by_epochs([run for name, count, variant in wrong
+                       for run in made_seeds(tmp_path, printed_tables.DATASET, name, 2, wrong=count, variant=variant)])  # fmt: skip
+    assert frame["model"].tolist() == ["V1 (baseline)", "V6 RoPE"] and frame["seeds"].tolist() == [2, 2]
+    assert frame["value"].tolist() == pytest.approx([0.9, 0.85]) and frame["printed"].tolist() == [0.8232, 0.8313]
+    assert frame["at_updates"].tolist() == pytest.approx([0.8, np.nan], nan_ok=True)
+
+
+@pytest.mark.slow
+def test_measured_stands_beside_printed(small_runs: list[Run], trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row of a version has the run's accuracy and the reported one; validation F1 equals that of the confusion matrix to 1e-5."""
+    run = next(run for run in small_runs if run.configuration == "7ess-v1")
+    row = beside(small_runs).set_index("preset").loc["7ess-v1"]
+    assert row["value"] == run.metrics()["test"]["accuracy"]["value"] and row["printed"] == 0.8232
+    (tn, fp), (fn, tp) = run.metrics()["validation"]["confusion"]
+    f1 = validation_f1([run])
+    assert f1["value"] == pytest.approx(2 * tp / (2 * tp + fp + fn), abs=1e-5) and f1["low"] <= f1["value"] <= f1["high"]
+    assert f1["n"] == tn + fp + fn + tp and gains(small_runs)["version"].tolist() == ["7ess-v1"]
+    measured = curve(small_runs).dropna(subset="value")
+    assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist() == [5_000, 110_944]
+    several, batch = longer(small_runs), run.config["recipe"]["batch_size"]
+    assert several["updates"].tolist() == [run.config["steps"], 60] and several["value"].iloc[0] == row["value"]
+    assert several["epochs"].tolist() == pytest.approx([updates * batch / 110_944 for updates in several["updates"]])
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
+    study = study_runs()  # runs that learned from fewer rows are of the study
+    assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in study.runs} and not study.left_out
+
+
+# ---- figures
+
+
+def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
+    rows = [("a", 100.0, 0.6, 0.5, 0.7, 50, 1, np.nan), ("a", 1000.0, 0.7, 0.65, 0.75, 50, 3, np.nan),
+            ("a", 5000.0, np.nan, np.nan, np.nan, np.nan, np.nan, 0.8), ("b", 1000.0, 0.65, 0.6, 0.7, 50, 1, np.nan)]  # fmt: skip
+    points = pd.DataFrame(rows, columns=["preset", "rows", "value", "low", "high", "n", "seeds", "printed"])
+    figure = learning_curve(points, {"a": "A", "b": "<B>"}, title="Accuracy by rows", note="A note.")
+    lines = {trace.name: (list(trace.x), list(trace.y)) for trace in data_traces(figure)}
+    assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, reported": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
+    assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
+    assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])
+    with pytest.raises(InputError, match="No point of this learning curve has been measured"):
+        learning_curve(points.assign(value=np.nan), {"a": "A"}, title="none")
+
+
+def test_importance_is_drawn_beside_an_even_share() -> None:
+    trace = SimpleNamespace(tokens=("so", "<b>", "[PAD]"), padding=1, map=lambda layer: np.array([[0.5, 0.1, 0.4]]))
+    figure = _importance(SimpleNamespace(trace=trace))  # type: ignore[arg-type]
+    assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
+    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40\u00a0% of the attention is on padding" in figure.caption
+
+
+@pytest.mark.slow
+def test_figures_of_small_runs(small_runs: list[Run]) -> None:
+    """Figure 1 has the sizes of the run, figures 2 to 4 the installed versions, of equal epochs or else updates, with their own colours."""
+    study = Study.of(printed_tables.DATASET, small_runs)
+    figure = gallery.make("version-schema", study, version="7ess-v1-rope")
+    sizes = figure.frame.groupby("part")["sizes"].first()
+    assert sizes["Attention"].startswith("2 heads of 8 numbers; RoPE") and sizes["Feed-forward"] == "16 to 16, ReLU, to 16"
+    assert figure.frame["times"].tolist() == [1, 1, 2, 2, 2, 2, 1, 1]
+    assert "sinusoids" in gallery.make("version-schema", study, version="7ess-v1").frame["sizes"][1]
+    with pytest.raises(InputError, match="No run of V9 RoPE is installed: `sentviz study"):
+        gallery.make("version-schema", study, version="7ess-v9-rope")
+    figure = gallery.make("version-curves", study)
+    assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"} and figure.frame["epoch"].max() == 2
+    assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
+    assert "7ess-v6-rope-epochs" in figure.source and figure.caption.endswith(" Not installed: V3 RoPE, V5 RoPE.")
+    lines = {trace.name: trace.line.color for trace in data_traces(figure) if trace.line.color}
+    assert lines == {"V1 RoPE": palette("light").line(0), "V6 RoPE": palette("light").line(5)}
+    short = Study.of(printed_tables.DATASET, [run for run in small_runs if not run.name.endswith("-epochs")])
+    for drawn in (gallery.make("version-curves", study, equal="updates"), gallery.make("version-curves", short)):
+        assert "-epochs" not in drawn.source and "by step" in drawn.caption
+    with pytest.raises(InputError, match="V5 RoPE, V6 RoPE is installed"):
+        gallery.make("version-curves", Study.of(printed_tables.DATASET, []))
+    frame = gallery.make("curves", Runs.of(*small_runs), x="step").frame
+    starred = {name: list(steps) for name, steps in frame[frame["best"]].groupby("run")["step"].unique().items()}
+    assert {run.name: [run.config["best"]["step"]] for run in small_runs} == starred  # the step of the stored weights, chosen by F1
+    items_of = {name: makers(PAPER)[name](small_runs) for name in ("schema", "curves", "matrix", "importance")}
+    assert {name: len(items) for name, items in items_of.items()} == {"schema": 1, "curves": 1, "matrix": 1, "importance": 2}
+
+
+# ---- measurements
+
+
+@pytest.mark.slow
+def test_padding_and_neutral_tweets_are_measured_as_by_hand(small_runs: list[Run]) -> None:
+    model = sentviz.load(next(run for run in small_runs if run.configuration == "7ess-v1"))
+    frame = kit.toy_splits()["test"].frame.head(24)
+    table, texts = padding(model, frame).set_index("of"), frame["text"].tolist()
+    answers = [model.predict(texts, strength={"mask": factor})["label"].to_numpy() for factor in (1, 0)]
+    right = [(each == np.array(model.labels)[frame["label"]]).mean() for each in answers]
+    changes = [(answers[0] != answers[1]).mean(), right[1] - right[0]]
+    assert table.loc["all", ["changed", "difference"]].tolist() == pytest.approx(changes) and table["n"].iloc[1:].sum() == 24
+    counted = neutral(model, frame.assign(label=[0, 1, 2] * 8)).set_index("of")
+    sure = model.predict(texts)[list(model.labels)].max(axis=1).to_numpy() >= 0.9
+    assert counted["n"].to_dict() == {"neutral": 8, "polar": 16} and counted.loc["neutral", "sure"] == pytest.approx(sure[1::3].mean())
+
+
+def test_telling_words_are_those_that_stand_with_a_class_in_one_set_only() -> None:
+    """A word of one class there and of both here has the largest z, with its ratio by hand; one alike in both sets has none."""
+    labels = [0, 1] * 200
+    weeks = pd.DataFrame({"label": labels, "text": ["snow bad the" if label == 0 else "good the" for label in labels]})
+    scores = telling(weeks, weeks.assign(text=["snow bad the" if label == 0 else "snow good the" for label in labels])).set_index("word")
+    assert scores["z"].abs().idxmax() == "snow" and scores.loc["bad", "z"].tolist()[0] == pytest.approx(0)
+    side, here, there = scores.loc["snow", ["side", "weeks", "whole"]].iloc[0]
+    assert side == "negative" and here == pytest.approx(np.log(0.5 / 200.5) - np.log(200.5 / 0.5)) and there == pytest.approx(0)
+
+
+def test_a_probe_pays_for_a_leak() -> None:
+    """Trained where a topic gives the label away, it is right there and guesses elsewhere; the other learned the sentiment."""
+    rng, labels = np.random.default_rng(0), np.arange(400) % 2
+    noisy = np.where(rng.random(400) < 0.7, labels, 1 - labels)
+    topics, feelings = np.array(["snow", "beach"]), np.array(["sad", "glad"])
+    sets = {name: pd.DataFrame({"label": labels, "text": [f"{topics[a]} {feelings[b]}" for a, b in zip(topic, noisy, strict=True)]})
+            for name, topic in (("leaky", labels), ("fair", rng.integers(0, 2, 400)))}  # fmt: skip
+    value = costs(sets, sets).set_index(["trained", "tested"])["value"]
+    assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
+
+
+def test_ranks_leave_out_the_stop_words_of_the_package() -> None:
+    words = ("but", "lol", "love", "now")
+    counts = Counts(words, tuple(cloud_words.CELLS.values()), np.array([[9, 1, 2, 0]] * 4), np.ones((4, 4), np.int64), np.full(4, 9), 1)
+    table = cloud_words.ranks(counts, "run").set_index(["cell", "word"])["rank"]
+    assert table["TP"][["love", "lol", "now"]].tolist() == [1, 2, 0]
+    assert {"but", "not", "no", "too", "just", "get", "like", "very"} <= wordcloud_stop_words() - stop_words(["en"])
+
+
+@pytest.mark.parametrize(
+    ("text", "collapsed", "of"),
+    [("soooo good", "so good", (True, False)), ("good book", "good book", (False, False)), ("SOOOO GOOD", "SO GOOD", (True, True)),
+     ("@heyyyy see www.zzzz.com", "@heyyyy see www.zzzz.com", (False, False)), ("1000 OK...", "1000 OK...", (False, False))],
+)  # fmt: skip
+def test_repeated_letters_are_collapsed(text: str, collapsed: str, of: tuple[bool, bool]) -> None:
+    assert emphasis.once(text) == collapsed and emphasis.kinds(text) == of
+
+
+def test_emphasis_is_measured_as_by_hand() -> None:
+    """The model calls a text positive if it has the word "so": one of two emphasised tweets changes, to the right answer."""
+
+    def forward(texts: list[str]) -> tuple[np.ndarray, None]:
+        positive = np.array(["so" in text.lower().split() for text in texts])
+        return np.stack([~positive, positive], axis=1).astype(float), None
+
+    model: Any = SimpleNamespace(read=lambda frame: frame["text"].tolist(), forward=forward)
+    rows = emphasis.measure(model, pd.DataFrame({"text": ["sooo", "nooo", "so", "WOW"], "label": [1, 0, 1, 1]})).set_index("of")
+    assert rows["n"].to_dict() == {"repeated letters": 2, "capitals": 1, "neither": 1}
+    assert rows.loc["repeated letters", ["accuracy", "changed", "difference"]].tolist() == [0.5, 0.5, 0.5]
+    assert rows.loc["capitals", "difference"] == rows.loc["neither", "changed"] == 0
+
+
+@pytest.mark.exhaustive
+def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A switch on Explore removes the mask: the page shows the prediction without it, and a note; switching it on undoes this."""
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    app = opened("explore", run="sentiment140/7ess-v1", whatif="open")
+    assert app.toggle(key="switch-mask").value
+    app.toggle(key="switch-mask").set_value(False).run()
+    assert not app.exception and app.session_state["focus"].change.text() == "term:mask=0"
+    words = " ".join(each.value for each in (*app.markdown, *app.caption))
+    run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
+    unmasked = sentviz.load(run).trace("so good", strength={"mask": 0})
+    assert "without its mask" in words and f"{unmasked.label.capitalize()}, {percent(unmasked.confidence, 0)}" in words
+    app.toggle(key="switch-mask").set_value(True).run()
+    assert not app.exception and not app.session_state["focus"].change
