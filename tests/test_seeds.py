@@ -16,7 +16,6 @@ from sentviz.analysis.seeds import SeedNoise, compare_correctness, equal_spread,
 from sentviz.errors import InputError
 from sentviz.papers.studies.stats import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
-from tests.shipped import often
 from tests.studies import answering
 
 Bools = npt.NDArray[np.bool_]
@@ -76,9 +75,8 @@ def test_equal_spreads_are_tested_as_scipy_does() -> None:
     assert equal_spread([1.0], [2]) == 1.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unequal", [False, True])
-@pytest.mark.parametrize("seeds", often([(1, 1), (3, 1), (3, 3), (2, 5)], (3, 3)))
+@pytest.mark.parametrize("seeds", [(1, 1), (3, 1), (2, 5)])
 @pytest.mark.exhaustive
 def test_equal_models_are_told_apart_no_more_than_by_chance(seeds: tuple[int, int], unequal: bool) -> None:
     """Of 1,000 pairs of equal models at most 7 % are told apart, and few at Holm's level of 12, whether their spreads are equal or not.
@@ -95,16 +93,6 @@ def test_equal_models_are_told_apart_no_more_than_by_chance(seeds: tuple[int, in
         ps.append(1.0 if got.unequal else got.p)
     assert np.mean(np.array(ps) < 0.05) <= 0.07 and np.mean(np.array(ps) < 0.05 / 12) <= 0.015
     assert unequal or np.mean(np.array(ps) < 0.05) >= 0.01  # the test decides if the spreads are equal
-
-
-def test_rows_alone_would_see_differences_where_trainings_differ() -> None:
-    """With strong chance in training, a test over rows alone rejects far too often."""
-    rng, by_rows = np.random.default_rng(2), 0
-    for _ in range(200):
-        chances = np.where(rng.random(2000) < 0.8, 1 - rng.beta(1, 40, 2000), rng.beta(1.2, 1.2, 2000))
-        a, b = (trained(2000, 1, rng, 0.02, chances) for _ in range(2))
-        by_rows += compare_correctness(a, b, SeedNoise(0.0, 0.0, 1)).p < 0.05
-    assert by_rows / 200 > 0.3
 
 
 def test_over_seeds_from_runs(make: Maker) -> None:
