@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from math import comb
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sentviz.papers.ndt.answer import against, answer, answers_by_rows
 from sentviz.papers.studies.compare_configurations import Comparison, in_points, mixed, seeded
 from sentviz.papers.studies.means import combined, means, predictions
 from sentviz.papers.studies.stats import seed_noise
+from sentviz.runs.store import Run
 from tests.studies import N, made_run, made_seeds
 
 
@@ -37,33 +39,26 @@ def test_the_area_of_drawn_rows_is_scikit_learns(digits: int) -> None:
     assert np.isnan(auc_of_counts(alone[:, 0], alone[:, 1])).all()
 
 
-def test_one_seed_keeps_its_stored_interval(tmp_path: Path) -> None:
-    run = made_run(tmp_path, "sst2", "diff")
-    stored = run.metrics()["test"]
-    table = means([run])
-    for name in ("accuracy", "f1_macro", "auc", "silhouette", "loss"):
-        assert {key: table[name][key] for key in ("value", "low", "high")} == {key: stored[name][key] for key in ("value", "low", "high")}
-        assert table[name]["seeds"] == 1
-    assert means([run], "official_test") == {}
-
-
-def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Path) -> None:
-    """Means equal those computed in the test; the accuracy's interval includes rows and seeds."""
+def test_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Path) -> None:
+    """Means equal those computed in the test, with an interval over rows and seeds; one seed keeps its stored interval."""
     runs = [made_run(tmp_path, "sst2", "diff", seed, wrong=wrong, first_wrong=11 * seed) for seed, wrong in enumerate((10, 16, 34))]
-    table = means(runs)
+    table, stored, first = means(runs), runs[0].metrics()["test"], means(runs[:1])
     assert table["accuracy"]["value"] == pytest.approx(1 - 20 / N, abs=1e-5)
     assert table["auc"]["value"] == pytest.approx(np.mean([run.metrics()["test"]["auc"]["value"] for run in runs]), abs=1e-5)
     for name in ("accuracy", "precision_weighted", "f1_macro", "auc", "silhouette", "loss"):
-        assert table[name]["low"] < table[name]["value"] < table[name]["high"]
-        assert table[name]["seeds"] == 3
+        assert table[name]["low"] < table[name]["value"] < table[name]["high"] and table[name]["seeds"] == 3
+        assert first[name]["seeds"] == 1 and {key: first[name][key] for key in ("value", "low", "high")} == {
+            key: stored[name][key] for key in ("value", "low", "high")
+        }
     labels, probabilities = predictions(runs)
     right = (probabilities.argmax(axis=2) == labels).T
     noise = pooled_noise([right])
-    assert noise is not None
-    error, freedom = standard_error(right.mean(axis=1).var(ddof=1) / N, (noise, 1 / 3))
-    half = half_width(error, freedom)
-    assert table["accuracy"]["low"] == pytest.approx(1 - 20 / N - half, abs=0.006)
-    assert table["accuracy"]["high"] == pytest.approx(min(1, 1 - 20 / N + half), abs=0.006)
+    assert noise is not None and means(runs[:1], "official_test") == {}
+    half = half_width(*standard_error(right.mean(axis=1).var(ddof=1) / N, (noise, 1 / 3)))
+    ends = [1 - 20 / N - half, min(1, 1 - 20 / N + half)]
+    assert [table["accuracy"]["low"], table["accuracy"]["high"]] == pytest.approx(ends, abs=0.006)
+    with pytest.raises(InputError, match="same rows"):
+        predictions([runs[0], made_run(tmp_path, "imdb", "diff")])
 
 
 def test_means_are_taken_again_of_other_files(tmp_path: Path) -> None:
@@ -91,52 +86,34 @@ def test_intervals_are_combined_as_variances() -> None:
     assert interval == {"value": 0.5, "low": pytest.approx(0.5 - half, abs=1e-5), "high": pytest.approx(0.5 + half, abs=1e-5)}
 
 
-def test_runs_tested_on_other_rows_are_refused(tmp_path: Path) -> None:
-    a, b = made_run(tmp_path, "sst2", "diff"), made_run(tmp_path, "imdb", "diff")
-    with pytest.raises(InputError, match="same rows"):
-        predictions([a, b])
-
-
 def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
     """If one side has two seeds or noise is given, all seeds are compared; otherwise McNemar's exact test gives no verdict on models."""
     many, few = made_seeds(tmp_path, "sst2", "diff", 3, wrong=40), made_seeds(tmp_path, "sst2", "vanilla", 2, wrong=10, first_wrong=100)
-    over = mixed(few, many)
-    assert (over.test, over.seeds, over.word()) == ("over seeds", (2, 3), "better")
-    assert over.difference == pytest.approx(30 / N)
-    assert "2 against 3 seeds" in over.numbers
     second = made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=5, first_wrong=150)
-    comparison = mixed([second], many)
-    assert (comparison.test, comparison.seeds) == ("over seeds", (1, 3))
-    assert comparison.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
-    assert comparison.difference == pytest.approx(comparison.accuracies[0] - comparison.accuracies[1])
-    single = mixed([second], many[1:2])
-    assert (single.test, single.seeds, single.n) == ("McNemar", (1, 1), N)
-    assert single.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
-    assert single.difference == pytest.approx(35 / N)  # seed 1 of the other side, wrong on rows 7 to 46
-    assert single.p == pytest.approx(2 * sum(_choose(45, k) for k in range(6)) / 2**45)
+    over, one, single = mixed(few, many), mixed([second], many), mixed([second], many[1:2])
+    assert (over.test, over.seeds, over.word(), over.difference) == ("over seeds", (2, 3), "better", pytest.approx(30 / N))
+    assert (one.test, one.seeds, one.accuracies) == ("over seeds", (1, 3), pytest.approx((1 - 5 / N, 1 - 40 / N)))
+    assert one.difference == pytest.approx(one.accuracies[0] - one.accuracies[1])
+    assert (single.test, single.seeds, single.n, single.accuracies) == ("McNemar", (1, 1), N, pytest.approx((1 - 5 / N, 1 - 40 / N)))
+    assert single.difference == pytest.approx(35 / N) and single.p == pytest.approx(2 * sum(comb(45, k) for k in range(6)) / 2**45)
     assert single.word() == "cannot be told" and "other seeds are unknown" in single.numbers
     noise = seed_noise([many, few])
-    assert mixed([second], many[1:2], noise=noise).test == "over seeds"
-    assert mixed([second], [second], noise=noise).word() == "cannot be told"
+    assert (
+        mixed([second], many[1:2], noise=noise).test == "over seeds" and mixed([second], [second], noise=noise).word() == "cannot be told"
+    )
 
 
-def _choose(n: int, k: int) -> int:
-    from math import comb
-
-    return comb(n, k)
-
-
-def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
+@pytest.mark.parametrize(
+    ("ends", "p", "test", "adjusted", "why"),
+    [((-0.0075, -0.0001), 0.04, "over seeds", 0.3, " (p = 0.04, p after Holm = 0.3)"), ((-0.0075, -0.0001), 0.04, "over seeds", 0.04, ""),
+     ((-0.0075, 0.0), 0.06, "over seeds", 0.3, ""), ((-0.0075, 0.0001), 0.06, "over seeds", 0.3, ""),
+     ((-0.03, -0.01), 0.001, "McNemar", 0.001, " (compares two runs, not two models)")],
+)  # fmt: skip
+def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why(ends: Any, p: float, test: Any, adjusted: float, why: str) -> None:
     """Such an interval names Holm's step if there are several comparisons, and McNemar's limits if there are single runs."""
-    near = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, -0.0001, 0.04, "over seeds")
-    assert near.explained(0.3) == f"{near.numbers} (p = 0.04, p after Holm = 0.3)"
-    assert near.explained(0.04) == near.numbers  # told to be worse
-    touching = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0, 0.06, "over seeds")
-    assert touching.explained(0.3) == touching.numbers
-    wide = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0001, 0.06, "over seeds")
-    assert wide.explained(0.3) == wide.numbers
-    single = Comparison(900, (1, 1), (0.8, 0.82), -0.02, -0.03, -0.01, 0.001, "McNemar")
-    assert single.explained(0.001) == f"{single.numbers} (compares two runs, not two models)"
+    seeds = (1, 1) if test == "McNemar" else (3, 3)
+    comparison = Comparison(900, seeds, (0.8, 0.8 - sum(ends) / 2), sum(ends) / 2, *ends, p, test)
+    assert comparison.explained(adjusted) == comparison.numbers + why
 
 
 def test_open_comparisons_of_single_runs_cannot_be_judged() -> None:
@@ -176,13 +153,10 @@ def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
     wrong = {"vanilla": 30, "diff": 29, "ndt-unit-2": 2, "ndt-free-2": 60}
     runs = [run for model, rows in wrong.items() for run in made_seeds(tmp_path, "sst2", model, 2, wrong=rows)]
     frame = against(runs, "sst2", "vanilla").set_index("model")
-    assert list(frame["verdict"]) == ["cannot be told", "better", "worse"]
-    p = frame["p"].sort_values()
-    assert frame["adjusted"].to_dict() == pytest.approx(holm(dict(p)))
-    assert against(runs, "sst2", "vanilla-matched").empty
+    assert list(frame["verdict"]) == ["cannot be told", "better", "worse"] and against(runs, "sst2", "vanilla-matched").empty
+    assert frame["adjusted"].to_dict() == pytest.approx(holm(dict(frame["p"].sort_values())))
     alone = against(runs[::2], "sst2", "vanilla")
-    assert set(alone["verdict"]) == {"cannot be told"} and set(alone["test"]) == {"McNemar"}
-    assert alone["p"].min() < 1e-6
+    assert set(alone["verdict"]) == {"cannot be told"} and set(alone["test"]) == {"McNemar"} and alone["p"].min() < 1e-6
     mixture = against([*runs[::2], runs[1]], "sst2", "vanilla").set_index("model")  # the baseline's two seeds serve for all
     assert set(mixture["test"]) == {"over seeds"} and mixture.loc["ndt-free-2", "verdict"] == "worse"
     assert list(mixture["seeds"]) == [1, 1, 1] and set(mixture["base_seeds"]) == {2}
@@ -190,60 +164,41 @@ def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
 
 def test_the_strictest_answer_of_several_kinds_of_rows_stands_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NDT is better on the re-split, but a base beats it on the official sentences, so the stricter answer is first."""
-    seeds = [
-        run
-        for model, wrong in (("ndt-unit-2", 20), ("diff", 60), ("vanilla-matched", 60))
-        for run in made_seeds(tmp_path, "sst2", model, 2, wrong=wrong, also=("official_test",))
-    ]
-    both = answers_by_rows(seeds, "sst2")
-    assert [(answer_of_rows.word, answer_of_rows.rows) for answer_of_rows in both] == [
-        ("yes", "the re-split"),
-        ("yes", "the official sentences"),
-    ]
-    official_runs = made_seeds(tmp_path / "other", "sst2", "diff", 2, wrong=1, also=("official_test",))
+
+    def seeds(model: str, wrong: int) -> list[Run]:
+        return made_seeds(tmp_path / str(wrong), "sst2", model, 2, wrong=wrong, also=("official_test",))
+
+    def answers() -> list[tuple[str, str]]:
+        return [(each.word, each.rows) for each in answers_by_rows(every, "sst2")]
+
+    split, official = "the re-split", "the official sentences"
+    groups = {model: seeds(model, wrong) for model, wrong in (("ndt-unit-2", 20), ("diff", 60), ("vanilla-matched", 60))}
+    every = [run for runs in groups.values() for run in runs]
+    assert answers() == [("yes", split), ("yes", official)]
+    planted: dict[str, dict[str, list[Run]]] = {"test": groups, "official_test": groups | {"diff": seeds("diff", 1)}}
     monkeypatch.setattr("sentviz.papers.ndt.answer.tested", lambda runs, dataset, split: planted[split])
-    groups = {name: seeds[i : i + 2] for i, name in ((0, "ndt-unit-2"), (2, "diff"), (4, "vanilla-matched"))}
-    planted = {"test": groups, "official_test": groups | {"diff": official_runs}}
-    assert [(answer_of_rows.word, answer_of_rows.rows) for answer_of_rows in answers_by_rows(seeds, "sst2")] == [
-        ("no", "the official sentences"),
-        ("yes", "the re-split"),
-    ]
-    even = made_seeds(tmp_path / "even", "sst2", "diff", 2, wrong=21, also=("official_test",))
-    planted["test"] = groups | {"vanilla-matched": even}
-    planted["official_test"] = groups | dict.fromkeys(("diff", "vanilla-matched"), even)
-    assert [(answer_of_rows.word, answer_of_rows.rows) for answer_of_rows in answers_by_rows(seeds, "sst2")] == [
-        ("cannot be told", "the official sentences"),
-        ("cannot be told", "the re-split"),
-    ]
+    assert answers() == [("no", official), ("yes", split)]
+    even = seeds("diff", 21)
+    planted |= {"test": groups | {"vanilla-matched": even}, "official_test": groups | dict.fromkeys(("diff", "vanilla-matched"), even)}
+    assert answers() == [("cannot be told", official), ("cannot be told", split)]
     planted["official_test"] = {}
-    assert [answer_of_rows.rows for answer_of_rows in answers_by_rows(seeds, "sst2")] == ["the re-split"]
+    assert answers() == [("cannot be told", split)]
 
 
 def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path) -> None:
     """The best configuration beats DT and is behind the control, and the answer says so with numbers; without DT the answer says that."""
-    runs = [
-        *made_seeds(tmp_path, "sst2", "ndt-unit-2", 2, wrong=20, validation=0.95),
-        *made_seeds(tmp_path, "sst2", "ndt-unit-3", 2, wrong=0, validation=0.90),
-        *made_seeds(tmp_path, "sst2", "diff", 2, wrong=50),
-        *made_seeds(tmp_path, "sst2", "vanilla-matched", 2, wrong=2),
-    ]
-    best = answer(runs, "sst2")
-    assert best is not None
-    assert (best.model, best.word) == ("ndt-unit-2", "no")
+    rows = (("ndt-unit-2", 20, 0.95), ("ndt-unit-3", 0, 0.90), ("diff", 50, 0.9), ("vanilla-matched", 2, 0.9))
+    runs = [run for model, wrong, value in rows for run in made_seeds(tmp_path, "sst2", model, 2, wrong=wrong, validation=value)]
+    equal = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path / "equal", "sst2", model, 2, wrong=21)]
+    best, alone, first_only, even = (answer(each, "sst2") for each in (runs, runs[:2], runs[::2], [*runs[:2], *equal]))
+    assert best and alone and first_only and even and answer(runs, "imdb") is None
+    assert (best.model, best.word, alone.word) == ("ndt-unit-2", "no", "cannot be told")
     assert best.short == "SST-2, on the re-split: NDT beats DT and is worse than vanilla-matched"
-    assert "+15.00 points [" in best.sentence and "−9.00 points [" in best.sentence
-    assert "2 against 2 seeds (pooled spread), n = 200. 2 of 12 NDT configurations are installed." in best.sentence
-    alone = answer(runs[:2], "sst2")
-    assert alone is not None
-    assert alone.word == "cannot be told"
-    assert alone.sentence.startswith(
-        "SST-2, on the re-split: no run of DT or vanilla-matched is installed: ndt-unit-2, 90.00\u00a0%; no baseline is installed"
-    )
-    first_only = answer(runs[::2], "sst2")
-    assert first_only is not None
-    assert first_only.short == "SST-2, on the re-split: NDT cannot be told from DT or vanilla-matched"
-    baselines = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path, "sst2", model, 2, wrong=21)]
-    even = answer([*runs[:2], *baselines], "sst2")
-    assert even is not None
-    assert even.short == "SST-2, on the re-split: NDT cannot be told from DT or vanilla-matched"
-    assert answer(runs, "imdb") is None
+    for words in (
+        "+15.00 points [",
+        "−9.00 points [",
+        "2 against 2 seeds (pooled spread), n = 200. 2 of 12 NDT configurations are installed.",
+    ):
+        assert words in best.sentence
+    assert "no run of DT or vanilla-matched is installed: ndt-unit-2, 90.00\u00a0%; no baseline is installed" in alone.sentence
+    assert first_only.short == even.short == "SST-2, on the re-split: NDT cannot be told from DT or vanilla-matched"
