@@ -6,7 +6,6 @@ import io
 import json
 import re
 from base64 import b64decode
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from scipy.spatial import ConvexHull
 from sentviz.browser.particles import animation_html, positions_frame, scene_data
 from sentviz.charts import Figure
 from sentviz.charts.clustering import layer_lines
-from sentviz.charts.look import LOOKS
 from sentviz.charts.particles import particles
 from sentviz.charts.plane import hull, label_places
 from sentviz.charts.scene import NEAR, Scene, limits, look_at, scene_of, seen, together
@@ -65,46 +63,33 @@ def decided(clustering: Clustering, words: tuple[str, ...] = (), **options: Any)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_places_are_found_as_by_comparing_all_with_all(d: int, seed: int) -> None:
+def test_places_are_found_as_by_comparing_all_with_all(d: int) -> None:
     """Each token joins the first near place in the order of coordinates; places are numbered from the fullest."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=(5, d))[rng.integers(0, 5, 60)] + 0.02 * rng.normal(size=(60, d))
-    room = NEAR * max(np.linalg.norm(row) for row in z)
-    place = [-1] * len(z)
-    firsts: list[int] = []
-    for i in sorted(range(len(z)), key=lambda i: tuple(z[i])):
-        for number, first in enumerate(firsts):
-            if np.linalg.norm(z[i] - z[first]) <= room:
-                place[i] = number
-                break
-        else:
-            place[i] = len(firsts)
-            firsts.append(i)
-    groups = together(z)
-    assert len(set(groups)) == len(firsts)
-    pairs = {(a, b) for a, b in zip(place, groups, strict=True)}
-    assert len(pairs) == len(firsts)
-    assert (np.diff(np.bincount(groups)) <= 0).all()
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(5, d))[rng.integers(0, 5, 60)] + 0.02 * rng.normal(size=(60, d))
+        room, firsts, place = NEAR * max(np.linalg.norm(row) for row in z), list[int](), dict[int, int]()
+        for i in sorted(range(len(z)), key=lambda i: tuple(z[i])):
+            place[i] = next((n for n, first in enumerate(firsts) if np.linalg.norm(z[i] - z[first]) <= room), len(firsts))
+            firsts += [i] * (place[i] == len(firsts))
+        groups = together(z)
+        assert len(set(groups)) == len({(place[i], group) for i, group in enumerate(groups)}) == len(firsts)
+        assert (np.diff(np.bincount(groups)) <= 0).all()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_hull_is_scipys(seed: int) -> None:
-    """The corners equal Qhull's; collinear and coinciding points do not count as corners."""
-    rng = np.random.default_rng(seed)
-    z = np.concatenate([rng.normal(size=(40, 2)), [[0, 0]] * 3])
-    assert set(hull(z)) == set(ConvexHull(z).vertices)
-    around = z[hull(z)]
-    area = 0.5 * np.sum(around[:, 0] * np.roll(around[:, 1], -1) - np.roll(around[:, 0], -1) * around[:, 1])
-    assert area == pytest.approx(ConvexHull(z).volume)
+def test_the_hull_is_scipys() -> None:
+    """The corners equal Qhull's; collinear and coinciding points do not count as corners, and a flat hull has its ends."""
+    for seed in range(5):
+        z = np.concatenate([np.random.default_rng(seed).normal(size=(40, 2)), [[0, 0]] * 3])
+        assert set(hull(z)) == set(ConvexHull(z).vertices)
+        around = z[hull(z)]
+        area = 0.5 * np.sum(around[:, 0] * np.roll(around[:, 1], -1) - np.roll(around[:, 0], -1) * around[:, 1])
+        assert area == pytest.approx(ConvexHull(z).volume)
     square = np.array([[0, 0], [1, 0], [2, 0], [2, 2], [0, 2], [1, 2], [2, 2]])
     assert sorted(map(tuple, square[hull(square)])) == [(0, 0), (0, 2), (2, 0), (2, 2)]
-
-
-@pytest.mark.parametrize("points", [[[1.0, 2.0]], [[1.0, 2.0]] * 4, [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]])
-def test_flat_hulls_have_ends_only(points: list[list[float]]) -> None:
-    z = np.array(points)
-    assert {tuple(z[i]) for i in hull(z)} == {tuple(z.min(axis=0)), tuple(z.max(axis=0))}
+    for points in ([[1.0, 2.0]], [[1.0, 2.0]] * 4, [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]):
+        z = np.array(points)
+        assert {tuple(z[i]) for i in hull(z)} == {tuple(z.min(axis=0)), tuple(z.max(axis=0))}
 
 
 def test_labels_never_touch() -> None:
@@ -135,27 +120,23 @@ def test_planes_are_orthonormal_and_named() -> None:
 
 @pytest.mark.parametrize("d", [2, 5])
 def test_across_the_decision_the_line_is_exact(d: int) -> None:
-    """In the plane that contains w, the drawn probability of every token is the decoder's."""
+    """In the plane that contains w, the drawn probability of every token is the decoder's; in other planes that of the last mean."""
     clustering = clustered(20, d)
     scene = decided(clustering, look="decision")
     assert scene.decision is not None
     drawn = scene.positions @ scene.decision[0] + scene.decision[1]
     assert np.allclose(drawn, clustering.positions @ np.resize(W, d) + B)
-
-
-@pytest.mark.parametrize("look", ["spread", "axes"])
-def test_in_other_planes_the_line_is_exact_at_the_last_mean(look: str) -> None:
-    scene = decided(clustered(20, 5), look=look)
-    assert scene.decision is not None and scene.means is not None and scene.probabilities is not None
-    drawn = 1 / (1 + np.exp(-(scene.means[-1] @ scene.decision[0] + scene.decision[1])))
-    assert drawn == pytest.approx(scene.probabilities[-1])
-    assert "final mean" in scene.note
+    for look in ("spread", "axes") if d > 2 else ():
+        other = decided(clustering, look=look)
+        assert other.decision is not None and other.means is not None and other.probabilities is not None
+        last = 1 / (1 + np.exp(-(other.means[-1] @ other.decision[0] + other.decision[1])))
+        assert last == pytest.approx(other.probabilities[-1]) and "final mean" in other.note
 
 
 # ---- the scene
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_scene_follows_the_rule(seed: int) -> None:
     """Each token points at a member of C_i, at itself only if it is alone; the leaders' polytope holds all tokens at the end."""
     clustering = clustered(40, 2, seed, layers=40)
@@ -163,25 +144,21 @@ def test_the_scene_follows_the_rule(seed: int) -> None:
     assert scene.toward is not None and scene.corners is not None
     for k in range(scene.layers):
         scores = clustering.positions[k] @ clustering.positions[k].T
-        rows = np.arange(40)
-        assert np.allclose(scores[rows, scene.toward[k]], scores.max(axis=1))
+        assert np.allclose(scores[np.arange(40), scene.toward[k]], scores.max(axis=1))
     ends = clustering.positions[-1, clustering.leaders]
     assert {tuple(c) for c in np.round(scene.corners, 9)} <= {tuple(e) for e in np.round(ends, 9)}
     solid = ConvexHull(ends)
-    inside = clustering.positions[-1] @ solid.equations[:, :2].T + solid.equations[:, 2]
-    assert inside.max() < 1e-9
+    assert (clustering.positions[-1] @ solid.equations[:, :2].T + solid.equations[:, 2]).max() < 1e-9
 
 
-def test_ties_point_at_another_token() -> None:
-    """Two tokens at one place are attracted by each other, not by themselves."""
+def test_ties_softmax_and_one_dimension() -> None:
+    """Two tokens at one place are attracted by each other; a softmax has neither polytope nor arrows; a line is drawn in a plane."""
     scene = scene_of(simulate([[1, 0], [1, 0], [-1, 0.1]], layers=1), ("a", "b", "c"), "Two alike")
-    assert scene.toward is not None
-    assert scene.toward[0].tolist() == [1, 0, 2]
-
-
-def test_softmax_has_neither_polytope_nor_arrows() -> None:
-    scene = decided(clustered(temperature=0.5))
-    assert scene.toward is None and scene.corners is None and scene.edges == ()
+    assert scene.toward is not None and scene.toward[0].tolist() == [1, 0, 2]
+    soft = decided(clustered(temperature=0.5))
+    assert soft.toward is None and soft.corners is None and soft.edges == ()
+    line = scene_of(simulate([[1.0], [-2.0], [0.5]], layers=3), ("a", "b", "c"), "On a line")
+    assert line.positions.shape == (4, 3, 2) and np.allclose(line.positions[..., 1], 0)
 
 
 def test_a_cube_has_twelve_edges() -> None:
@@ -202,7 +179,7 @@ def test_the_limit_is_where_the_rule_leads() -> None:
     assert not limits(clustered(30, 2, 3, layers=2, alpha=1e-3), layers=5)[2]
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("alpha", [0.1, 5.0])
 def test_the_limit_comes_when_the_theorem_says_so(alpha: float) -> None:
     """Theorem and simulation need the same number of layers."""
     clustering = clustered(30, 2, 3, layers=5, alpha=alpha)
@@ -227,37 +204,23 @@ def test_the_canvas_gets_what_the_scene_holds() -> None:
 # ---- files
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_one_layer_as_a_figure(theme: Any) -> None:
+def test_one_layer_as_a_figure() -> None:
     clustering = clustered(30)
-    scene = decided(clustering)
-    figure = replace(particles(scene, 3), look=LOOKS[theme])
+    figure, space = particles(decided(clustering), 3), particles(scene_of(clustered(30, 3), tuple(map(str, range(30))), "Points"), 0)
     assert np.allclose(figure.frame[["axis_1", "axis_2"]], clustering.positions[3])
     assert np.allclose(figure.frame["probability_positive"], 1 / (1 + np.exp(-(clustering.positions[3] @ W + B))))
     assert figure.frame.loc[figure.frame["leader"], "token"].tolist() == clustering.leaders.tolist()
-    assert "after layer 3 of 8" in figure.plot.layout.title.text
-    assert f"{len(clustering.leaders)} leaders" in figure.caption
-    assert not any(trace.type == "scattergl" for trace in figure.plot.data)
-
-
-def test_figures_without_a_decoder_in_space_and_of_the_start() -> None:
-    scene = scene_of(clustered(30, 3), tuple(map(str, range(30))), "Points in space")
-    figure = particles(scene, 0)
-    assert "at the start" in figure.plot.layout.title.text
-    assert {"axis_1", "axis_2", "axis_3"} <= set(figure.frame)
-    assert not any(name.startswith("probability") for name in figure.frame)
+    assert "after layer 3 of 8" in figure.plot.layout.title.text and "at the start" in space.plot.layout.title.text
+    assert {"axis_1", "axis_2", "axis_3"} <= set(space.frame) and not any(name.startswith("probability") for name in space.frame)
     for layer in (-1, 9):
         with pytest.raises(InputError, match="from 0"):
-            particles(scene, layer)
+            particles(decided(clustering), layer)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.slow
-def test_few_tokens_and_equal_ones(n: int) -> None:
-    for tokens in (np.zeros((n, 2)), np.ones((n, 2)), np.eye(3)[:n, :2]):
-        scene = decided(simulate(tokens, layers=2))
-        assert len(particles(scene).frame) == n
-        assert animation_html(scene)
+@pytest.mark.parametrize("tokens", [np.zeros((1, 2)), np.zeros((2, 2)), np.ones((3, 2)), np.eye(3)[:, :2]])
+def test_few_tokens_and_equal_ones(tokens: Any) -> None:
+    scene = decided(simulate(tokens, layers=2))
+    assert len(particles(scene).frame) == len(tokens) and animation_html(scene)
 
 
 def test_words_are_only_ever_text() -> None:
@@ -277,28 +240,15 @@ def test_words_are_only_ever_text() -> None:
     assert ",'=1+1," in table
 
 
-def test_the_page_is_one_file_without_requests() -> None:
+def test_the_page_is_one_file_without_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The GIF needs a browser, and says so."""
     scene = decided(clustered(30))
     page = animation_html(scene)
-    assert page == animation_html(decided(clustered(30)))
-    assert "default-src 'none'" in page
-    assert not re.search(r"https?://|src=|@import|url\(", page)
-    assert "export default" not in page
-    assert animation_html(scene, theme="dark") != page
-
-
-@needs_browser
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("n", [1, 3, len(HOSTILE)])
-def test_the_gif_of_few_tokens_and_of_words_with_markup(n: int) -> None:
-    scene = decided(simulate(np.ones((n, 2)), layers=2), HOSTILE[:n])
-    assert Image.open(io.BytesIO(animation_gif(scene, width=240, height=180))).size == (240, 180)
-
-
-def test_without_a_browser_the_gif_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page == animation_html(decided(clustered(30))) != animation_html(scene, theme="dark")
+    assert "default-src 'none'" in page and "export default" not in page and not re.search(r"https?://|src=|@import|url\(", page)
     monkeypatch.setattr("sentviz.export.chromium.find_browser", lambda: None)
     with pytest.raises(SentvizError, match="GIF needs Chrome or Chromium"):
-        animation_gif(decided(clustered(3)))
+        animation_gif(scene)
 
 
 def test_a_film_rests_at_each_state() -> None:
@@ -310,21 +260,19 @@ def test_a_film_rests_at_each_state() -> None:
 @needs_browser
 @pytest.mark.exhaustive
 def test_the_gif_is_the_animation() -> None:
-    scene = decided(clustered(30))
+    """It repeats itself, moves, and shows one token and words with markup, too."""
+    scene, small = decided(clustered(30)), decided(simulate(np.ones((len(HOSTILE), 2)), layers=2), HOSTILE)
     data = animation_gif(scene, width=360, height=250)
     assert data == animation_gif(decided(clustered(30)), width=360, height=250)
+    assert Image.open(io.BytesIO(animation_gif(small, width=240, height=180))).size == (240, 180)
     picture = Image.open(io.BytesIO(data))
-    assert picture.size == (360, 250)
-    assert picture.info["loop"] == 0
-    time = 0
+    assert picture.size == (360, 250) and picture.info["loop"] == 0
+    frames, time = [], 0
     for frame in range(picture.n_frames):
         picture.seek(frame)
         time += picture.info["duration"]
-    assert time == (LAYER + 8 * (TWEENS + LAYER) + END) * MILLISECONDS
-    picture.seek(0)
-    first = np.asarray(picture.convert("RGB"), dtype=int)
-    picture.seek(picture.n_frames - 1)
-    assert np.abs(np.asarray(picture.convert("RGB"), dtype=int) - first).max() > 50
+        frames.append(np.asarray(picture.convert("RGB"), dtype=int))
+    assert time == (LAYER + 8 * (TWEENS + LAYER) + END) * MILLISECONDS and np.abs(frames[-1] - frames[0]).max() > 50
     with pytest.raises(InputError, match="wide"):
         animation_gif(scene, width=10)
 
@@ -341,57 +289,40 @@ def test_positions_are_a_tidy_table() -> None:
 # ---- one token's step
 
 
-@pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("heat", [0.0, 0.7])
+@pytest.mark.parametrize(("d", "heat"), [(2, 0.0), (5, 0.0), (5, 0.7)])
 def test_the_step_of_a_token(d: int, heat: float) -> None:
     """Projections and followed tokens equal comparing all pairs, and the arrow ends at the rule's place."""
     rng = np.random.default_rng(d)
     z, A = rng.normal(size=(12, d)), np.diag(np.arange(1.0, d + 1))
-    words = [f"word{i}" for i in range(12)]
     table = weights(z, A, heat)
     i = int(np.argmin(np.diag(table)))  # no leader
-    share = table[i]
-    figure = token_step(z, i, share, 0.8, words, A=A)
+    figure = token_step(z, i, table[i], 0.8, [f"word{i}" for i in range(12)], A=A)
     direction = A @ z[i] / np.linalg.norm(A @ z[i])
     assert np.allclose(figure.frame["projection"], [direction @ row for row in z])
     if heat == 0:
         assert figure.frame.index[figure.frame["follows"]].tolist() == [int(np.argmax(z @ A @ z[i]))]
-    goal = z[i] + 0.8 / 1.8 * (share @ z - z[i])
+    goal = z[i] + 0.8 / 1.8 * (table[i] @ z - z[i])
     assert np.allclose(simulate(z, A, 0.8, 1, temperature=heat).positions[1, i], goal)
     arrow = figure.plot.layout.annotations[0]
-    long = np.hypot(arrow.x - arrow.ax, arrow.y - arrow.ay)
-    assert long == pytest.approx(np.linalg.norm(goal - z[i]))
+    assert np.hypot(arrow.x - arrow.ax, arrow.y - arrow.ay) == pytest.approx(np.linalg.norm(goal - z[i]))
 
 
 def test_leaders_stay_and_pinned_tokens_too() -> None:
-    z = np.array([[2.0, 0.0], [1.0, 0.1], [-1.0, 0.0]])
-    words = ["lead", "follow", "<b>other</b>"]
+    """A repeated word is written once with all that it gets; equal tokens and tokens on a line are drawn in a plane."""
+    z, words = np.array([[2.0, 0.0], [1.0, 0.1], [-1.0, 0.0]]), ["lead", "follow", "<b>other</b>"]
     assert "it is a leader and does not move" in token_step(z, 0, [1, 0, 0], 1.0, words).caption
     figure = token_step(z, 1, [1, 0, 0], 1.0, words)
-    assert "50\u00a0% of the way to it" in figure.caption
-    assert not any("<b>other" in note.text for note in figure.plot.layout.annotations)
+    assert "50\u00a0% of the way to it" in figure.caption and not any("<b>other" in note.text for note in figure.plot.layout.annotations)
     assert "is pinned" in token_step(z, 1, [1, 0, 0], 1.0, words, pinned=True).caption
-
-
-def test_a_repeated_word_is_written_once_with_all_that_it_gets() -> None:
     z = np.array([[1.0, 0.2], [2.0, 0.0], [2.0, 0.0], [2.0, 0.01], [-1.0, 0.0]])
     figure = token_step(z, 0, [0, 0.3, 0.3, 0.3, 0.1], 1.0, ["here", "great", "great", "great", "other"])
-    written = [note.text for note in figure.plot.layout.annotations if "great" in note.text]
-    assert written == ["<b>great 90\u00a0%</b>"]
-
-
-def test_a_token_at_zero_has_no_direction() -> None:
+    assert [note.text for note in figure.plot.layout.annotations if "great" in note.text] == ["<b>great 90\u00a0%</b>"]
+    for flat in (np.ones((3, 3)), np.array([[1.0, 0, 0], [2.0, 0, 0]]), np.array([[0.0, 0, 1], [0.0, 0, -1]])):
+        assert np.isfinite(token_step(flat, 0, weights(flat)[0], 1.0, list("abc")[: len(flat)]).frame["projection"]).all()
     with pytest.raises(InputError, match="no direction"):
         token_step(np.array([[0.0, 0.0], [1.0, 0.0]]), 0, [0.5, 0.5], 1.0, ["zero", "one"])
     with pytest.raises(InputError, match="from 0 to 1"):
         token_step(np.eye(2), 2, [1, 0], 1.0, ["a", "b"])
-
-
-@pytest.mark.parametrize("z", [np.ones((3, 3)), np.array([[1.0, 0, 0], [2.0, 0, 0]]), np.array([[0.0, 0, 1], [0.0, 0, -1]])])
-def test_steps_in_flat_configurations(z: Any) -> None:
-    """Equal tokens, and tokens on a line, are drawn in a plane."""
-    figure = token_step(z, 0, weights(z)[0], 1.0, [str(i) for i in range(len(z))])
-    assert np.isfinite(figure.frame["projection"]).all()
 
 
 # ---- clustering in numbers
@@ -406,43 +337,14 @@ def test_lines_per_layer() -> None:
         layer_lines({}, "Nothing")
 
 
-def test_bands_per_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        {"measure": "clusters", "layer": k, "mean": 9.0 - k, **{f"q{q:02}": q / 10 for q in (5, 25, 50, 75, 95)}, "n": 50} for k in range(3)
-    ]
-    figure = figure_of("leaders-depth", of_leaders(monkeypatch, pd.DataFrame(rows), (W, B)))
-    assert "n = 50" in figure.caption
-    assert list(figure.plot.data[-1].y) == [9.0, 8.0, 7.0]
-
-
 def test_leaders_as_bars_and_on_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = pd.DataFrame(
-        {
-            "label": ["positive"] * 2,
-            "word": ["fine", "<b>"],
-            "count": [30, 10],
-            "share": [0.3, 0.1],
-            "score": [2.0, -1.0],
-            "distance": [2.0, 1.0],
-            "n": 100,
-        }
-    )
+    rows = [("positive", "fine", 30, 0.3, 2.0, 2.0, 100), ("positive", "<b>", 10, 0.1, -1.0, 1.0, 100)]
+    frame = pd.DataFrame(rows, columns=["label", "word", "count", "share", "score", "distance", "n"])
     of = of_leaders(monkeypatch, frame, (W, B))
-    figure = figure_of("leaders", of, distance=1.0)
-    assert list(figure.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
-    assert "among 100 correct" in figure.caption
+    assert list(figure_of("leaders", of, distance=1.0).plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
     with pytest.raises(InputError, match="Lower the distance"):
         figure_of("leaders", of, label="negative", distance=1.0)
-    words = pd.DataFrame(
-        {"word": ["fine", "dull", "<b>"], "x0": [1.0, -1, 0], "x1": [0.0, 0, 1], "score": [1.4, -1.0, 0.9], "leads": [5, 0, 2]}
-    )
-    map_ = figure_of("vocabulary", of_leaders(monkeypatch, words, (W, B)))
+    words = [("fine", 1.0, 0.0, 1.4, 5), ("dull", -1.0, 0.0, -1.0, 0), ("<b>", 0.0, 1.0, 0.9, 2)]
+    map_ = figure_of("vocabulary", of_leaders(monkeypatch, pd.DataFrame(words, columns=["word", "x0", "x1", "score", "leads"]), (W, B)))
     assert "3 words" in map_.caption and "2 of which lead" in map_.caption
     assert {note.text for note in map_.plot.layout.annotations} == {"<b>fine</b>", "<b>&lt;b&gt;</b>"}
-
-
-def test_scenes_of_one_dimension() -> None:
-    scene = scene_of(simulate([[1.0], [-2.0], [0.5]], layers=3), ("a", "b", "c"), "On a line")
-    assert scene.positions.shape == (4, 3, 2)
-    assert np.allclose(scene.positions[..., 1], 0)
-    assert replace(scene, title="x").groups.tolist() == scene.groups.tolist()
