@@ -73,10 +73,8 @@ def on_a_polygon(rng: np.random.Generator, n: int, d: int) -> Doubles:
     return np.asarray(share * corners[first] + (1 - share) * corners[second])
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("layout", [scattered, on_a_grid, flat, on_a_sphere_twice, on_a_polygon])
-@pytest.mark.parametrize("n", [1, 2, 5, 300, 700])  # below and above the size from which the hull is taken
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 2), (5, 7), (300, 2), (700, 3)])  # below and above the size from which the hull is taken
 def test_the_rule_is_that_of_all_pairs(layout: Callable[[np.random.Generator, int, int], Doubles], n: int, d: int) -> None:
     rng = np.random.default_rng([n, d])
     z, a, alpha = layout(rng, n, d), positive(rng, d), float(rng.uniform(0.1, 5))
@@ -88,7 +86,7 @@ def test_the_rule_is_that_of_all_pairs(layout: Callable[[np.random.Generator, in
         np.testing.assert_allclose(step(z, matrix, alpha), z + alpha / (1 + alpha) * (means - z), atol=1e-12)
 
 
-@pytest.mark.parametrize("tolerance", [0.0, 1e-12, 1e-6, 1e-3, 0.05])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-12, 1e-3, 0.05])
 @pytest.mark.parametrize("d", [2, 3])
 def test_ties_within_any_tolerance(tolerance: float, d: int) -> None:
     rng = np.random.default_rng(d)
@@ -108,13 +106,6 @@ def test_planted_ties() -> None:
     np.testing.assert_allclose(step(many, alpha=1.0)[4], [0, 0.75])  # half the way to (0, 1)
 
 
-def test_late_layers_are_those_of_all_pairs() -> None:
-    rng = np.random.default_rng(3)
-    z, a = rng.normal(size=(400, 2)), positive(rng, 2)
-    for position in simulate(z, a, 1.0, 60).positions[::12]:
-        assert rows(position, a) == members(position, a)
-
-
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     z = np.random.default_rng(1).normal(size=(500, 6))
     whole, soft = step(z), step(z, temperature=0.5)
@@ -123,7 +114,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(step(z, temperature=0.5), soft, atol=1e-14)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 40), st.floats(0.01, 100), st.booleans())
 def test_simulate_is_step_after_step(seed: int, d: int, n: int, alpha: float, grid: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -158,13 +149,14 @@ def test_convergence_is_the_layer_where_nothing_moves() -> None:
     assert simulate([[2.0], [1.0]], layers=0).positions.shape == (1, 2, 1)
 
 
-def test_softmax_becomes_hardmax() -> None:
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_softmax_becomes_hardmax(symmetric: bool) -> None:
+    """Weights are softmax of <A z_i, z_j> / temperature over j, from loops over pairs of rows; ties are shared evenly."""
     rng = np.random.default_rng(0)
-    z, a = rng.normal(size=(30, 3)), positive(rng, 3)
-    s = z @ a @ z.T / 0.7
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    table = e / e.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(weights(z, a, 0.7), table, atol=1e-14)
+    z, a = rng.normal(size=(30, 3)), positive(rng, 3) if symmetric else rng.normal(size=(3, 3))
+    scores = np.array([[float((a @ x) @ y) for y in z] for x in z]) / 0.7
+    table = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(weights(z, a, 0.7), table, atol=1e-13)
     np.testing.assert_allclose(step(z, a, 3.0, temperature=0.7), z + 0.75 * (table @ z - z), atol=1e-13)
     hard = weights(z, a)
     np.testing.assert_allclose(hard.sum(axis=1), 1)
@@ -172,11 +164,8 @@ def test_softmax_becomes_hardmax() -> None:
     assert gaps[0] > gaps[1] > gaps[2] and gaps[2] < 1e-6
     run = simulate(z, a, temperature=0.3, layers=3)
     assert run.temperature == 0.3 and not np.allclose(run.positions[3], simulate(z, a, layers=3).positions[3])
-
-
-def test_weights_share_ties_evenly() -> None:
-    table = weights(np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]))
-    np.testing.assert_allclose(table, [[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4])
+    tied = weights(np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]))
+    np.testing.assert_allclose(tied, [[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4])
 
 
 def test_pinned_tokens_stay_and_attract() -> None:
@@ -208,25 +197,16 @@ def test_scale_changes_nothing(scale: float) -> None:
 
 def test_degenerate_tokens_in_numbers() -> None:
     for z in (np.ones((400, 2)), np.outer(np.linspace(-1, 2, 400), [1.0, 2.0]), np.zeros((400, 3)), np.tile([[1.0, 0], [0, 1]], (200, 1))):
-        run = simulate(z, layers=3)
-        assert np.isfinite(run.positions).all()
-        for position in run.positions:
-            assert rows(position, np.eye(z.shape[1])) == members(position, np.eye(z.shape[1]))
+        for position in simulate(z, layers=3).positions:
+            assert np.isfinite(position).all() and rows(position, np.eye(z.shape[1])) == members(position, np.eye(z.shape[1]))
 
 
 @pytest.mark.parametrize(
     ("a", "name"),
-    [
-        ([[2.0, 1.0], [1.0, 2.0]], "definite"),
-        ([[1.0, 1.0 + 1e-12], [1.0, 2.0]], "definite"),
-        ([[1.0, 1.0], [1.0, 1.0]], "semidefinite"),
-        ([[0.0, 0.0], [0.0, 0.0]], "semidefinite"),
-        ([[1.0, 2.0], [2.0, 1.0]], "indefinite"),
-        ([[-1.0, 0.0], [0.0, -2.0]], "indefinite"),
-        ([[1.0, 0.5], [0.0, 1.0]], "general"),
-        ([[0.0, -1.0], [1.0, 0.0]], "general"),
-    ],
-)
+    [([[2.0, 1.0], [1.0, 2.0]], "definite"), ([[1.0, 1.0 + 1e-12], [1.0, 2.0]], "definite"), ([[1.0, 1.0], [1.0, 1.0]], "semidefinite"),
+     ([[0.0, 0.0], [0.0, 0.0]], "semidefinite"), ([[1.0, 2.0], [2.0, 1.0]], "indefinite"), ([[-1.0, 0.0], [0.0, -2.0]], "indefinite"),
+     ([[1.0, 0.5], [0.0, 1.0]], "general"), ([[0.0, -1.0], [1.0, 0.0]], "general")],
+)  # fmt: skip
 def test_kinds_of_matrices(a: list[list[float]], name: str) -> None:
     """Only a symmetric positive definite matrix is without a note on the theorem; tokens stay in the hull of their start with any."""
     assert kind(a) == name
@@ -245,36 +225,14 @@ def test_tokens_without_a_direction_attend_to_all() -> None:
     assert rows(z, a)[3] == [0, 1, 2, 3] and len(rows(z, a)[0]) == 1
 
 
-def test_a_softmax_reads_a_matrix_that_is_not_symmetric_as_hardmax_does() -> None:
-    z, a = np.random.default_rng(0).normal(size=(6, 2)), np.array([[1.0, 2.0], [-0.5, 0.3]])
-    np.testing.assert_allclose(weights(z, a, 0.5), _softmax_of(z, a, 0.5))
-    np.testing.assert_allclose(step(z, a, 1.0, temperature=0.5), z + 0.5 * (_softmax_of(z, a, 0.5) @ z - z))
-
-
-def _softmax_of(z: Doubles, a: Doubles, temperature: float) -> Doubles:
-    """Return softmax of <A z_i, z_j> / temperature over j, from loops over pairs of rows."""
-    scores = np.array([[float((a @ x) @ y) for y in z] for x in z]) / temperature
-    return np.asarray(np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        ({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is not a finite number"),
-        ({"tokens": []}, "at least one"),
-        ({"tokens": [1.0, 2.0]}, "a row for each token"),
-        ({"tokens": [["a", "b"]]}, "table of numbers"),
-        ({"A": np.eye(3)}, "2 x 2 numbers"),
-        ({"A": [[np.inf, 0], [0, 1]]}, "not a finite number"),
-        ({"alpha": 0.0}, "alpha must be a finite number above 0"),
-        ({"alpha": -1}, "alpha must be"),
-        ({"alpha": "much"}, "must be numbers"),
-        ({"temperature": -1.0}, "temperature"),
-        ({"tolerance": 1.5}, "tolerance"),
-        ({"layers": -1}, "number of layers"),
-        ({"layers": 2.5}, "number of layers"),
-    ],
-)
+    [({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is not a finite number"), ({"tokens": []}, "at least one"),
+     ({"tokens": [1.0, 2.0]}, "a row for each token"), ({"tokens": [["a", "b"]]}, "table of numbers"), ({"A": np.eye(3)}, "2 x 2 numbers"),
+     ({"A": [[np.inf, 0], [0, 1]]}, "not a finite number"), ({"alpha": 0.0}, "alpha must be a finite number above 0"),
+     ({"alpha": "much"}, "must be numbers"), ({"temperature": -1.0}, "temperature"), ({"tolerance": 1.5}, "tolerance"),
+     ({"layers": -1}, "number of layers"), ({"layers": 2.5}, "number of layers")],
+)  # fmt: skip
 def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
     arguments: dict[str, object] = {"tokens": [[1.0, 2.0], [0.5, 0.1]]} | change
     with pytest.raises(InputError, match=message):

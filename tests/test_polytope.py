@@ -15,9 +15,8 @@ def by_name(statements: list[Statement]) -> dict[str, Statement]:
     return {statement.name: statement for statement in statements}
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 24), st.floats(0.2, 20), st.booleans())
-@pytest.mark.exhaustive
 def test_the_theorem_holds_on_random_runs(seed: int, d: int, n: int, alpha: float, grid: bool) -> None:
     rng = np.random.default_rng(seed)
     q = rng.normal(size=(d, d))
@@ -57,9 +56,8 @@ def test_the_norm_of_A_decides_which_point_of_a_face() -> None:
 
 def test_projection_onto_a_hull_by_hand() -> None:
     triangle = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
-    np.testing.assert_allclose(projection(triangle), [0.5, 0.5])
-    np.testing.assert_allclose(projection(triangle, point=np.array([3.0, 3.0])), [2, 2])
-    np.testing.assert_allclose(projection(triangle, point=np.array([0.9, 0.9])), [0.9, 0.9], atol=1e-9)
+    for point, nearest in (((0.0, 0.0), (0.5, 0.5)), ((3.0, 3.0), (2, 2)), ((0.9, 0.9), (0.9, 0.9))):
+        np.testing.assert_allclose(projection(triangle, point=np.array(point)), nearest, atol=1e-9)
     np.testing.assert_allclose(projection(1e6 * triangle), [5e5, 5e5])
 
 
@@ -96,9 +94,9 @@ def test_another_matrix_is_named_and_defines_no_norm() -> None:
 
 def test_a_run_cut_short_claims_nothing() -> None:
     statements = by_name(theory(simulate([[2.0, 0.0], [0.1, 0.0], [-1.0, 0.0]], alpha=0.01), layers=20))
-    assert statements["convergence"].holds is None and statements["convergence"].error > 0.1
-    assert statements["boundary"].holds is None and statements["projections"].holds is None
-    assert statements["leaders"].holds and statements["finite layers"].holds
+    assert {name: statement.holds for name, statement in statements.items() if name != "assumptions"} == {
+        **dict.fromkeys(("convergence", "boundary", "projections")), "vertices": True, "leaders": True, "finite layers": True}  # fmt: skip
+    assert statements["convergence"].error > 0.1
 
 
 def test_vertices_and_boundary_of_a_hull() -> None:

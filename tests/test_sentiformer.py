@@ -25,21 +25,8 @@ from sentviz.runs.trace import Trace
 from tests.kit import LABELS, randomise
 
 TEXT = "What a warm garden, and not a dull song!"
-FORM: dict[str, Any] = {
-    "width": 16,
-    "layers": 3,
-    "heads": 2,
-    "ffn": "relu",
-    "ffn_width": 24,
-    "norm": "layer",
-    "norm_first": False,
-    "pooling": "cls",
-    "positions": "aware",
-    "gate": True,
-    "window": 4,
-    "global_drawn": 2,
-    "dropout": 0.0,
-}
+FORM: dict[str, Any] = {"width": 16, "layers": 3, "heads": 2, "ffn": "relu", "ffn_width": 24, "norm": "layer", "norm_first": False}
+FORM |= {"pooling": "cls", "positions": "aware", "gate": True, "window": 4, "global_drawn": 2, "dropout": 0.0}
 
 
 def encoder(**changes: Any) -> Encoder:
@@ -62,11 +49,12 @@ def inputs(*lengths: int, width: int = 0, seed: int = 0) -> Inputs:
 def test_positions_are_those_of_a_loop(width: int) -> None:
     """Positions are alpha sin(i) + beta (sin(pi i/n), cos(pi i/n)) tiled to d + gamma E_pos, with n of the unpadded text."""
     torch.manual_seed(1)
-    module = AwarePositions(EncoderConfig(9, 2, 12, width=width, heads=1, positions="aware"))
+    fresh, plain = (Encoder(EncoderConfig(9, 2, 12, width=8, positions=each)) for each in ("aware", "learned"))
+    assert [tuple(scalar) for scalar in fresh.scalars()] == [(name, -1, -1, 1.0) for name in ("alpha", "beta", "gamma")]
+    assert not [*plain.scalars()]
+    module, batch = AwarePositions(EncoderConfig(9, 2, 12, width=width, heads=1, positions="aware")), inputs(9, 4, 1)
     with torch.no_grad():
         module.alpha.fill_(0.7), module.beta.fill_(-1.3), module.gamma.fill_(2.1)
-    batch = inputs(9, 4, 1)
-    with torch.no_grad():
         got = module(batch).numpy()
     assert batch.tags is not None
     for text, n in enumerate((9, 4, 1)):
@@ -79,13 +67,6 @@ def test_positions_are_those_of_a_loop(width: int) -> None:
                 assert got[text, i, c] == pytest.approx(0.7 * sinusoid - 1.3 * recency[c % 2] + 2.1 * tag, abs=1e-5)
 
 
-def test_alpha_beta_and_gamma_start_at_one_and_are_recorded() -> None:
-    torch.manual_seed(0)
-    fresh = Encoder(EncoderConfig(9, 2, 12, width=8, positions="aware"))
-    assert [tuple(scalar) for scalar in fresh.scalars()] == [(name, -1, -1, 1.0) for name in ("alpha", "beta", "gamma")]
-    assert not [*Encoder(EncoderConfig(9, 2, 12, width=8)).scalars()]
-
-
 def test_scores_hold_the_gate_of_each_key() -> None:
     """Scores are e_ij = q_i k_j / sqrt(d_k) + log sigmoid(x_j W_g), with x the layer's input."""
     model = encoder()
@@ -95,12 +76,10 @@ def test_scores_hold_the_gate_of_each_key() -> None:
         seen = out.captured[layer]
         assert seen.scores is not None and seen.queries is not None and seen.keys is not None
         x, weight = out.hidden[layer][0].double(), block.attention.gate.weight[0].detach().double()  # type: ignore[union-attr]
-        for h in range(2):
-            for i in range(9):
-                for j in range(9):
-                    product = float(seen.queries[0, 0, h, i].double() @ seen.keys[0, 0, h, j].double()) / math.sqrt(8)
-                    gate = math.log(1 / (1 + math.exp(-float(x[j] @ weight))))
-                    assert seen.scores[0, 0, h, i, j].item() == pytest.approx(product + gate, abs=1e-4)
+        for h, i, j in np.ndindex(2, 9, 9):
+            product = float(seen.queries[0, 0, h, i].double() @ seen.keys[0, 0, h, j].double()) / math.sqrt(8)
+            gate = math.log(1 / (1 + math.exp(-float(x[j] @ weight))))
+            assert seen.scores[0, 0, h, i, j].item() == pytest.approx(product + gate, abs=1e-4)
 
 
 def patterns(model: Encoder, batch: Inputs) -> list[list[list[int]]]:
@@ -140,23 +119,20 @@ def test_drawn_globals_are_spread_over_the_text() -> None:
 
 
 def test_globals_are_drawn_anew_at_each_step_of_training() -> None:
+    """A model without drawn globals draws no random number."""
     model, batch = encoder().train(), inputs(40, 60)
     torch.manual_seed(3)
     first, second = patterns(model, batch), patterns(model, batch)
     torch.manual_seed(3)
     assert patterns(model, batch) == first != second
     assert all({0, n - 1} <= set(first[layer][text]) <= set(range(n)) for layer in range(3) for text, n in enumerate((40, 60)))
-
-
-def test_a_model_without_drawn_globals_draws_no_random_number() -> None:
-    model = encoder(global_drawn=0).train()
+    without = encoder(global_drawn=0).train()
     before = torch.get_rng_state()
-    model(inputs(9, 5))
+    without(inputs(9, 5))
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("window", [1, 4, 6, 64])
-@pytest.mark.parametrize("lengths", [(33, 12, 1), (40, 40), (5, 3)])
+@pytest.mark.parametrize(("window", "lengths"), [(1, (33, 12, 1)), (4, (40, 40)), (6, (33, 12, 1)), (64, (5, 3))])
 def test_the_band_is_the_dense_map(window: int, lengths: tuple[int, ...]) -> None:
     """Logits and gradients of the banded path equal those through complete maps."""
     model, batch = encoder(window=window, global_tokens=(0, -1, 1, 0)), inputs(*lengths)
@@ -244,30 +220,24 @@ def test_a_trace_carries_tags_and_forced_gates(model: Model, tmp_path: Path) -> 
 
 def test_gates_that_cannot_be_changed_are_one_sentence(model: Model) -> None:
     n = len(model.encode(TEXT))
-    with pytest.raises(InputError, match=rf"no token {n + 1}\. The tokens are 1 to {n}"):
-        model.trace(TEXT, gates_shut=[n])
-    with pytest.raises(InputError, match="There is no token 0"):
-        model.predict([TEXT], gates_open=[-1])
-    with pytest.raises(InputError, match="token 3 cannot be both open and shut"):
-        model.intervention(gates_open=[2], gates_shut=[2])
     plain = Model(
         "toy/plain", encoder(vocab_size=model.tokenizer.vocab_size, classes=2, gate=False), model.tokenizer, LABELS, tagger=model.tagger
     )
-    with pytest.raises(InputError, match="toy/plain has no gates to open or shut"):
-        plain.intervention(gates_shut=[1])
-
-
-def test_a_model_that_reads_tags_needs_its_tagger(model: Model) -> None:
+    faults: list[tuple[Any, str]] = [
+        (lambda: model.trace(TEXT, gates_shut=[n]), rf"no token {n + 1}\. The tokens are 1 to {n}"),
+        (lambda: model.predict([TEXT], gates_open=[-1]), "There is no token 0"),
+        (lambda: model.intervention(gates_open=[2], gates_shut=[2]), "token 3 cannot be both open and shut"),
+        (lambda: plain.intervention(gates_shut=[1]), "toy/plain has no gates to open or shut"),
+    ]
+    for call, fault in faults:
+        with pytest.raises(InputError, match=fault):
+            call()
     with pytest.raises(RunError, match="reads tags, and its tagger is missing"):
         Model("x", model.network, model.tokenizer, LABELS, cls=True)
-
-
-def test_settings_that_no_model_has() -> None:
     with pytest.raises(ValueError, match="Only aware positions read tags"):
         EncoderConfig(9, 2, tags=3)
-    assert EncoderConfig(9, 2, positions="aware").tags == len(TAGS)
-    assert EncoderConfig(9, 2, positions="aware", tags=5).tags == 5
-    assert EncoderConfig(9, 2).tags == 0
+    shapes: list[dict[str, Any]] = [{"positions": "aware"}, {"positions": "aware", "tags": 5}, {}]
+    assert [EncoderConfig(9, 2, **shape).tags for shape in shapes] == [len(TAGS), 5, 0]
 
 
 def test_the_pattern_counts_coinciding_globals_once() -> None:

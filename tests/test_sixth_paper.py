@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -17,8 +17,8 @@ from sentviz.errors import InputError
 from sentviz.papers.studies.claims import judged
 from sentviz.papers.studies.tables import tables_of
 from sentviz.runs.registry import Paper, find_paper
-from sentviz.runs.store import Run
-from tests.shipped import ROOT
+from sentviz.runs.store import Run, find
+from tests.kit import ROOT, SHIPPED
 
 FOLDER = Path(__file__).parents[1] / "docs" / "sixth_paper"
 LIGHT = {"paper.toml", "page.md", "items.toml", "tables.toml", "claims.py", "measure.py", "__init__.py"}
@@ -45,8 +45,7 @@ def debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
 def test_every_claim_is_judged_on_what_is_stored(debate: Paper) -> None:
     """Eight claims have verdicts on four models each, and the page has its parts and its table."""
     frame = judged([], ["attention-debate"])
-    assert len(frame) == 8 and not set(frame["verdict"]) & {"unjudged"}
-    assert {len(parts) for parts in frame["parts"]} == {4}
+    assert len(frame) == 8 == len(CASES) and not set(frame["verdict"]) & {"unjudged"} and {len(parts) for parts in frame["parts"]} == {4}
     assert [section.name for section in debate.page.sections] == ["orders", "weights"]
     agreement, weights = (tables_of(debate)[name]([], "all").frame for name in ("agreement", "weights"))
     assert len(agreement) == 4 * 6 and len(weights) == 4 and set(agreement["n"]) == set(weights["n"]) == {300}
@@ -54,15 +53,11 @@ def test_every_claim_is_judged_on_what_is_stored(debate: Paper) -> None:
 
 
 def rows(**values: Any) -> pd.DataFrame:
-    """Made-up measurements: 100 sentences of each model, with the same values or those of a list in turn."""
+    """Made-up measurements: 20 sentences of each model, with the same values or those of a list in turn."""
     from attention_debate.claims import MODELS
 
-    return pd.concat(
-        pd.DataFrame(
-            {"run": name, "row": range(100)} | {key: np.resize(np.asarray(value, dtype=object), 100) for key, value in values.items()}
-        )
-        for name in MODELS
-    ).infer_objects()
+    each = {"row": range(20)} | {key: np.resize(np.asarray(value, dtype=object), 20) for key, value in values.items()}
+    return pd.concat(pd.DataFrame({"run": name} | each) for name in MODELS).infer_objects()
 
 
 def pairs(taus: dict[tuple[str, str], list[float]], **values: Any) -> pd.DataFrame:
@@ -78,39 +73,15 @@ def changes(change: str, **values: Any) -> pd.DataFrame:
 
 
 ATTENTION, REMOVAL, OTHERS = ("attention", "gradient"), ("attention", "removal"), ("removal", "gradient")
-CASES = {  # claim -> made-up measurements for which it holds, for which it fails, and for which it is open
-    "weak-gradients": (
-        lambda: pairs({ATTENTION: [0.2, 0.3]}),
-        lambda: pairs({ATTENTION: [0.7, 0.8]}),
-        lambda: pairs({ATTENTION: [0.4, 0.6]}),
-    ),
-    "weak-removal": (
-        lambda: pairs({REMOVAL: [0.2, 0.3]}),
-        lambda: pairs({REMOVAL: [0.7, 0.8]}),
-        lambda: pairs({REMOVAL: [0.4, 0.6]}),
-    ),
-    "others-agree": (
-        lambda: pairs({OTHERS: [0.5, 0.6]}),
-        lambda: pairs({OTHERS: [-0.5, -0.6]}),
-        lambda: pairs({OTHERS: [0.6, -0.38]}),
-    ),
-    "none-agrees": (lambda: pairs({}), lambda: pairs({OTHERS: [0.7, 0.8]}), lambda: pairs({OTHERS: [0.45, 0.55]})),
-    "top-word": (
-        lambda: pairs({}, top=[1, 1, 0], chance=0.1),
-        lambda: pairs({}, top=[0] * 19 + [1], chance=0.2),
-        lambda: pairs({}, top=[0] * 9 + [1], chance=0.1),
-    ),
-    "permuted": (
-        lambda: changes("permuted"),
-        lambda: changes("permuted", distance=0.2),
-        lambda: changes("permuted", distance=[0.01, 0.2]),
-    ),
-    "other-attention": (
-        lambda: changes("permuted"),
-        lambda: changes("permuted", other=0),
-        lambda: changes("permuted", other=[0, 1]),
-    ),
-    "equal": (lambda: changes("equal everywhere"), None, lambda: changes("equal everywhere", right=[0, 1])),
+CASES: dict[str, tuple[Callable[[Any], pd.DataFrame], tuple[Any, ...]]] = {  # numbers for which it holds, fails (None: never) and is open
+    "weak-gradients": (lambda tau: pairs({ATTENTION: tau}), ([0.2, 0.3], [0.7, 0.8], [0.4, 0.6])),
+    "weak-removal": (lambda tau: pairs({REMOVAL: tau}), ([0.2, 0.3], [0.7, 0.8], [0.4, 0.6])),
+    "others-agree": (lambda tau: pairs({OTHERS: tau}), ([0.5, 0.6], [-0.5, -0.6], [0.6, -0.38])),
+    "none-agrees": (lambda tau: pairs({OTHERS: tau}), ([0.1, 0.12], [0.7, 0.8], [0.45, 0.55])),
+    "top-word": (lambda top: pairs({}, top=top[0], chance=top[1]), (([1, 1, 0], 0.1), ([0] * 19 + [1], 0.3), ([0] * 9 + [1], 0.1))),
+    "permuted": (lambda distance: changes("permuted", distance=distance), (0.01, 0.2, [0.01, 0.2])),
+    "other-attention": (lambda other: changes("permuted", other=other), (1, 0, [0, 1])),
+    "equal": (lambda right: changes("equal everywhere", right=right), (1, None, [0, 1])),
 }
 
 
@@ -119,33 +90,31 @@ def test_a_claim_holds_fails_and_stays_open(debate: Paper, monkeypatch: pytest.M
     """Each claim in its directions, on made-up measurements. A fall of accuracy with equal weights never refutes its claim."""
     from attention_debate import claims
 
-    for measurements, verdict in zip(CASES[name], ("holds", "fails", "open"), strict=True):
-        if measurements is not None:
-            frame = measurements()
+    make, numbers = CASES[name]
+    (claim,) = [claim for claim in claims.BOARD if claim.id == name]
+    for each, verdict in zip(numbers, ("holds", "fails", "open"), strict=True):
+        if each is not None:
+            frame = make(each)
             monkeypatch.setattr(claims.Stored, "require", lambda *_, frame=frame: frame)
-            (claim,) = [claim for claim in claims.BOARD if claim.id == name]
             assert claim.test([]).verdict == verdict, verdict
 
 
-@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
-def test_a_model_that_changed_is_named(debate: Paper) -> None:
-    """The measurements are of the shipped runs. With another run under a name, no claim is judged and no table shown, and both name it."""
+@SHIPPED
+def test_a_model_that_changed_is_named(debate: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another run under a name, no claim is judged and no table shown, and both name it; nor is what was not measured."""
     from attention_debate import claims
 
-    of_now = [Run.open(ROOT / name, name) for name in claims.MODELS]
-    pd.testing.assert_frame_equal(judged(of_now, ["attention-debate"]), judged([], ["attention-debate"]))
-    changed = [Run.open(ROOT / "sst2" / "vanilla", "sst2/cls"), *of_now[:2]]
+    for table in (claims.PAIRS, claims.CHANGES):
+        assert {(name, find(name).digest) for name in claims.MODELS} == set(
+            table.read()[["run", "digest"]].itertuples(index=False, name=None)
+        )
+    changed = [Run.open(ROOT / "checkpoints/sst2/vanilla", "sst2/cls"), *(find(name) for name in claims.MODELS if name != "sst2/cls")]
     frame = judged(changed, ["attention-debate"])
     sentence = "sst2/cls changed after the measurement: `python -m attention_debate.measure` measures again."
     assert set(frame["verdict"]) == {"unjudged"} and set(frame["evidence"]) == {sentence}
     for table in tables_of(debate).values():
         with pytest.raises(InputError, match="sst2/cls changed"):
             table(changed, "all")
-
-
-def test_what_is_not_measured_cannot_be_judged(debate: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attention_debate import claims
-
     monkeypatch.setattr(claims.Stored, "read", lambda of: pd.DataFrame(columns=list(of.columns)))
     frame = judged([], ["attention-debate"])
     assert set(frame["verdict"]) == {"unjudged"} and frame["evidence"].str.contains("attention_debate.measure").all()
