@@ -32,7 +32,6 @@ from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.claims import welch
 from sentviz.papers.fused.formula_claims import simulated
-from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import Run, find
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
@@ -99,17 +98,6 @@ def test_equal_spreads_are_tested_by_pitman_and_morgan() -> None:
     assert f"p = {min(1, 3 * min(raw)):.2g}" in printed_claims.judge_printed_stability().parts[0][1].evidence
 
 
-def test_the_nearest_published_number_stands_beside_a_baseline() -> None:
-    """Of several numbers for an encoder and a task the nearest is shown; equal means equal to two decimals."""
-    table, known = fused.published().set_index(["task", "encoder"]), [row for row in rows("published") if row["encoder"]]
-    assert len(table) == 5 * 5
-    for key, row in table.iterrows():
-        values = [float(each["value"]) for each in known if (each["task"], each["encoder"]) == key]
-        nearest = min(values, key=lambda value: abs(value - 100 * row["baseline"]), default=math.nan)
-        assert 100 * row["published"] == pytest.approx(nearest, nan_ok=True)
-        assert row["equal"] == (f"{nearest:.2f}" == f"{100 * row['baseline']:.2f}")
-
-
 # ---- formulas
 
 
@@ -125,18 +113,6 @@ def test_a_neutral_row_stays_and_its_column_moves() -> None:
         with_ = [np.exp(s + sum(a * b for a, b in zip(polarity[i], polarity[j], strict=True))) for j, s in enumerate(scores[i])]
         moved.append([w / sum(with_) - p / sum(plain) for w, p in zip(with_, plain, strict=True)])
     assert max(map(abs, moved[0])) < 1e-15 and abs(moved[1][0]) > 1e-3
-
-
-def test_lines_of_product_and_sum_are_the_formulas() -> None:
-    """Weights equal the softmax of ten scores; only under the product does a more similar pair lose weight, where scores are negative."""
-    frame = make("product-and-sum", Study.of("all", [])).frame
-    for row in frame.sample(40, random_state=0).to_dict("records"):
-        scores, similar = [row["score"], *[0.0] * 9], [row["sigma"], *[1 / 3] * 9]
-        raised = [s * t if row["way"] == "product" else s + t for s, t in zip(scores, similar, strict=True)]
-        shares = [math.exp(each[0]) / sum(map(math.exp, each)) for each in (raised, scores)]
-        assert [row["weight"], row["without"]] == pytest.approx(shares)
-    down = frame[(frame["score"] == -2) & (frame["way"] == "product")]["weight"]
-    assert (down.diff().dropna() < 0).all() and (frame[frame["way"] == "sum"].groupby("score")["weight"].diff().dropna() > 0).all()
 
 
 def test_welch_is_scipys() -> None:
@@ -299,17 +275,6 @@ def test_figure_5_reads_the_runs_on_e5_that_answer_from_cls(tmp_path: Path) -> N
     assert ["The classifier of multilingual E5 reads the mean of all tokens" in caption for caption in captions] == [False, True, False]
 
 
-@SHIPPED
-def test_the_installed_runs_on_e5_that_read_cls_take_the_place_of_the_others() -> None:
-    """Two settings with three seeds each, all with measured heads; the first seeds have weights."""
-    runs = study_runs().runs
-    assert fused.encoders_on_cls(runs, "nsmc") == ["e5-from-cls", "cls"] and fused.encoders_on_cls(runs, "sst2") == ["minilm", "cls"]
-    by_setting = fused.configurations(runs, "nsmc", "e5-from-cls")
-    assert set(by_setting) == {"cls", "cls-last-scaled"}
-    assert [[run.has_weights for run in seeds] for seeds in by_setting.values()] == [[True, False, False]] * 2
-    assert all(run.capabilities.cls and "heads.parquet" in run.files for seeds in by_setting.values() for run in seeds)
-
-
 def test_our_mean_and_spread_are_over_encoders(tmp_path: Path) -> None:
     """Two encoders with gains of 10 and 5 points have a mean of 7.5 and the deviation of the standard library; one has no deviation."""
     runs = [run for base, gain in (("", 20), ("e5", 10)) for model, wrong in (("cls", 60), ("cls-all", 60 - gain))
@@ -347,23 +312,6 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     store_csv(table.file, frame.assign(neutral=0.5))
     coverage_of_sets.main(["toy"], table)
     assert len(table.read()) == 4 and table.read()["neutral"].to_list() == pytest.approx(frame["neutral"].to_list(), abs=1e-4)
-
-
-def test_shipped_coverage_is_whole() -> None:
-    """Every data set with every lexicon of its language, and the paper's tasks with every tokenizer; several lexicons know the most."""
-    frame, by_tokenizer = coverage.MEASURED.read(), coverage.WITH_TOKENIZERS.read()
-    lexicons = {name: LEXICONS[datasets.info(name).language] for name in coverage.RECIPES}
-    by = frame.set_index(["dataset", "lexicon"])["neutral"].to_dict()
-    assert by.keys() == {(name, lexicon) for name, each in lexicons.items() for lexicon in (*each, coverage.JOINED)} and len(by) == len(
-        frame
-    )
-    assert frame["neutral"].between(0, 1).all() and (frame["tokens"] > 1000).all()
-    assert all(by[name, coverage.JOINED] < min(by[name, lexicon] for lexicon in each) for name, each in lexicons.items())
-    read = by_tokenizer.set_index(["dataset", "tokenizer"])["neutral"].to_dict()
-    assert read.keys() == {(name, tokenizer) for name in coverage.PAPER for tokenizer in coverage.TOKENIZERS}
-    assert all(read[name, coverage.RECIPES[name]] == by[name, "lexicon_ko_knu"] for name in coverage.PAPER)
-    stored = fused_tables.NEGATIVE.read()
-    assert set(stored["run"]) == set(negative.RUNS) and set(stored["texts"]) == {negative.TEXTS}
 
 
 # ---- the page

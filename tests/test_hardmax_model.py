@@ -205,12 +205,6 @@ def test_ties_share_their_gradient_and_alpha_is_positive() -> None:
         assert float(encoder.alpha) > 0
 
 
-def test_a_softmax_of_low_temperature_answers_alike() -> None:
-    model = random_model()
-    hard, low, high = (each.predict([TEXT])["positive"][0] for each in (model, model.at(1e-6), model.at(1.0)))
-    assert low == pytest.approx(hard, abs=1e-5) and high != pytest.approx(hard, abs=1e-4) and model.softmax_temperature == 0
-
-
 # ---- explanations
 
 

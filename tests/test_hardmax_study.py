@@ -13,11 +13,9 @@ import pandas as pd
 import pytest
 
 from experiments.hardmax import matrices
-from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
-from sentviz.charts.gallery import make
+from sentviz.analysis.testset.leaders import CONFIDENCES, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
 from sentviz.charts.look import Look
 from sentviz.charts.scene import scene_of
-from sentviz.charts.subjects import Study
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import DataMissingError, InputError
 from sentviz.models.clustering import simulate
@@ -28,9 +26,8 @@ from sentviz.papers.studies.compare_configurations import points
 from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
-from sentviz.runs.writing import attach
 from tests import kit
-from tests.charts import figure_of, of_leaders, stub
+from tests.charts import figure_of, stub
 from tests.shipped import SHIPPED
 from tests.studies import made_run, made_seeds, plant
 
@@ -53,17 +50,6 @@ def test_no_seed_is_lost(tmp_path: Path) -> None:
     assert seeds == {2: [0, 1], 4: [0]} and beside([]).empty
     assert beside([*two, *single]).set_index("d")[["value", "seeds"]].to_numpy().tolist() == [[0.9, 2], [0.7, 1]]
     assert points(by_row(two))["value"].tolist() == [0.9, 0.9]
-
-
-def test_rows_name_their_setting(tmp_path: Path) -> None:
-    """Table and figure have a row for each dimension and setting; the public number stands beside the setting with its 128 words."""
-    runs = [*width(tmp_path, 2, 20), *width(tmp_path, 8, 30), *width(tmp_path, 8, 60, variant="wide-512")]
-    table, names = beside(runs), [f"d = 2, {SHORT}", f"d = 8, {SHORT}", f"d = 8, {WIDE}"]
-    assert table["model"].tolist() == names == list(dict.fromkeys(points(by_row(runs))["model"]))
-    assert table["printed"].tolist()[:2] == [PUBLIC[2], PUBLIC[8]] and table["printed"].isna().tolist() == [False, False, True]
-    assert table["value"].tolist() == pytest.approx([0.9, 0.85, 0.7])
-    drawn = make("hardmax-accuracy", Study.of("all", runs))
-    assert list(drawn.plot.layout.yaxis.ticktext) == drawn.frame["model"].tolist() == names
 
 
 def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(tmp_path: Path) -> None:
@@ -92,17 +78,6 @@ def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
             mean = sum(metrics["accuracy"]["value"] for metrics in seeds) / len(seeds)
             assert (row["value"], row["n"], row["seeds"]) == (pytest.approx(mean), seeds[0]["n"], len(seeds))
             assert {run.shape.max_length for run in own} == {512 if variant else 128}
-
-
-@shipped
-def test_nearness_was_measured_of_runs_that_ship() -> None:
-    """At the nearness of the stored measure it says what the run's own table says."""
-    table = study.NEARNESS.read().set_index(["run", "nearness"])
-    for d, (run, *_) in trained(HERE).items():
-        layers = per_layer(run.frame(FILE)).query("measure == 'at leaders'")
-        last, row = layers[layers["layer"] == layers["layer"].max()].iloc[0], table.loc[run.name, NEAR]
-        assert (row["digest"], row["d"], row["n"]) == (run.digest, d, last["n"])
-        assert row[["mean", "q05", "q50"]].tolist() == pytest.approx(last[["mean", "q05", "q50"]].tolist(), abs=1e-5)
 
 
 # ---- words of leaders
@@ -236,13 +211,6 @@ def test_texts_without_a_known_word_are_left_out(model: HardmaxModel, frame: pd.
         survey(model, replace(split, frame=strange))
 
 
-def test_stored_with_the_run(frame: pd.DataFrame, tmp_path: Path) -> None:
-    run = made_run(tmp_path, "toy", "hardmax-d2")
-    before, stored = run.digest, attach(run, FILE, frame)
-    pd.testing.assert_frame_equal(stored.frame(FILE), frame)
-    assert stored.digest != before and stored.config["files"].items() >= run.config["files"].items()
-
-
 # ---- pictures
 
 WORDS = ("amazing", "cast", "plot", "torture", "dull")
@@ -271,15 +239,6 @@ def test_three_panels_show_words_clusters_and_distances(monkeypatch: pytest.Monk
         layout = replace(drawn, look=Look(width=pixels)).plot.layout
         assert len({round(layout[axis].domain[0], 2) for axis in ("xaxis", "xaxis2", "xaxis3")}) == across
         assert (layout.height > 600) == (across == 1)
-
-
-def test_marked_words_have_a_ring_and_their_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = pd.DataFrame({"word": [*WORDS, "rest"], "x0": [*POINTS[:, 0], 0.0], "x1": [*POINTS[:, 1], 0.1], "leads": [5, 0, 2, 0, 9, 0]})
-    of = of_leaders(monkeypatch, words.assign(score=2 * words["x0"] + 2 * words["x1"]), ([2.0, 2.0], 0.0))
-    drawn = figure_of("vocabulary", of, marked=("torture", "absent"))
-    assert "<b>torture (−0.21)</b>" in [str(note.text) for note in drawn.plot.layout.annotations]
-    assert "Rings" in drawn.caption and "Rings" not in figure_of("vocabulary", of).caption
-    assert [list(trace.x) for trace in drawn.plot.data if trace.marker.symbol == "circle-open"] == [[0.6]]
 
 
 # ---- other matrices

@@ -12,7 +12,6 @@ from scipy.stats import beta
 from sklearn.metrics import roc_auc_score
 
 from experiments.ndt import leak
-from experiments.ndt.latency import MODELS
 from sentviz.analysis.maps.specialise import deals, layers_apart
 from sentviz.charts.gallery import make
 from sentviz.charts.measured_vs_printed import measured_beside_printed
@@ -22,7 +21,6 @@ from sentviz.papers.ndt import based, latency, printed_tables, specialisation, t
 from sentviz.papers.ndt.auc import contributions
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.claims import judge_signs
-from sentviz.papers.ndt.printed_claims import verdict_on_ranks
 from sentviz.papers.ndt.study import DATASETS, METRICS, PRESETS, beside, best_ndt, configurations, points, printed_name, summary
 from sentviz.papers.studies.items import make_table
 from sentviz.runs.catalog import study_runs
@@ -33,16 +31,6 @@ from tests.studies import N, made_run, made_seeds, plant
 NAN = float("nan")
 
 # ---- tables
-
-
-def test_every_printed_row_has_a_configuration() -> None:
-    """Each of 14 rows per data set names a preset; the 12 NDT rows have lambdas by layer and component."""
-    table = printed_tables.table("classification")
-    for dataset in map(printed_name, DATASETS):
-        names = set(table[table["dataset"] == dataset]["model"])
-        assert names == set(PRESETS) - {"vanilla-matched"}
-        counts = {name: len(printed_tables.lambdas(dataset, name)) for name in names - {"vanilla", "diff"}}
-        assert counts == {name: 2 * (int(name[-1]) - 1) for name in counts}
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -117,15 +105,6 @@ def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:
     row = latency.printed_ratios("imdb").set_index("model").loc["diff"]
     assert row[["value", "low", "high"]].tolist() == pytest.approx([38.36 / 25.58, 14.5 / 10.5, 15.5 / 9.5], abs=2e-3)
     assert latency.printed_ratios("twitter_financial").empty
-
-
-def test_the_stored_latency_is_whole() -> None:
-    """Every model of a data set is there once, with ratio 1 to its base and intervals around the medians."""
-    for _, rows in latency.MEASURED.read().groupby("dataset"):
-        assert sorted(rows["model"]) == sorted(MODELS) and rows.set_index("model").loc["vanilla", "to_vanilla"] == 1
-        assert all(
-            ((rows[f"{word}_low"] <= rows[word]) & (rows[word] <= rows[f"{word}_high"])).all() for word in ("to_vanilla", "to_matched")
-        )
 
 
 def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
@@ -211,15 +190,6 @@ def test_signs_of_many_runs(up: int, verdict: str) -> None:
     ends = (100 * beta.ppf(0.025, up, 101 - up), 100 * beta.ppf(0.975, up + 1, 100 - up))
     assert finding.effect is not None and (finding.effect.unit, finding.effect.null) == ("%", 50)
     assert (finding.effect.value, finding.effect.low, finding.effect.high) == pytest.approx((up, *ends))
-
-
-@pytest.mark.parametrize(
-    ("correlations", "verdict"),
-    [([(-0.3, 0.27)], "open"), ([(0.8, 0.001)], "holds"), ([(-0.8, 0.001)], "fails"),
-     ([(0.8, 0.001), (-0.09, 0.76)], "open"), ([(0.8, 0.001), (-0.8, 0.001)], "fails")],
-)  # fmt: skip
-def test_one_rule_for_every_rank_correlation(correlations: list[tuple[float, float]], verdict: str) -> None:
-    assert verdict_on_ranks(correlations) == verdict
 
 
 # ---- habits of components

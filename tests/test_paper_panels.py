@@ -17,13 +17,11 @@ from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
 from sentviz.errors import InputError
 from sentviz.papers.ndt import lambdas, panels, printed_tables, tables, tsne
-from sentviz.papers.ndt.study import CONTROLS, DATASETS, reported_best
+from sentviz.papers.ndt.study import DATASETS, reported_best
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
-from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
-from tests.kit import SHIPPED
 from tests.studies import made_run, made_seeds
 
 THREE = ("bearish", "bullish", "neutral")
@@ -109,16 +107,6 @@ def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
         make("lambda-grid", Study.of("sst2", [seeds[2]]))
 
 
-def test_settings_of_one_ndt_stand_beside_what_the_paper_prints_for_it(tmp_path: Path) -> None:
-    """Each setting is a column, the study's own first; the paper's values of the model are in each, and other models in none."""
-    runs = [made_run(tmp_path, "sst2", lambdas.SETTINGS_OF, variant=variant) for variant in ("no-decay", "", "equal")]
-    frame, marks = lambdas.lambda_frames([*runs, made_run(tmp_path, "sst2", "ndt-unit-2")], "sst2", settings=True)
-    assert list(frame["constraint"].unique()) == ["as in the study", "equal starts", "no weight decay"]
-    printed = marks.pivot(index=["layer", "component"], columns="constraint", values="value")
-    assert printed.loc[(1, 1)].tolist() == [0.5294] * 3 and printed.loc[(0, 2)].tolist() == [0.3014] * 3
-    assert lambdas.SETTING_TITLES.keys() == {"", *CONTROLS}
-
-
 def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silhouettes equal scikit-learn's on the shown rows. A second call reads the disk, and a damaged file is computed again."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
@@ -161,18 +149,6 @@ def test_figure_3_takes_a_training_that_was_made_again_for_its_vectors(tmp_path:
     assert panels.with_vectors([again]) == {}  # a training made again stands in for one of the study, not for none
     assert "these panels are of the same training, made again." in make("tsne-panels", Study.of("all", [own, bare, twitter])).caption
     assert "made again" not in make("tsne-panels", Study.of("all", [own])).caption
-
-
-@SHIPPED
-def test_figure_3_has_the_papers_four_panels() -> None:
-    """Each data set's panel has stored vectors; a training that was made again answers as the study's own to 0.002."""
-    runs = study_runs().runs
-    drawn, shown = panels.with_vectors(runs), panels.panel_runs(runs)
-    assert list(drawn) == list(DATASETS)
-    for dataset, run in drawn.items():
-        assert run.configuration.removesuffix(f"-{panels.AGAIN}") == shown[dataset].configuration
-        both = [each.frame("test.parquet").set_index(["split", "id"]).sort_index()[list(run.labels)] for each in (run, shown[dataset])]
-        np.testing.assert_allclose(*both, rtol=0, atol=0.002)
 
 
 def test_a_cost_without_any_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ from scipy.spatial import ConvexHull
 
 from sentviz.browser.particles import animation_html, positions_frame, scene_data
 from sentviz.charts import Figure
-from sentviz.charts.clustering import layer_lines
 from sentviz.charts.particles import particles
 from sentviz.charts.plane import hull, label_places
 from sentviz.charts.scene import NEAR, Scene, limits, look_at, scene_of, seen, together
@@ -277,15 +276,6 @@ def test_the_gif_is_the_animation() -> None:
         animation_gif(scene, width=10)
 
 
-def test_positions_are_a_tidy_table() -> None:
-    clustering = clustered(5, 3, layers=2)
-    frame = positions_frame(clustering, list("abcde"))
-    assert len(frame) == 15
-    row = frame[(frame["layer"] == 2) & (frame["word"] == "d")].iloc[0]
-    assert np.allclose(row[["z1", "z2", "z3"]].to_numpy(float), clustering.positions[2, 3])
-    assert set(frame.loc[frame["leader"], "token"]) == set(clustering.leaders.tolist())
-
-
 # ---- one token's step
 
 
@@ -326,15 +316,6 @@ def test_leaders_stay_and_pinned_tokens_too() -> None:
 
 
 # ---- clustering in numbers
-
-
-def test_lines_per_layer() -> None:
-    figure = layer_lines({"a": [1.0, 0.1, 0.0], "b": [2.0, 1.0, 0.5]}, "Both", log=True)
-    assert figure.frame["value"].tolist() == [1.0, 0.1, 0.0, 2.0, 1.0, 0.5]
-    assert list(figure.plot.data[0].y) == [1.0, 0.1]  # 0 has no place on a logarithmic axis
-    assert figure.plot.layout.yaxis.type == "log"
-    with pytest.raises(InputError):
-        layer_lines({}, "Nothing")
 
 
 def test_leaders_as_bars_and_on_the_map(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 import torch
 
 import sentviz
@@ -24,11 +23,10 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.table import Table
 from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer import measured
-from sentviz.papers.sentiformer.answer import _speed, answer_questions
+from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import judge_size
 from sentviz.papers.sentiformer.study import (
     ABLATIONS,
-    DATASETS,
     ablation,
     ablations,
     accuracy,
@@ -42,14 +40,12 @@ from sentviz.papers.sentiformer.study import (
 from sentviz.papers.studies.items import make_table, makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
-from sentviz.runs.printed import printed
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, find
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests.charts import data_traces
-from tests.kit import SHIPPED, opened, toy_recipe, use_toy_data
-from tests.shipped import ASKABLE
+from tests.kit import SHIPPED, toy_recipe, use_toy_data
 from tests.studies import made_run, made_seeds, plant, with_gates
 
 PAPER = find_paper("sentiformer")
@@ -91,15 +87,6 @@ def test_all_compared_have_one_budget(dataset: str) -> None:
     )
     assert all(each == first for each in others)
     assert first["select"] == "loss" and first["patience"] == 3 * first["evaluations"]
-
-
-@pytest.mark.parametrize(
-    ("data", "model", "percent"),
-    [("sst5_trees", "sentiformer", [92.3]), ("sst5_trees_binary", "sentiformer-no-norm", [88.4]), ("imdb", "cnn", [88.0]),
-     ("imdb", "sentiformer-full", []), ("sst2", "cnn", [])],
-)  # fmt: skip
-def test_prints(data: str, model: str, percent: list[float]) -> None:
-    assert (100 * printed(data, model)["value"]).tolist() == pytest.approx(percent)
 
 
 @pytest.fixture(scope="module")
@@ -321,36 +308,3 @@ def test_gates_of_lexicon_words_are_opened() -> None:
     right = [sum(model.labels.index(label) == gold for label, gold in zip(each, (0, 4), strict=True)) for each in (own, opened_ones)]
     assert (accuracy, difference) == (right[0] / 2, (right[1] - right[0]) / 2)
     assert lexicon_gates.measure(model, frame.head(1).assign(text="The film is dull."), nothing)[3] == 0
-
-
-def test_what_is_stored_has_its_tables() -> None:
-    """A measurement on a CPU answers no question about a V100."""
-    for name in ("places", "speech", "leads", "memory", "lexicon-gates"):
-        assert len(make_table(PAPER, name, []).written())
-    for row in measured.REACH.read().to_dict("records"):
-        assert row["within"] == 34 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 34)
-    assert _speed().verdict == "unjudged" and "one thread of a CPU" in _speed().short
-
-
-@SHIPPED
-@pytest.mark.exhaustive
-def test_items_of_one_run_are_exported() -> None:
-    """The sarcastic sentence and the three failure modes are drawn of a SentiFormer, Proposition 2 is a table of what is stored."""
-    run = next(run for run in ASKABLE if run.name == "sst5_trees/sentiformer")
-    items_of = {name: makers(PAPER)[name]([run]) for name in ("example", "proposition-2", "failure-modes")}
-    assert {name: len(items) for name, items in items_of.items()} == {"example": 2, "proposition-2": 1, "failure-modes": 1}
-    assert {"Great", "Wi"} & set(items_of["example"][0].frame["token"]) and items_of["proposition-2"][0].frame["right"].between(0, 1).all()
-    assert not makers(PAPER)["example"]([])
-
-
-@pytest.mark.slow
-def test_what_is_missing_is_said_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [tmp_path])
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    notes = {part: "".join(info.value for info in opened("sentiformer", part=part).info).replace("\\", "") for part in ("results", "gates")}
-    for dataset, title in DATASETS.items():
-        assert f"No run on {title} is installed: `sentviz study sentiformer --dataset {dataset}` trains them." in notes["results"]
-    assert "sentviz gates sst5_trees/sentiformer" in notes["gates"]
-    st.cache_resource.clear()
-    st.cache_data.clear()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 
 import sentviz
 from experiments.sevenessxin import cloud_words, emphasis
@@ -22,7 +21,6 @@ from sentviz.charts.colours import palette
 from sentviz.charts.learning import learning_curve
 from sentviz.charts.subjects import Runs, Study
 from sentviz.errors import InputError
-from sentviz.io.numbers import percent
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST, answer_questions
 from sentviz.papers.sevenessxin.figures import _importance
@@ -37,7 +35,6 @@ from sentviz.runs.store import Run, runs
 from sentviz.training import train
 from tests import kit
 from tests.charts import data_traces
-from tests.kit import opened
 from tests.studies import made_seeds, plant
 
 PAPER = find_paper("sevenessxin")
@@ -246,21 +243,3 @@ def test_emphasis_is_measured_as_by_hand() -> None:
     assert rows["n"].to_dict() == {"repeated letters": 2, "capitals": 1, "neither": 1}
     assert rows.loc["repeated letters", ["accuracy", "changed", "difference"]].tolist() == [0.5, 0.5, 0.5]
     assert rows.loc["capitals", "difference"] == rows.loc["neither", "changed"] == 0
-
-
-@pytest.mark.exhaustive
-def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A switch on Explore removes the mask: the page shows the prediction without it, and a note; switching it on undoes this."""
-    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    app = opened("explore", run="sentiment140/7ess-v1", whatif="open")
-    assert app.toggle(key="switch-mask").value
-    app.toggle(key="switch-mask").set_value(False).run()
-    assert not app.exception and app.session_state["focus"].change.text() == "term:mask=0"
-    words = " ".join(each.value for each in (*app.markdown, *app.caption))
-    run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
-    unmasked = sentviz.load(run).trace("so good", strength={"mask": 0})
-    assert "without its mask" in words and f"{unmasked.label.capitalize()}, {percent(unmasked.confidence, 0)}" in words
-    app.toggle(key="switch-mask").set_value(True).run()
-    assert not app.exception and not app.session_state["focus"].change
