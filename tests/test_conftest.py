@@ -24,7 +24,7 @@ def test_files_with_most_slow_tests_come_first() -> None:
         has = lambda name, mark=mark: name == mark  # noqa: E731
         path, add = Path(key.partition("::")[0]), partial(added.__setitem__, key)
         items.append(SimpleNamespace(nodeid=key, path=path, get_closest_marker=has, add_marker=add))
-    conftest.pytest_collection_modifyitems(items)
+    conftest.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda name: None), items)  # type: ignore[arg-type]
     assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
     assert {key for key, mark in added.items() if mark == "fast"} == {"a::x", "b::x"} and "browser/d::x" in added
 

@@ -31,7 +31,7 @@ HOSTILE = {
 }
 OWN = """browser/canvas/__init__ data/behaviour data/templates io/glossary runs/store io/files serving/live/pinned analysis/maps/wordclasses
 papers/studies/verdicts data/tags/__init__ data/dataset_info data/tokenizers models/pretrained/tokens runs/trace training/resuming
-analysis/epochs serving/onnx/session serving/corpus/output cli/process data/upload data/table serving/live/page export/report
+analysis/epochs serving/corpus/output cli/process data/upload data/table serving/live/page export/report
 export/notebook export/embedded_record export/record io/documents"""  # read files and texts of this program, or have limits of their own
 
 
