@@ -43,9 +43,10 @@ def wilson(part: int, total: int, z: float = 1.96) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def stored(results: Path) -> list[dict[str, Any]]:
-    """Return the outcomes so far."""
-    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()] if results.is_file() else []
+def stored(results: Path) -> dict[Fault, dict[str, Any]]:
+    """Return the last outcome of each fault so far."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.is_file() else []
+    return {Fault(*(row[name] for name in Fault._fields)): row for row in map(json.loads, lines)}
 
 
 def all_faults(tree: Path, place: Path | None, number: int, seed: int) -> list[Fault]:
@@ -87,44 +88,49 @@ def cover(tree: Path, folder: Path, jobs: int) -> None:
 @click.option("--jobs", default=1, help="Processes that test at the same time.")
 @click.option("--most", default=60, help="The most tests of a fault.")
 @click.option("--budget", default=40.0, help="The most seconds that the tests of a fault took without it.")
-def run(tree: Path, folder: Path, results: Path, place: Path | None, seed: int, number: int, jobs: int, most: int, budget: float) -> None:
+@click.option("--again", is_flag=True, help="Test survivors again if not all of their tests were run; raise --most and --budget.")
+def run(
+    tree: Path, folder: Path, results: Path, place: Path | None, seed: int, number: int, jobs: int, most: int, budget: float, again: bool
+) -> None:
     """Plant the faults that have no outcome yet; print the table."""
     tree = tree.resolve()
     lines, faults = Map(folder, tree), all_faults(tree, place, number, seed)
     of_package = {package: [fault for fault in faults if fault.package == package][:number] for package in PACKAGES}
-    done = {tuple(each[name] for name in Fault._fields) for each in stored(results)}
-    waiting = [fault for fault in faults if fault in of_package[fault.package] and tuple(fault) not in done]
+    done = {fault for fault, row in stored(results).items() if not (again and row["outcome"] == "survived" and row["tests"] < row["of"])}
+    waiting = [fault for fault in faults if fault in of_package[fault.package] and fault not in done]
     prepare(Path(tempfile.gettempdir()) / f"mutants-caches-{os.getuid()}")
 
-    def job(fault: Fault, planted: bool = True) -> Job | None:
+    def job(fault: Fault, planted: bool = True) -> tuple[Job, int] | None:
         source = (tree / fault.file).read_text(encoding="utf-8") if (tree / fault.file).is_file() else ""
         if (place_in_file := planting.number_of(fault, source)) is None:
             return None
         site = planting.planted(source, place_in_file)[1]
-        tests = lines.chosen(lines.of_site(site, fault.file), fault.file, most, budget)
+        every = lines.of_site(site, fault.file)
+        tests = lines.chosen(every, fault.file, most, budget)
         code = planting.compiled(source, place_in_file, str(tree / fault.file)) if planted else None
-        return Job(tree, fault.file, code, tests, 60 + 5 * sum(lines.seconds[test] for test in tests))
+        return Job(tree, fault.file, code, tests, 60 + 5 * sum(lines.seconds[test] for test in tests)), len(every)
 
-    def write(fault: Fault, outcome: str, tests: int, by: str = "", seconds: float = 0.0) -> None:
+    def write(fault: Fault, outcome: str, tests: int = 0, every: int = 0, by: str = "", seconds: float = 0.0) -> None:
+        row = fault._asdict() | {"outcome": outcome, "by": by, "seconds": seconds, "tests": tests, "of": every}
         with results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(fault._asdict() | {"outcome": outcome, "by": by, "seconds": seconds, "tests": tests}) + "\n")
+            file.write(json.dumps(row) + "\n")
 
-    def jobs_of(faults: list[Fault]) -> Iterator[tuple[tuple[Fault, int], Job]]:
+    def jobs_of(faults: list[Fault]) -> Iterator[tuple[tuple[Fault, int, int], Job]]:
         for fault in faults:
             if (planned := job(fault)) is None:
-                write(fault, "gone", 0)
-            elif not planned.tests:
-                write(fault, "survived", 0)
+                write(fault, "gone")
+            elif not planned[1]:
+                write(fault, "survived")
             else:
-                yield (fault, len(planned.tests)), planned
+                yield (fault, len(planned[0].tests), planned[1]), planned[0]
 
     sample = waiting[:: max(1, len(waiting) // CHECKS)]
-    checks = ((fault, planned) for fault in sample if (planned := job(fault, planted=False)) and planned.tests)
+    checks = ((fault, planned[0]) for fault in sample if (planned := job(fault, planted=False)) and planned[1])
     for fault, outcome in outcomes(checks, jobs):
         if outcome.killed_by:
             raise SystemExit(f"{fault.file}:{fault.line}: its tests fail without a fault ({outcome.killed_by}), so they would kill all.")
-    for (fault, tests), outcome in outcomes(jobs_of(waiting), jobs):
-        write(fault, "killed" if outcome.killed_by else "survived", tests, *outcome)
+    for (fault, tests, every), outcome in outcomes(jobs_of(waiting), jobs):
+        write(fault, "killed" if outcome.killed_by else "survived", tests, every, *outcome)
     show(results)
 
 
@@ -137,7 +143,8 @@ def table(results: Path) -> None:
 
 def show(results: Path) -> None:
     """Print the table of the outcomes so far."""
-    rows = [each for each in stored(results) if each["outcome"] != "gone"]
+    every = list(stored(results).values())
+    rows = [each for each in every if each["outcome"] != "gone"]
     click.echo(f"{'package':20} {'faults':>6} {'killed':>6} {'share':>6}  95 % interval")
     for package in [*PACKAGES, ""]:
         of_package = [each for each in rows if package in (each["package"], "")]
@@ -145,11 +152,11 @@ def show(results: Path) -> None:
             killed = sum(each["outcome"] == "killed" for each in of_package)
             low, high = wilson(killed, len(of_package))
             click.echo(f"{package or 'all':20} {len(of_package):6} {killed:6} {killed / len(of_package):6.0%}  {low:.0%} to {high:.0%}")
-    click.echo(f"\n{len(stored(results)) - len(rows)} faults are gone, and these survived:")
+    click.echo(f"\n{len(every) - len(rows)} faults are gone, and these survived:")
     for each in rows:
         if each["outcome"] == "survived":
             before, after = (" ".join(each[name].split())[:120] for name in ("before", "after"))
-            click.echo(f"{each['file']}:{each['line']}: {each['kind']} ({each['tests']} tests): {before}  ->  {after}")
+            click.echo(f"{each['file']}:{each['line']}: {each['kind']} ({each['tests']} of {each['of']} tests): {before}  ->  {after}")
 
 
 if __name__ == "__main__":
