@@ -146,21 +146,23 @@ def start(job: Job, folder: Path) -> int:
 
 
 def outcomes(jobs: Iterator[tuple[Name, Job]], processes: int) -> Iterator[tuple[Name, Outcome]]:
-    """Run jobs, some at a time; yield the name of each with its outcome when it ends."""
-    running: dict[int, tuple[Any, Job, tempfile.TemporaryDirectory[str], float]] = {}
-    waiting = True
+    """Run jobs, some at a time; yield the name of each with its outcome when it ends. The time in which all are paused does not count."""
+    running: dict[int, tuple[Name, Job, tempfile.TemporaryDirectory[str]]] = {}
+    spent, last, waiting = dict[int, float](), time.monotonic(), True
     while waiting or running:
         if waiting and len(running) < processes:
             if following := next(jobs, None):
                 folder = tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True)
-                running[start(following[1], Path(folder.name))] = (*following, folder, time.monotonic())
+                process = start(following[1], Path(folder.name))
+                running[process], spent[process] = (*following, folder), 0.0
             waiting = following is not None
             continue
         time.sleep(0.01)
-        for process, (name, job, folder, began) in list(running.items()):
-            seconds = time.monotonic() - began
+        passed, last = min(time.monotonic() - last, 1.0), time.monotonic()
+        for process, (name, job, folder) in list(running.items()):
+            spent[process] += passed
             ended = os.waitpid(process, os.WNOHANG)[0] == process
-            if not ended and seconds < job.limit:
+            if not ended and spent[process] < job.limit:
                 continue
             with suppress(ProcessLookupError):
                 os.killpg(process, signal.SIGKILL)  # with what the tests left running
@@ -170,4 +172,4 @@ def outcomes(jobs: Iterator[tuple[Name, Job]], processes: int) -> Iterator[tuple
             killed_by = json.loads(place.read_text()) if place.is_file() else "the end of the process" if ended else "the time limit"
             folder.cleanup()
             del running[process]
-            yield name, Outcome(killed_by, round(seconds, 2))
+            yield name, Outcome(killed_by, round(spent.pop(process), 2))
