@@ -24,7 +24,7 @@ from tests.kit import SHIPPED
 from tests.shipped import often
 from tests.test_yours_page import model_folder
 
-pytestmark = [SHIPPED, pytest.mark.slow]
+pytestmark = SHIPPED
 CLICKS = STORED.with_name("clicks")
 HOSTILE = "<script>alert(1)</script> $x$ **b** `c` [a](javascript:b) \\ | <b>&amp;"
 SAME = (  # parts of the names of views that have the controls of another one
@@ -58,7 +58,13 @@ OPEN: tuple[tuple[str, dict[str, str]], ...] = (  # views that have more to oper
 WALKED |= {named(page, query): (page, query) for page, query in OPEN}
 MORE = ("explore", "compare", "embeddings", "cls")
 """Pages of which a link says less than the page after a click: what was tried, the app's own first run, computed layers, a measure."""
-QUICK = ("attention", "labels", "hardmax-run-toy-hardmax-d2-lab-review", "scalars", "comparison")
+USUAL = [
+    "yours-wish-open",
+    "explore-gates-2.shut",
+    "yours-wish-train",
+    "hardmax-run-toy-hardmax-d2-lab-review",
+]
+"""Those that run most further lines of code a second: `often` leaves the rest to the full run."""
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
 MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # four clauses
 SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
@@ -137,7 +143,7 @@ PATCHES: dict[str, dict[str, object]] = {
     "folder": OWN_MACHINE,
 }
 """What is replaced on a way: a limit that the small models reach, a visitor on the machine that serves."""
-OFTEN = ("hostile", "mine")
+OFTEN = ("hostile", "models", "train", "clauses")
 COMPARED = [
     {"name": name, "accuracy": accuracy, "low": accuracy - 0.25, "high": accuracy + 0.25, "n": 8}
     for name, accuracy in (("this run", 0.5), ("bag of words", 0.75))
@@ -174,14 +180,14 @@ def own_home(plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     forget_work()
 
 
-@pytest.mark.parametrize("name", often(WALKED, *QUICK))
+@pytest.mark.parametrize("name", often(WALKED, *USUAL))
 def test_a_click_changes_what_is_stored(name: str, small_world: None, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = WALKED[name]
     changes = list(walk(page, {"run": NDT} | query, links=not query and page not in MORE))
     compare_outline(name, changes, request.config.getoption("--bless"), CLICKS)
 
 
-@pytest.mark.parametrize("name", often(PAPER_VIEWS, "sevenessxin-run--part-results"))
+@pytest.mark.parametrize("name", often(PAPER_VIEWS, "fused-run--part-statistics", "glossary-run"))
 def test_a_click_on_a_page_of_a_paper_changes_what_is_stored(name: str, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = PAPER_VIEWS[name]
     compare_outline(name, list(walk(page, query)), request.config.getoption("--bless"), CLICKS)

@@ -159,8 +159,23 @@ def test_what_is_not_on_this_machine_can_be_fetched(
     forget_work()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", often(VIEWS, "weights-explore-row-test-3", "weights-attention", "measurements-cls", "fit-attention"))
+USUAL = [
+    "weights-hardmax",
+    "weights-cls",
+    "all-words",
+    "weights-causes",
+    "weights-attention",
+    "fit-scalars",
+    "weights-behaviour",
+    "weights-comparison",
+    "measurements-directions",
+    "weights-labels",
+    "hardmax-curves",
+]
+"""Those that run most further lines of code a second: `often` leaves the rest to the full run."""
+
+
+@pytest.mark.parametrize("name", often(VIEWS, *USUAL))
 def test_a_page_says_what_its_runs_lack(
     name: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

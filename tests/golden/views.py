@@ -104,8 +104,6 @@ for _name, (_page, _) in VIEWS.items():
     if not _name.startswith((*LATER, *KEPT)) and "-text-" not in _name:
         ON_PAGE[_page].append(_name)
 PAPER_VIEWS = {named(page, query): (page, query) for page, query in of_papers()}
-FIRST_PARTS = [named(url, {"run": "", "part": paper.page.parts[1]}) for url, paper in zip(PAPERS, built_in().values(), strict=True)]
-BOARDS = [name for name in PAPER_VIEWS if "part-claims" in name]
 
 
 def check_link(app: Any) -> None:
