@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sentviz
@@ -160,3 +162,15 @@ def test_a_csv_never_replaces_its_input_and_takes_no_vectors(run: Run, files: Pa
     vectors = command("score", run.folder, files / "a.csv", "-o", tmp_path / "out.csv", "--vectors")
     assert own.exit_code == 1 and "is one of the files to score" in own.output and (files / "a.csv").read_bytes() == before
     assert vectors.exit_code == 2 and "need a folder" in vectors.output and not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["texts", "name"])
+def test_a_parquet_file_with_bytes_that_are_not_utf_8_is_damaged(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(
+        pa.table({"text": ["okok", "good"], "zzzz": ["a", "b"]}), path, store_schema=False, use_dictionary=False, compression=None
+    )
+    path.write_bytes(path.read_bytes().replace(*((b"okok", b"ok\xfe\xff") if place == "texts" else (b"zzzz", b"zz\xfe\xff"))))
+    with pytest.raises(InputError, match="damaged parquet file"):
+        source = survey("a.parquet", path, text="text", rows=1)
+        [rows_of(source, piece) for piece in source.pieces]

@@ -228,7 +228,7 @@ def _survey_parquet(source: Source, columns: tuple[str, str, str], rows: int) ->
             for batch in file.iter_batches(rows_at_once(file, PARQUET_BATCH), columns=[source.label]) if source.label else ():
                 for label in batch.column(0).to_pylist():
                     _count(labels, label)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source.name} is a damaged parquet file ({(str(error).splitlines() or ['?'])[0]}).") from error
     return replace(source, labels=dict(labels), pieces=tuple(RowRange(i, min(rows, n - i), i, min(i + rows, n)) for i in range(0, n, rows)))
 
@@ -253,7 +253,7 @@ def _parquet_rows(source: Source, piece: RowRange, columns: tuple[str, ...]) -> 
                 if at >= piece.end:
                     break
             rows = _cells(source, parts)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source.name} is a damaged parquet file ({(str(error).splitlines() or ['?'])[0]}).") from error
     return [Record(row, "", 0) for row in rows]
 
