@@ -111,10 +111,9 @@ def test_a_tag_of_a_line_break_is_one_break() -> None:
 def test_the_list_of_heads_is_sent() -> None:
     """The heads that matter are sent in their order, with those that change the class and the number of rows to keep free."""
     falls, flips = np.array([[0.1, -3.0], [2.0, 0.0]], np.float32), np.array([[False, True], [False, False]])
-    data = canvas_data(scene(heads=HeadEffects(falls, flips)))
-    assert (data["leading"], data["flips"], data["rows"]) == ([[0, 1], [1, 0]], [[0, 1]], 4)
+    data, bare = canvas_data(scene(heads=HeadEffects(falls, flips))), canvas_data(scene())
+    assert (data["leading"], data["flips"], data["rows"], bare["leading"], bare["heads"]) == ([[0, 1], [1, 0]], [[0, 1]], 4, [], None)
     assert data["heads"][0][1] == pytest.approx(-3 / MODEL.trace(TEXT).calibration, rel=1e-4)
-    assert canvas_data(scene())["leading"] == [] and canvas_data(scene())["heads"] is None
 
 
 @pytest.mark.parametrize(

@@ -112,19 +112,13 @@ def _foreign(folder: Path, file: str, content: bytes) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut weights": (lambda f: _cut(f, "model.safetensors"), "model.safetensors is damaged"),
     "cut tokenizer": (lambda f: _cut(f, "tokenizer.json"), "tokenizer.json is damaged"),
-    "weights of another run": (
-        lambda f: shutil.copy(f.parent / "vanilla-matched" / "model.safetensors", f),
-        "model.safetensors is damaged or was replaced",
-    ),
+    "weights of another run": (lambda f: shutil.copy(f.parent / "vanilla-matched/model.safetensors", f), "is damaged or was replaced"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors is missing"),
     "weights that are no numbers": (_nan, "model.safetensors holds values that are not numbers"),
     "weights that are a pickle": (lambda f: _foreign(f, "model.safetensors", b"\x80\x04}q\x00."), "model.safetensors cannot be read"),
     "weights of another shape": (lambda f: edit(f, lambda c: c["model"].update(ffn_width=30)), "model.safetensors does not fit"),
     "another vocabulary": (_other_vocabulary, "do not belong together"),
-    "a foreign tokenizer": (
-        lambda f: _foreign(f, "tokenizer.json", b'{"model": {"type": "Unigram"}}'),
-        "tokenizer.json is not a tokenizer",
-    ),
+    "a foreign tokenizer": (lambda f: _foreign(f, "tokenizer.json", b'{"model": {"type": "Unigram"}}'), "is not a tokenizer"),
     "no config": (lambda f: (f / "config.json").unlink(), "ndt-unit-2"),
     "another format": (lambda f: edit(f, lambda c: c.update(format=99)), "format 99"),
     "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list of 2 to 1,000 entries, not None"),
