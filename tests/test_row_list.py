@@ -268,6 +268,8 @@ def test_a_row_of_any_page_opens_with_the_way_to_the_other_mistakes(monkeypatch:
         assert opened(app)[0] == text and f"{count} of 3" in page_text(app) and text in texts_of(app)
     assert opened(app)[1:] == ["Previous mistake"]
     assert "labelled negative, predicted positive** (80\u00a0%) · r1 · loss 1.61" in page_text(app)
+    app.button(key="row-next").click().run()
+    assert opened(app) == [TEXTS[2]]
     select(select(app, 1))
     assert opened(app) == [] and app.session_state["row-open"] is None
 

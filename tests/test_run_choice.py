@@ -17,6 +17,7 @@ from sentviz.charts.colours import palette
 from sentviz.charts.curves import curves
 from sentviz.errors import InputError
 from sentviz.runs.catalog import best_run
+from sentviz.runs.naming import BEST, OWN
 from sentviz.runs.store import Run, find, runs
 from tests.kit import SHIPPED
 from tests.test_figures import history
@@ -150,6 +151,40 @@ def test_runs_beside_the_one_in_focus_are_those_of_the_focus(monkeypatch: pytest
         assert (app.text[0].value, app.session_state["focus"].versus) == (",".join(chosen), tuple(chosen))
     app.session_state["focus"] = Focus(run="a")
     assert beside == "c" == app.run().text[0].value
+
+
+def test_a_choice_has_plain_names_in_groups_and_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {name: stub(name) for name in ("a/x", "b/y", "mine/z", "b/w")}
+    groups = {BEST: ["b/y", "b/w"], OWN: ["mine/z"], "rest": ["a/x"]}
+    monkeypatch.setattr(cache, "runs", lambda: known)
+    monkeypatch.setattr(cache, "best_run", lambda spoken: {"en": "b/y", "ko": "c/c"}.get(spoken, ""))
+    monkeypatch.setattr(run_choice, "plain_name", lambda run: run.name.upper())
+    monkeypatch.setattr(run_choice, "grouped", lambda runs: {title: [n for n in names if n in runs] for title, names in groups.items()})
+    marks = {"b/y": f" · {BEST}", "b/w": "", "mine/z": f" · {OWN}", "a/x": ""}
+    assert run_choice.option_texts(known) == {name: f"{name.upper()} · {name}{mark}" for name, mark in marks.items()}
+    assert run_choice.option("a/x") == "A/X · a/x" and run_choice.in_groups(["a/x", "b/y"]) == ["b/y", "a/x"]
+    chosen: list[tuple[str, list[str], dict[str, Any]]] = []
+    monkeypatch.setattr(run_choice.st, "selectbox", lambda label, options, **how: chosen.append((label, options, how)))
+    monkeypatch.setattr(cache, "fitting", lambda fit: (["b/y"], ["mine/z"]))
+    monkeypatch.setattr(visit.st, "session_state", {"focus": Focus(run="a/x")})
+    for fit in (None, Fit(bool, "")):
+        run_choice.choose_model(fit)
+    (label, every, _), (_, some, how) = chosen
+    assert (label, every, some) == ("Model", [*marks], ["b/y", "mine/z", "a/x"]) and (how["key"], how["width"]) == ("focus-run", 330)
+    assert [how["format_func"](name).endswith(" · not measured") for name in some] == [False, True, True]
+
+
+def test_runs_whose_files_cannot_be_read_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr(run_choice, "faults", lambda runs, files: {"b": "b: heads.parquet is damaged"} if "heads.parquet" in files else {})
+    monkeypatch.setattr(run_choice.st, "warning", lambda text, **_: warnings.append(text.replace("\\", "")))
+    several = [stub(name) for name in "abc"]
+    assert [run.name for run in run_choice.readable(several, "heads.parquet")] == ["a", "c"]
+    assert warnings == ["Left out: b: heads.parquet is damaged"] and run_choice.readable(several, "x") == several
+    monkeypatch.setattr(run_choice, "beside_it", lambda fitting, most: [name for name in fitting if name == "c"])
+    monkeypatch.setattr(run_choice, "name_runs", lambda *names: warnings.append(",".join(names)))
+    monkeypatch.setattr(visit.st, "session_state", {"focus": Focus(run="a")})
+    assert [run.name for run in run_choice.several(several, "heads.parquet")] == ["a", "c"] and warnings[-1] == "a,c"
 
 
 def test_curves_take_the_numbers_of_runs_and_of_groups() -> None:
