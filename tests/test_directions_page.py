@@ -20,6 +20,7 @@ RUN = "sst2/ndt-unit-2"
 
 
 @kit.SHIPPED
+@pytest.mark.exhaustive
 def test_words_and_claims_follow_the_stored_table() -> None:
     """Headline, board and claims name the stored numbers; claims are decided by the interval."""
     run = find(RUN, [SHIPPED])
@@ -39,7 +40,7 @@ def test_words_and_claims_follow_the_stored_table() -> None:
         assert {name for name, _ in claim.test(runs).parts} <= {*RUNS, *NDT_RUNS, *EPOCH_RUNS} and claim.test([]).verdict == "unjudged"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_measures_a_file(tiny_run: Path, tmp_path: Path) -> None:
     """The command prints accuracies without the direction; bad input is one sentence."""
     path = tmp_path / "rows.csv"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
@@ -22,6 +23,7 @@ def table(n: int = 300) -> pd.DataFrame:
     return pd.DataFrame({"text": texts, "label": np.array(["bad", "fair"])[label], "p_bad": 1 - fair, "p_fair": fair})
 
 
+@pytest.mark.exhaustive
 def test_the_command_reads_a_file_of_predictions(tmp_path: Path) -> None:
     """Planted rows come first in the CSV, under the name of their suspicion; a file has no training rows, which is said."""
     file, out, rows = tmp_path / "answers.csv", tmp_path / "out.csv", table()

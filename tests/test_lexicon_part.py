@@ -57,8 +57,6 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     assert now.change.strength == {"lexicon": 4} and np.abs(now.logits - model.trace(TEXT).logits).max() > 1e-6
     figure = draw(str(folder_of(ALL)), "attention", text=TEXT, strength=4, layer=1, head=1)
     np.testing.assert_allclose(figure.frame["attention"], now.map(1, 1).ravel(), atol=1e-3)
-    app.button(key="strength-lexicon-off").click().run()
-    assert app.query_params["change"] == "term:lexicon=0" and "the model runs without its lexicon" in page_text(app)
     app.button(key="strength-lexicon-trained").click().run()
     assert "change" not in app.query_params and "This is an intervention" not in page_text(app)
 

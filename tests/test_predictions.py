@@ -134,7 +134,7 @@ def test_a_mistyped_column_is_one_sentence() -> None:
             use(table(label=NAMES, prob=[0.1, 0.9, 0.4, 0.5]), label="lable")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Predictions of a file and `sentviz compare` say that they read only a part of it."""
     monkeypatch.setattr(user_datasets, "LIMITS", replace(user_datasets.LIMITS, rows=3))
@@ -174,7 +174,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
     assert done.exit_code == 0, done.output
@@ -190,7 +190,7 @@ def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     assert "is not one" in CliRunner().invoke(main, ["evaluate", "toy/none", "--label", "stars"]).output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
     """Counts are those of the table; what the file does not give is said."""
     assert draw(str(file), "confusion").frame["count"].tolist() == [2, 0, 1, 1]

@@ -88,9 +88,10 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
     assert Record.read(record.text()).text() == record.text()
     assert compare_with_runs(Record.read(record.text())).state == "equal"
     assert compare_with_runs(replace(record, runs=record.runs[::-1])).state == "equal"
-    gone, fewer = record.runs[0], compare_with_runs(replace(record, runs=record.runs[1:]))
-    why = f"shows a run that is not named in its record: {gone.run!r}." if of != "all" else f"see {gone} (seed"
-    assert fewer.state == "differs" and why in fewer.why
+    for gone in record.runs[:1]:
+        fewer = compare_with_runs(replace(record, runs=record.runs[1:]))
+        why = f"shows a run that is not named in its record: {gone.run!r}." if of != "all" else f"see {gone} (seed"
+        assert fewer.state == "differs" and why in fewer.why
 
 
 # ---- what was changed
