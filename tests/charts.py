@@ -45,6 +45,20 @@ def answers(counts: npt.ArrayLike, classes: Sequence[str], name: str = "") -> An
     return stub(labels=labels, predicted=predicted, classes=list(classes), source=stub(name=name))
 
 
+def history(start: float = 0.2, names: tuple[str, ...] = ("lambda",)) -> pd.DataFrame:
+    """Return recorded scalars of two layers, losses, and accuracies with a tied best."""
+    rows = [
+        (10 * k, float(k), name, layer, c, start + 0.1 * layer - 0.04 * c + 0.01 * k)
+        for name in names
+        for layer in (0, 1)
+        for c in (0, 1, 2)
+        for k in (2, 0, 1)
+    ]
+    rows += [(5 * k, k / 2, "train_loss", -1, -1, 1 - k / 8) for k in range(5)]
+    rows += [(10 * k, float(k), name, -1, -1, 0.8) for name in ("validation_accuracy", "alpha") for k in (1, 2)]
+    return pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
+
+
 def of_leaders(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, decision: tuple[npt.ArrayLike, float]) -> Any:
     """Return a hardmax run of two classes with this decision; each table of its leaders is the frame."""
     for name in ("frequent", "leading", "per_layer"):

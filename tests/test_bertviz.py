@@ -18,7 +18,6 @@ from sentviz.browser import bertviz as bertviz_view
 from sentviz.browser.bertviz import LINES, WEIGHTS, View, bertviz_height, bertviz_html
 from sentviz.browser.page import inert_json
 from sentviz.errors import InputError, SentvizError
-from sentviz.io.numbers import percent
 from tests.kit import fake_trace, refused
 
 VIEWS: tuple[View, ...] = ("head", "model")
@@ -67,14 +66,6 @@ def test_a_choice_of_layers_and_heads() -> None:
         bertviz_html(trace, "matrix")  # type: ignore[arg-type]
 
 
-def test_the_left_column_has_the_queries_that_the_trace_holds() -> None:
-    trace = fake_trace(6)
-    some = trace.replace(query_ids=(1, 4), attention=np.array(trace.attention[:, :, [1, 4]]))  # type: ignore[index]
-    part = bertviz_data(bertviz_html(some))["attention"][0]
-    assert (part["left_text"], len(part["right_text"])) == (["word0", "word3"], 6)
-    np.testing.assert_allclose(part["attn"], some.attention, atol=5.1e-5)
-
-
 def test_weights_above_one_are_scaled_and_the_factor_is_said() -> None:
     trace = fake_trace(5)
     assert trace.attention is not None
@@ -83,16 +74,6 @@ def test_weights_above_one_are_scaled_and_the_factor_is_said() -> None:
     np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], large.attention / 2.5, atol=5.1e-5)
     assert "divided by 2.50, the largest" in note(page)
     assert "divided" not in note(bertviz_html(large, component=0))
-
-
-def test_negative_weights_are_left_out_and_their_mass_is_said() -> None:
-    trace = fake_trace(8, signed=True)
-    assert trace.attention is not None and trace.attention.min() < 0
-    page = bertviz_html(trace)
-    np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], trace.attention.clip(0), atol=5.1e-5)
-    share = -trace.attention[trace.attention < 0].sum() / np.abs(trace.attention).sum()
-    assert f"Negative weights, {percent(share)}" in note(page)
-    assert "Negative" not in note(bertviz_html(trace, component=1))
 
 
 def test_a_pair_has_the_filter_of_bertviz() -> None:

@@ -13,7 +13,6 @@ from sentviz.charts import (
     file_safe,
     heatmap,
     palette,
-    scalar_evolution,
     small_multiples,
 )
 from sentviz.charts.text import as_run, text_columns
@@ -21,19 +20,6 @@ from sentviz.errors import InputError
 from tests.kit import fake_trace, refused
 
 SENTENCE = ["The", "plot", "drags", ",", "but", "the", "two", "leads", "are", "a", "quiet", "delight", "."]
-
-
-def history(start: float = 0.2) -> pd.DataFrame:
-    """Return two layers with lambda_1 to lambda_3 at steps 0, 10, 20 (growing by 0.01 each), and accuracies with a tied best."""
-    rows = [
-        (step, step / 10, "lambda", layer, c, 1.0 if c == 0 else start + 0.1 * layer - 0.04 * (c - 1) + 0.001 * step)
-        for layer in (0, 1)
-        for c in (0, 1, 2)
-        for step in (20, 0, 10)
-    ]
-    rows += [(step, step / 10, "train_loss", -1, -1, 1 - step / 40) for step in (0, 5, 10, 15, 20)]
-    rows += [(10, 1.0, "validation_accuracy", -1, -1, 0.8), (20, 2.0, "validation_accuracy", -1, -1, 0.8)]
-    return pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
 
 
 @pytest.mark.parametrize(
@@ -115,12 +101,6 @@ def test_small_multiples_frame_is_the_maps(layers: int, heads: int, n: int) -> N
     some = small_multiples(fake_trace(n=100, layers=3, heads=2), 0, layers=[2]).frame  # in blocks of 2 tokens
     assert set(some["layer"]) == {2} and set(some["component"]) == {"A₁"} and list(some["key"].unique()) == list(range(0, 100, 2))
     assert some.groupby(["head", "query"])["attention"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
-
-
-def test_scalars_that_a_run_lacks_are_refused() -> None:
-    for frame, options in ((history().query("name != 'lambda'"), {}), (history(), {"x": "epoch"})):
-        with pytest.raises(InputError):
-            scalar_evolution({"run": frame}, ["lambda"], **options)
 
 
 def test_names_are_safe_and_themes_known() -> None:

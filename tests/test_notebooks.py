@@ -10,18 +10,12 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
 from sentviz.analysis.explain import explained
 from sentviz.charts import heatmap
-from sentviz.charts.figure import Figure, base_layout
-from sentviz.charts.look import LOOKS
 from sentviz.export import notebook
-from sentviz.export.notebook import PLOTLY
 from sentviz.models.model import Model
-from tests.charts import picture
 from tests.docs import DOCS
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
@@ -33,20 +27,6 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that no Chrome is installed."""
     monkeypatch.setattr(notebook, "find_browser", lambda: None)
-
-
-def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
-    frame = pd.DataFrame({"token": [MARKUP] * 30, "value": range(30)})
-    plot = go.Figure(layout=base_layout(LOOKS["light"], width=400, height=300, margin=(40, 40, 10, 60)))
-    plot.add_bar(x=frame["value"], y=frame["value"])
-    figure = Figure("toy", picture(plot), frame, f"Of {MARKUP}.", "toy/run, seed 0")
-    bundle = figure._repr_mimebundle_()
-    assert list(bundle) == [PLOTLY, "text/html", "text/plain"] and json.loads(json.dumps(bundle)) == bundle
-    assert len(plot.layout.annotations) == 0
-    words = bundle[PLOTLY]["layout"]["annotations"][-1]["text"]
-    assert "toy/run, seed 0" in words and "<img" not in words and bundle[PLOTLY]["layout"]["height"] > 300
-    assert bundle["text/plain"] == f"Of {MARKUP}. toy/run, seed 0"
-    assert "<img" not in bundle["text/html"] and bundle["text/html"].count("<tr") == 21 and "10 more rows" in bundle["text/html"]
 
 
 def test_a_trace_is_its_linked_picture(tiny_model: Model) -> None:

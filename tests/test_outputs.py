@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,14 @@ from sentviz.export.record import Record
 from sentviz.export.report import report_html
 from sentviz.models.clustering import simulate
 from sentviz.models.loading import load
+from sentviz.runs.configs import CONFIGS
 from sentviz.runs.presets import preset, presets
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe, recipe_names
 from sentviz.verbs import VERBS
 from tests.injected import use_injected_data, write_lexicon
 from tests.kit import fake_trace
-from tests.stored import compare, summary
+from tests.stored import DATA, compare, summary
 
 RUNS = Path(__file__).parent / "golden" / "runs"
 NDT, FUSED, HARDMAX = "toy/ndt-unit-2-epochs", "toy/cls-last-scaled-gated-aware", "toy/hardmax-d2"
@@ -89,6 +90,10 @@ def test_what_verbs_take_is_as_stored(request: pytest.FixtureRequest) -> None:
 
 def test_presets_and_recipes_are_as_stored(request: pytest.FixtureRequest) -> None:
     now = {name: summary(asdict(preset(name, vocab_size=90, classes=2, max_length=16))) for name in presets()}
+    now |= {
+        name: summary([(each.name, each.type, each.default) for each in fields(kind) if each.default is not MISSING])
+        for name, kind in CONFIGS.items()
+    }
     compare("outputs.json", "presets", now, request)
     compare("outputs.json", "recipes", {name: summary(Recipe.read(name).as_dict()) for name in recipe_names()}, request)
 
@@ -110,6 +115,13 @@ TYPED = (
     f"evaluate {NDT} --json",
     "evaluate answers.csv --versus b",
     f"weak {NDT}",
+    f"explain {NDT} {TEXT} --change head:1.1=0",
+    f"predict {NDT} {TEXT} --pair {SECOND}",
+    "compare answers.csv a b",
+    "export answers.csv:b confusion -o figure.csv",
+    "verify exported/runs.html exported/sentence.pdf",
+    "verify exported/testset.png --json",
+    f"epochs {NDT} --sample 20",
     "catalog",
     "verdict lambda",
     f"figures {NDT}",
@@ -161,7 +173,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for i, word in enumerate(["warm", "dull"] * 20)
     ]
     frame = pd.DataFrame(rows, columns=["text", "label", "a_predicted"]).assign(b_predicted="positive")
+    frame.loc[40] = ["", "positive", "positive", "positive"]
     frame.to_csv("answers.csv", index=False)
+    shutil.copytree(DATA / "exported", "exported")
     Path("scores.json").write_text(json.dumps({"text": "a warm song", "tokens": ["a", "warm", "song"], "scores": [0.1, 2.0, -0.5]}))
     return work
 

@@ -30,7 +30,7 @@ from sentviz.charts.word_clouds import cloud, word_bars
 from sentviz.papers.sentiformer.figures import separated
 from sentviz.papers.sentiformer.solvers import Setting
 from sentviz.runs.target import Target
-from tests.charts import answers, figure_of, stub
+from tests.charts import answers, figure_of, history, stub
 from tests.kit import fake_trace, gated_model, small_model
 from tests.stored import DATA, compare, summary
 
@@ -39,20 +39,6 @@ LOOKS = {"page": Look(), "phone": Look("dark", 390), "print": Look(style=GREY)}
 WORDS = [f"word{i}" for i in range(28)]
 RTL = ["הלחם", "של", "good", "bread", "טרי", "מאוד"] * 4
 TWO = ("negative", "positive")
-
-
-def history(start: float = 0.2, names: tuple[str, ...] = ("lambda",)) -> pd.DataFrame:
-    """Return recorded scalars of two layers, losses, and accuracies with a tied best."""
-    rows = [
-        (10 * k, float(k), name, layer, c, start + 0.1 * layer - 0.04 * c + 0.01 * k)
-        for name in names
-        for layer in (0, 1)
-        for c in (0, 1, 2)
-        for k in (2, 0, 1)
-    ]
-    rows += [(5 * k, k / 2, "train_loss", -1, -1, 1 - k / 8) for k in range(5)]
-    rows += [(10 * k, float(k), name, -1, -1, 0.8) for name in ("validation_accuracy", "alpha") for k in (1, 2)]
-    return pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
 
 
 def chart(*marks: Any, **options: Any) -> Figure:
@@ -123,6 +109,7 @@ MAKERS: dict[str, Callable[[], Figure]] = {
     "strip, odd tokens": lambda: token_strip(
         ["<b>", "아주", "x" * 60, "a"], [-2.0, np.nan, 1, 0], removed=[(0, "@you"), (3, "!")], unknown=[1, 0, 0, 0]
     ),
+    "strip, long title": lambda: token_strip(WORDS[:3], [0.1, -0.2, 0.3], title="a title of many words " * 9),
     "strip, right to left": lambda: token_strip(["[CLS]", *RTL], np.linspace(-1, 1, len(RTL) + 1), specials=[True] + [False] * len(RTL)),
     "strip, long": lambda: token_strip(["a"] * 500, np.zeros(500)),
     "map": lambda: heatmap(fake_trace(tokens=WORDS), 1),

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sentviz.analysis.explain import explained
-from sentviz.analysis.maps.arithmetic import cell
 from sentviz.charts import strip
 from sentviz.errors import InputError
 from sentviz.export import report
@@ -76,23 +74,9 @@ def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
     assert "hacked" not in page.split("<body>")[0].split("<title>")[0]
 
 
-def test_a_cells_arithmetic(run: Run, tiny_model: Model) -> None:
-    trace = with_scores(tiny_model, "a warm song")
-    arithmetic = cell(tiny_model, trace, 1, 0, 1, 2)
-    text = words(report_html(trace, run, arithmetic=arithmetic))
-    assert "Layer 2, head 1: query “warm” (2), key “song” (3)." in text
-    assert all(step in text for step in arithmetic.steps())
-
-
 def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = with_scores(tiny_model, "a warm song")
     monkeypatch.setattr(report, "MAX_MAPS", 4)
     page = report_html(trace, run)
     assert "The maps of the single components are left out." in words(page)
     assert sum("layer" in figure["layout"].get("title", {}).get("text", "") for figure in figures(page)) == 2
-
-
-def test_a_run_of_one_component(tiny_runs: Path) -> None:
-    plain = Run.open(tiny_runs / "toy" / "vanilla-matched")
-    text = words(report_html(plain.example(), plain))
-    assert "Component" not in text and "λ of layer" not in text

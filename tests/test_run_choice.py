@@ -19,8 +19,8 @@ from sentviz.errors import InputError
 from sentviz.runs.catalog import best_run
 from sentviz.runs.naming import BEST, OWN
 from sentviz.runs.store import Run, find, runs
-from tests.kit import SHIPPED
-from tests.test_figures import history
+from tests.charts import history
+from tests.kit import opened, page_text, switched
 
 
 def stub(name: str, configuration: str = "", **more: Any) -> Any:

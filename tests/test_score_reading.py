@@ -127,15 +127,6 @@ def test_one_csv_has_every_column_of_the_file_and_the_predictions(run: Run, tiny
     assert written["remark"].iloc[2].startswith("The text is empty") and sorted(tmp_path.iterdir()) == [path, out]
 
 
-def test_files_of_two_formats_become_one_csv(run: Run, files: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.csv"
-    result = command("score", run.folder, files / "a.csv", files / "d.jsonl", files / "deep", "-o", out, "--text", "review")
-    assert result.exit_code == 0, result.output
-    written = pd.read_csv(out)
-    assert written.groupby("file").size().to_dict() == {"a.csv": 45, "d.jsonl": 10, "deep/c.parquet": 45}
-    assert written["predicted"].isna().sum() == 4 and written["text"].dropna().tolist() == ["a warm song"]
-
-
 def test_a_stopped_csv_continues(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C after the first part leaves no file; the same command scores only the other parts and removes the folder with them."""
     answer, scored = Scorer.__call__, []

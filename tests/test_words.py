@@ -145,16 +145,6 @@ def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pyte
             count_words(rows, 1, **options)
 
 
-def test_rows_without_labels_count_by_prediction() -> None:
-    rows = random_rows(labelled=False)
-    counts = count_words(rows)
-    assert counts.cells == ((-1, 0), (-1, 1))
-    assert counts.least == 2
-    assert counts.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
-    with pytest.raises(InputError, match="texts of these rows are not available"):
-        count_words(Rows(RowsSource("toy/run", ""), "test", rows.classes, rows.frame.drop(columns="text")))
-
-
 @pytest.mark.parametrize("prior", [1.0, 500.0])
 def test_keyness_is_the_printed_formula(prior: float) -> None:
     counts = count_words(random_rows(), 1)
