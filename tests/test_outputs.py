@@ -153,7 +153,6 @@ TYPED = (
     "paper nothing -o x",
     "study nothing --dataset toy",
     "train nothing",
-    f"explain {NDT}x {TEXT}",
 )
 
 
