@@ -37,14 +37,6 @@ REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 # ---- registry ------------------------------------------------------------------------------------------------------
 
 
-def test_overview_has_a_row_for_every_data_set() -> None:
-    frame = datasets().set_index("name")
-    assert len(frame) == 32 and frame.index.is_unique
-    assert frame.loc["sst2", "labels"] == "negative, positive"
-    assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
-    assert frame["available"].dtype == bool
-
-
 @pytest.mark.parametrize("item", REGISTRY, ids=lambda item: item.name)
 def test_registry_is_consistent(item: DatasetInfo) -> None:
     assert item.language in ("en", "ko") and item.name.isidentifier()

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sentviz.analysis.explain.exact import exact
-from sentviz.analysis.explain.value_function import Cut
 from sentviz.charts import Figure
-from sentviz.charts.gallery import draw
-from sentviz.errors import InputError
 from sentviz.runs.target import Target
 from tests.charts import figure_of, stub
-from tests.kit import planted_model, refused, small_model
+from tests.kit import planted_model
 
 
 def drawn_of(result: Any) -> Figure:
@@ -35,14 +31,3 @@ def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:
     assert drawn_of(exact(model, model.trace("dull"))).caption.startswith("The text has only one word, which has the complete value.")
     adding = planted_model(lambda there: 2 * there("warm") + there("song"))
     assert exact(adding, adding.trace("a warm song")).summary.startswith("The effects nearly add up")
-
-
-def test_the_figure_takes_classes_and_cuts() -> None:
-    model = small_model(components=2, mixing="free", labels=["sad", "plain", "glad"])
-    text = "what a warm song, but we saw a dull film"
-    by: Cut = "clauses"
-    drawn = draw(model, "exact", text=text, target="sad", against="glad", by=by)
-    want = exact(model, model.trace(text).for_target(Target("sad", "glad")), by=by)
-    np.testing.assert_allclose(drawn.frame["number"][:2], want.values, atol=1e-6)
-    assert len(want.players) == 2 and "supports “sad” against “glad”" in drawn.caption
-    refused(InputError, "There is no class 'joyful'", draw, model, "exact", text=text, target="joyful")

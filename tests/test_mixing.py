@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sentviz.models.mixing import CONSTRAINTS, Constrained, Differential, NoMixing, mixing
-from sentviz.runs.configs import EncoderConfig, differential_start, lambda_starts
+from sentviz.runs.configs import EncoderConfig, differential_start
 from tests import slow
 from tests.kit import refused
 
@@ -62,17 +62,6 @@ def test_training_starts_at_the_start_values(constraint: str, components: int) -
         moved = mixing(config, layer)(torch.zeros(()))[1:]
         spread = 0.02**2 * math.sqrt(config.key_size)  # spread of the dot product of two vectors
         assert 0 < float((moved.detach() - starts).abs().max()) < 6 * spread
-
-
-def test_start_values_are_those_that_fit_the_print() -> None:
-    """Start values decrease by a factor in layer 1 and are the paper's in layer 2 and below, one value per component after the first."""
-    assert lambda_starts("unit", 2, 4)[0] == pytest.approx((0.15, 0.15 * 0.95, 0.15 * 0.95**2))
-    assert lambda_starts("unit", 2, 4)[1] == pytest.approx((0.184, 0.160, 0.152))
-    assert lambda_starts("symmetric", 2, 4)[0] == pytest.approx((-0.2, -0.16, -0.128))
-    assert lambda_starts("free", 3, 3) == (pytest.approx((0.2, 0.16)), (0.356, 0.20), (0.356, 0.20))
-    assert lambda_starts("nonneg", 1, 2) == ((0.2,),)
-    for constraint, (low, high) in RANGES.items():
-        assert all(low < x < high for row in lambda_starts(constraint, 3, 4) for x in row)
 
 
 @pytest.mark.parametrize("layer, start", [(0, 0.2), (1, 0.8 - 0.6 * math.exp(-0.3)), (5, 0.8 - 0.6 * math.exp(-1.5))])

@@ -38,7 +38,7 @@ from sentviz.export.report import report_html
 from sentviz.models.clustering import simulate
 from sentviz.models.loading import load
 from sentviz.runs.configs import CONFIGS
-from sentviz.runs.presets import preset, presets
+from sentviz.runs.presets import VARIANTS, preset, presets
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe, recipe_names
 from sentviz.verbs import VERBS
@@ -95,7 +95,9 @@ def test_presets_and_recipes_are_as_stored(request: pytest.FixtureRequest) -> No
         for name, kind in CONFIGS.items()
     }
     compare("outputs.json", "presets", now, request)
-    compare("outputs.json", "recipes", {name: summary(Recipe.read(name).as_dict()) for name in recipe_names()}, request)
+    variants = {name: Recipe.read("sst2", model="ndt-free-3", variant=name).as_dict() for name in VARIANTS if name != "whole-words"}
+    read = {name: Recipe.read(name).as_dict() for name in recipe_names()} | variants
+    compare("outputs.json", "recipes", {name: summary(recipe) for name, recipe in read.items()}, request)
 
 
 TYPED = (
@@ -124,7 +126,6 @@ TYPED = (
     f"epochs {NDT} --sample 20",
     "catalog",
     "verdict lambda",
-    f"figures {NDT}",
     f"export {NDT} confusion -o figure.csv",
     f"export {NDT} attention --text {TEXT} -o figure.html",
     f"export {FUSED} gates -o figure.tex",

@@ -51,12 +51,6 @@ def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
     assert not last[0] & last[1]
 
 
-def test_a_korean_particle_follows_the_letter_before_it() -> None:
-    texts = " ".join(templates.korean("train")["text"]) + " ".join(templates.korean("test")["text"])
-    for right, wrong in (("책은", "책는"), ("영화는", "영화은"), ("호텔이", "호텔가"), ("노래가", "노래이"), ("책을", "책를")):
-        assert right in texts and wrong not in texts
-
-
 DEMO = demo.load()
 
 

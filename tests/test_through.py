@@ -14,7 +14,6 @@ from PIL import Image
 
 from sentviz.analysis.epochs import EpochSeries, Measured, epoch_series, events, examples
 from sentviz.browser.film import Film, through_data, through_html
-from sentviz.charts.curves import curves
 from sentviz.errors import InputError
 from sentviz.export.animation import film_gif
 from sentviz.export.chromium import find_browser
@@ -33,27 +32,6 @@ def film(kept_epochs: Path) -> Film:
 def unpacked(data: dict[str, object], name: str, kind: str) -> np.ndarray:
     """Return numbers as the scripts read them."""
     return np.frombuffer(b64decode(str(data[name])), dtype=kind)
-
-
-def test_the_browser_gets_what_was_measured(film: Film) -> None:
-    """Predictions, counts and kinds equal the measurements; places are the joint picture up to one factor for all epochs."""
-    data, seen = through_data(film), film.seen
-    assert data["epochs"] == [2, 3, 4] and data["n"] == 60 and data["counts"] == seen.counts.tolist()
-    np.testing.assert_array_equal(unpacked(data, "said", "u1").reshape(3, 60), seen.predicted)
-    np.testing.assert_array_equal(unpacked(data, "labels", "u1"), seen.first.labels)
-    assert [row["kind"] for row in data["rows"]] == list(events(seen.right).kinds)
-    entropy = next(group for group in data["groups"] if group["title"].startswith("Entropy"))["lines"][0]
-    mean = seen.heads[(seen.heads["measure"] == "entropy") & (seen.heads["head"] < 0) & (seen.heads["layer"] == 0)]
-    np.testing.assert_allclose(entropy["y"], mean["value"], rtol=1e-4)
-    lines = {group["title"]: [line["name"] for line in group["lines"]] for group in data["groups"]}
-    assert lines["Learned scalars"] == ["λ₂, layer 1", "λ₂, layer 2"] and lines["Loss"] == ["training", "validation"]
-    at, raw = film.places(), seen.vectors
-    assert np.abs(at).max() == pytest.approx(1)
-    centred = raw - raw.reshape(-1, raw.shape[-1]).mean(axis=0)
-    axes = np.linalg.svd(centred.reshape(-1, raw.shape[-1]), full_matrices=False)[2][:2]
-    wanted = np.linalg.norm(centred @ axes.T, axis=-1)
-    distances = np.linalg.norm(at, axis=-1)
-    np.testing.assert_allclose(distances / distances.max(), wanted / wanted.max(), atol=1e-6)
 
 
 def test_signed_maps_are_centred_at_zero(film: Film) -> None:
@@ -126,18 +104,3 @@ def history(shift: float, steps: tuple[int, ...] = (10, 20, 30)) -> pd.DataFrame
     """Return three evaluations of a made-up run."""
     rows = [(step, step / 10, name, value + shift) for step in steps for name, value in (("train_loss", 1.0), ("validation_accuracy", 0.8))]
     return pd.DataFrame(rows, columns=["step", "epoch", "name", "value"])
-
-
-def test_seeds_become_a_mean_line_with_a_band() -> None:
-    """Three seeds are drawn as mean, minimum and maximum at each step; a single run stays a line, and stars belong to single runs."""
-    runs = {"d/a": history(0.0), "d/a-s1": history(0.03), "d/a-s2": history(-0.06), "d/b": history(0.01)}
-    groups = {"d/a": "d/a", "d/a-s1": "d/a", "d/a-s2": "d/a", "d/b": "d/b"}
-    frame = curves(runs, groups=groups).frame
-    band = frame[(frame["run"] == "d/a, 3 seeds") & (frame["name"] == "validation_accuracy")]
-    np.testing.assert_allclose(band["value"], 0.79)
-    np.testing.assert_allclose(band["low"], 0.74)
-    np.testing.assert_allclose(band["high"], 0.83)
-    assert set(frame["run"]) == {"d/a, 3 seeds", "d/b"} and not band["best"].any()
-    assert frame.loc[frame["run"] == "d/b", "low"].isna().all() and frame.loc[frame["run"] == "d/b", "best"].any()
-    shorter = curves({"a": history(0.0), "b": history(0.1, (10, 20))}, groups={"a": "x", "b": "x"})
-    assert shorter.frame["step"].max() == 20

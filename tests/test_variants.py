@@ -8,8 +8,8 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.papers.studies.runner import plan
-from sentviz.runs.configs import EncoderConfig, lambda_starts
-from sentviz.runs.presets import VARIANTS, preset, variant_changes
+from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import VARIANTS, preset
 from sentviz.training.recipe import Recipe
 from tests.kit import refused
 
@@ -23,18 +23,6 @@ def test_equal_starts_are_equal_and_keep_their_sign() -> None:
     for model, sign in (("ndt-free-3", 1), ("ndt-symmetric-3", -1), ("ndt-unit-4", 1)):
         (start,) = {value for row in config(model, "equal").lambda_start for value in row}
         assert sign * start > 0
-
-
-def test_swapped_starts_are_the_preset_s_with_the_other_sign() -> None:
-    for model, constraint in (("ndt-free-3", "free"), ("ndt-symmetric-3", "symmetric")):
-        wanted = [[-value for value in row] for row in lambda_starts(constraint, 2, 3)]
-        assert [list(row) for row in config(model, "swapped").lambda_start] == wanted
-
-
-def test_frozen_lambdas_stand_at_the_preset_s_start() -> None:
-    frozen, learned = config("ndt-free-3", "frozen"), config("ndt-free-3", "")
-    assert frozen.lambda_start == learned.lambda_start and learned.learn_lambda and not frozen.learn_lambda
-    assert variant_changes("", "ndt-free-3") == {}
 
 
 @pytest.mark.parametrize(

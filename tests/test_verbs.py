@@ -124,22 +124,6 @@ def test_earlier_forms_still_work(earlier: str, now: str, tmp_path: Path) -> Non
     assert old.output.replace("x.csv", "y.csv") == new.output and old.exit_code == new.exit_code and len(old.output) > 20
 
 
-def test_a_value_is_not_read_as_a_flag_of_an_earlier_version() -> None:
-    done = CliRunner().invoke(main, ["export", RUN, "strip", "--text", "--list", "--json"])
-    assert done.exit_code == 0 and "--list" in done.output, done.output
-
-
-def test_a_figure_is_numbers_caption_and_picture(tmp_path: Path) -> None:
-    drawn = api.export(RUN, "confusion")
-    answer = drawn.json()
-    assert (
-        answer["rows"] == plain(drawn.frame.to_dict("records"))
-        and drawn.chart().name == answer["figure"]
-        and answer["caption"] in drawn.text()
-    )
-    assert drawn.save(tmp_path / "a.csv") == f"Written to {tmp_path / 'a.csv'}" and (tmp_path / "a.csv").is_file()
-
-
 def test_a_result_draws_itself_or_says_where_pictures_are() -> None:
     for result, figure in (
         (api.compare((RUN, "toy/vanilla-matched")), "comparison"),
