@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from sentviz.charts.colours import DEFICIENCIES, THEMES, Theme, class_colours, palette, scaled, simulated, tone
+from sentviz.papers.sevenessxin.figures import CURVE_COLOURS
+from sentviz.papers.sevenessxin.versions import DRAWN
 
 HERE = Path(__file__).parents[1]
 TWO = ["negative", "positive"]
@@ -45,6 +47,15 @@ def test_sides_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) 
         assert min(apart(*pair) for pair in combinations(seen, 2)) > 15, (role, seen)
     roles = [class_colours(TWO, theme), [colours.minus, colours.plus], [colours.wrong, colours.right], list(colours.lines)]
     assert min(apart(a, b) for first, second in combinations(roles, 2) for a in first for b in second) > 10
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
+def test_curves_of_versions_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) -> None:
+    """The four drawn versions of 7ess-Xin differ by at least 10 units of L*a*b* for any eye; V2 is not trained, since it equals V6."""
+    drawn = [palette(theme).line(number) for version, number in zip(DRAWN, CURVE_COLOURS, strict=True) if version != "7ess-v2"]
+    seen = drawn if deficiency is None else [simulated(colour, deficiency) for colour in drawn]
+    assert len(drawn) == 4 and min(apart(*pair) for pair in combinations(seen, 2)) > 10
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -93,8 +104,8 @@ def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
     assert long.ticks == ("2", "20", "200")
 
     for kind in ("confidence", "length"):
-        one = scaled([1.0, 1.0], kind, LOOK)
-        assert one.places.tolist() == [0, 0] and len(set(one.ticks)) == 1
+        equal = scaled([1.0, 1.0], kind, LOOK)
+        assert equal.places.tolist() == [0, 0] and len(set(equal.ticks)) == 1
 
 
 def test_what_is_surer_than_four_nines_shares_a_colour() -> None:

@@ -139,8 +139,8 @@ UNDERSTOOD: list[tuple[pd.DataFrame, Choices, str, dict[str, int]]] = [  # a tab
 def test_labels_become_classes(frame: pd.DataFrame, choices: Choices, labels: str, left_out: dict[str, int]) -> None:
     understood = understand(frame, "f", choices)
     assert (", ".join(understood.labels), understood.left_out) == (labels, left_out)
-    said = "; ".join(f"{n} {why}" for why, n in left_out.items())
-    assert not said or any(f"Rows left out: {said}" in sentence for sentence in understood.sentences)
+    sentence_part = "; ".join(f"{n} {why}" for why, n in left_out.items())
+    assert not sentence_part or any(f"Rows left out: {sentence_part}" in sentence for sentence in understood.sentences)
 
 
 def test_columns_without_usual_names_are_proposed_only_if_there_is_one_choice() -> None:

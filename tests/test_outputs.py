@@ -1,4 +1,4 @@
-"""What leaves the program is as stored: help and output of commands, files that they write, pages, and data of views in the browser.
+"""Outputs are as stored: help and output of commands, files that they write, pages, and data of views in the browser.
 
 `pytest tests/test_outputs.py --bless` stores what the code gives now in `tests/data/outputs.json`. Numbers of models are equal to 1e-3.
 """
@@ -83,8 +83,8 @@ def test_the_help_of_every_command_is_as_stored(request: pytest.FixtureRequest) 
 
 def test_what_verbs_take_is_as_stored(request: pytest.FixtureRequest) -> None:
     """Also for HTTP and agents: names, defaults, limits, and what only a command takes."""
-    taken = {name: [[repr(vars(each)) for each in verb.arguments], verb.help] for name, verb in VERBS.items()}
-    clean = {name: re.sub(r"<[^<>]* at 0x\w+>|PosixPath|WindowsPath", "", repr(value)) for name, value in taken.items()}
+    takes = {name: [[repr(vars(each)) for each in verb.arguments], verb.help] for name, verb in VERBS.items()}
+    clean = {name: re.sub(r"<[^<>]* at 0x\w+>|PosixPath|WindowsPath", "", repr(value)) for name, value in takes.items()}
     compare("outputs.json", "verbs", {name: summary(value) for name, value in clean.items()}, request)
 
 
@@ -239,8 +239,8 @@ def example(name: str) -> Any:
 
 
 def bundle() -> Any:
-    found = token_strip(["a", "<b>"], [0.5, -1.0])._repr_mimebundle_()
-    return [found["text/html"], found["text/plain"], sorted(found)]
+    shown_as = token_strip(["a", "<b>"], [0.5, -1.0])._repr_mimebundle_()
+    return [shown_as["text/html"], shown_as["text/plain"], sorted(shown_as)]
 
 
 PAIR = fake_trace(9).replace(text_pair="and another", segments=(np.arange(9) >= 5).astype(np.int64))

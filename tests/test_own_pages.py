@@ -62,7 +62,7 @@ def test_the_page_of_your_data_runs_as_printed(home: Path) -> None:
 
 
 def test_the_page_of_your_model_runs_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its models are small ones that are made on the spot; the run has test rows at the end."""
+    """The models are small ones that are made on the spot; the run has test rows at the end."""
     pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
     from tests.foreign.models import saved, theirs
 

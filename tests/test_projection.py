@@ -190,10 +190,10 @@ def test_measures_have_intervals_around_their_means() -> None:
 
 
 def test_degenerate_rows_have_the_measures_that_they_have() -> None:
-    kept = {"trustworthiness", "continuity"}
+    both = {"trustworthiness", "continuity"}
     for x, labels, there in (
-        (clouds(3)[0], [0, 1, 0], {"silhouette", *kept}),
-        (clouds(30)[0], [1] * 30, kept),
+        (clouds(3)[0], [0, 1, 0], {"silhouette", *both}),
+        (clouds(30)[0], [1] * 30, both),
         (np.ones((30, 4)), [0, 1] * 15, set()),
         (clouds(2)[0], [0, 1], {"silhouette"}),
     ):

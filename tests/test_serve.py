@@ -208,7 +208,7 @@ def start(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         thread.join(PATIENCE)
 
 
-def asked(port: int, path: str, body: Any = None) -> tuple[int, Any]:
+def answer_of(port: int, path: str, body: Any = None) -> tuple[int, Any]:
     """Return the status and the content of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with closing(connection):
@@ -285,18 +285,18 @@ def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
 ) -> None:
     limits(at_once=1, waiting=3)
     port = start()
-    assert asked(port, "/predict", GOOD)[0] == 200
+    assert answer_of(port, "/predict", GOOD)[0] == 200
     batches.log.clear()
     batches.hold()
     visitors = [explain(port)]
     assert batches.held.wait(PATIENCE)
     visitors += [explain(port) for _ in range(3)]
-    assert asked(port, "/runs")[0] == 200
+    assert answer_of(port, "/runs")[0] == 200
     for visitor in reversed(visitors):
         visitor.close()
     assert batches.stopped.wait(PATIENCE)
-    assert asked(port, "/runs")[0] == 200
-    assert asked(port, "/predict", GOOD)[0] == 200
+    assert answer_of(port, "/runs")[0] == 200
+    assert answer_of(port, "/predict", GOOD)[0] == 200
     assert batches.log == ["batch", "stopped", "batch"]
 
 
@@ -304,7 +304,7 @@ def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Ca
     limits(connections=8)
     port = start()
     slow = [sent(port, HEAD + (b"content-length: 9\r\n\r\n{" if i % 2 else b"")) for i in range(30)]
-    assert (asked(port, "/runs")[0], asked(port, "/predict", GOOD)[0]) == (200, 200)
+    assert (answer_of(port, "/runs")[0], answer_of(port, "/predict", GOOD)[0]) == (200, 200)
     assert [rest(client) for client in slow[:22]] == [b""] * 22
     for client in slow:
         client.close()

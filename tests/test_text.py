@@ -78,8 +78,8 @@ def test_invisible_text_is_refused(text: str, words: Tokenizer) -> None:
 
 
 def test_other_types_and_lone_surrogates_are_refused(either: Tokenizer) -> None:
-    for other in (None, 3, b"good", ["good"]):
-        refused(InputError, f"must be a string, not {type(other).__name__}", check_text, other)
+    for value in (None, 3, b"good", ["good"]):
+        refused(InputError, f"must be a string, not {type(value).__name__}", check_text, value)
     for call in (either.encode, lambda text: either.ids_batch(["fine", text])):
         refused(InputError, r"^Character 3 of the text is only half", call, "ab\ud83d c")
     refused(InputError, "second text", either.encode, "fine", "\udc00")

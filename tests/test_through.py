@@ -72,7 +72,7 @@ def test_what_is_not_at_hand_is_left_out(film: Film, tmp_path: Path) -> None:
     less = Film("bare", EpochSeries((bare,)), {}, film.history.iloc[:0])
     data = through_data(less)
     assert data["sentence"] is None and data["groups"] == [] and data["epochs"] == [2]
-    bare.save(tmp_path / "x.safetensors")  # as those of a model without attention
+    bare.save(tmp_path / "x.safetensors")  # A model without attention has no rows of heads.
     again = Measured.load(tmp_path / "x.safetensors")
     assert again.heads.empty and again.ids == bare.ids
     assert "<title>bare</title>" in through_html(less)

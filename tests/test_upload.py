@@ -286,8 +286,8 @@ def test_rows_have_ids_labels_and_texts_of_some_length() -> None:
         "1 cell has more than 20,000 characters; only these are read.",
     ]
     assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4
-    for other, column, message in ((TABLE, "x", "no column 'x'; its columns are id, review"), (frame[1:2], "t", "No row has a text")):
-        refused(InputError, message, labelled, other, column, "", CLASSES)
+    for table, column, message in ((TABLE, "x", "no column 'x'; its columns are id, review"), (frame[1:2], "t", "No row has a text")):
+        refused(InputError, message, labelled, table, column, "", CLASSES)
     unnamed = pd.DataFrame({"a": ["1"], "b": ["a long entry"]})
     assert [guess(table, labels=labels) for table in (TABLE, unnamed) for labels in (False, True)] == ["review", "sentiment", "b", ""]
 

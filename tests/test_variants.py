@@ -35,8 +35,8 @@ def test_equal_starts_are_equal_and_keep_their_sign() -> None:
     ],
 )
 def test_a_variant_changes_nothing_else(recipe: str, model: str | None, variant: str, changes: dict[str, object]) -> None:
-    one, usual = (Recipe.read(recipe, model=model, variant=each).as_dict() for each in (variant, ""))
-    assert {key: one[key] for key in one if one[key] != usual[key]} == {"variant": variant, **changes}
+    varied, usual = (Recipe.read(recipe, model=model, variant=each).as_dict() for each in (variant, ""))
+    assert {key: varied[key] for key in varied if varied[key] != usual[key]} == {"variant": variant, **changes}
 
 
 @pytest.mark.parametrize(
