@@ -128,7 +128,7 @@ MAKERS: dict[str, Callable[[], Figure]] = {
     "points in space": lambda: scatter(dots(dims=3), classes=TWO, colour="length"),
     "many points": lambda: scatter(dots(2_400), classes=TWO, colour="right", outline=[(0, 0), (1, 0), (0, 1)]),
     "unlabelled points": lambda: scatter(dots().assign(label=-1), classes=TWO),
-    "cloud": lambda: cloud(key_words(), ["first", "second"], right=[True, False], selected=(0, "word3")),
+    "cloud": lambda: cloud(key_words(), ["first", "a long heading " * 9], right=[True, False], selected=(0, "word3")),
     "cloud, by count": lambda: cloud(key_words().assign(sure=False), ["first"], right=[False], by="count"),
     "words": lambda: word_bars(key_words(), title="words", selected="word3"),
     "words, by count": lambda: word_bars(key_words(), title="words", by="count"),
