@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from sentviz.charts.gallery import FIGURES, code, draw
 from sentviz.charts.registry import figure
-from sentviz.charts.subjects import Sentence
+from sentviz.charts.subjects import SUBJECTS, Sentence
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from tests.kit import refused
@@ -86,3 +86,8 @@ def test_the_lines_of_a_notebook_leave_out_defaults() -> None:
 def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], message: str, tiny_run: Path, tmp_path: Path) -> None:
     done = sentviz_("export", tiny_run, *arguments, "-o", tmp_path / "figure.csv")
     assert done.exit_code and message in done.output and not list(tmp_path.iterdir())
+
+
+def test_the_list_has_every_figure() -> None:
+    listed = sentviz_("figures").output
+    assert all(f" {name} " in listed for name in FIGURES) and all(subject.SAYS in listed for subject in SUBJECTS)
