@@ -121,7 +121,7 @@ def numbers(line: str) -> list[float]:
     return [float(x.replace("−", "-")) for x in re.findall(r"−?\d+\.?\d*(?:e[−+]\d+)?", line)]
 
 
-@pytest.mark.parametrize("name", ["diff", "rope, qk-norm", "gate and window"])
+@pytest.mark.parametrize("name", ["diff", "rope, qk-norm", "gate and window", "multiply"])
 def test_the_lines_can_be_checked_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each printed number follows from the line before, within the rounding of the printed digits; a hidden key has no softmax step."""
     model, _, _ = model_of_form(name, monkeypatch)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner, Result
 
 import sentviz
@@ -110,6 +111,20 @@ def test_a_finished_run_is_not_trained_again(trained: list[Recipe], tiny_run: Pa
 # ---- explain, export, report ----------------------------------------------------------------------------------------
 
 
+def test_threads_and_settings_reach_a_hugging_face_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def finetune(*arguments: Any, **settings: Any) -> None:
+        seen.extend([arguments, settings])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch, "set_num_threads", seen.append)
+    monkeypatch.setattr(sentviz.training, "finetune", finetune)
+    run("train", "sst2", "--hub", "someone/model", "--threads", "2", "--seed", "3", "--length", "40", "--quiet", "-o", tmp_path)
+    wanted = {"device": "", "progress": False, "seed": 3, "max_length": 40, "lexicon": "", "injection": ""}
+    assert seen == [2, ("someone/model", "sst2", tmp_path), wanted]
+
+
 def bars(output: str) -> list[tuple[str, float]]:
     """Return the side and the number of each token's printed bar."""
     rows = [line.partition("|") for line in output.splitlines() if "|" in line]
@@ -135,6 +150,7 @@ def test_unknown_classes_and_methods_of_explain_are_named(tiny_run: Path) -> Non
         ("--pair another", "reads single texts"),
     ):
         refused(["explain", tiny_run, "a song", *options.split()], message)
+    refused(["report", tiny_run, "a song", "--pair", "a dull one", "-o", "report.html"], "reads single texts")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from sentviz.analysis.explain import explained, headline, log_odds, reason, score, supported
 from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
 from sentviz.analysis.explain.counterfactual import _EditableText, smallest_flip
-from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance
+from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, smallest_edit
 from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
 from sentviz.analysis.explain.word_swaps import in_case
 from sentviz.charts.strip import strip
@@ -301,6 +301,7 @@ def test_planted_reasons_are_found() -> None:
     flip = smallest_flip(model, model.trace("it is a warm song"))
     assert (flip.edits, flip.text, flip.label) == ((Edit(3, "warm"),), "it is a song", "negative")
     assert flip.words == "without “warm”" and flip.random < flip.drawn / 2
+    assert smallest_edit(model, "it is a warm song").startswith("Without “warm” it would be negative (88\u00a0%).")
     both = planted_model(lambda there: 1 - 2 * (there("warm") + there("tender")).clamp(max=1))
     text = "a warm and tender song"
     flip = smallest_flip(both, both.trace(text))

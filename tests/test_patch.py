@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from sentviz.analysis.causal.direct import direct_attribution
 from sentviz.analysis.causal.patching import Pair, patch
 from sentviz.analysis.explain import explained, score
+from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.io.numbers import percent
@@ -308,3 +309,10 @@ def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractConte
         inside = numbers()
     for ours, wanted in zip(inside, outside, strict=True):
         np.testing.assert_allclose(ours, wanted, atol=1e-6)
+
+
+def test_the_figure_by_head_and_by_token_has_the_parts_of_the_bars(tiny_run: Path) -> None:
+    bars, heads, tokens = (draw(str(tiny_run), "attribution-direct", text="a warm garden", by=by).frame for by in ("part", "head", "token"))
+    of_heads, biases = (bars["part"].str.contains(name) for name in ("heads$", "bias"))
+    assert heads["log_odds"].sum() == pytest.approx(bars["value"][of_heads].sum(), abs=1e-5)
+    assert tokens["log_odds"].sum() == pytest.approx(bars["value"][~biases].sum(), abs=1e-5)

@@ -92,7 +92,7 @@ def test_scores_without_a_sign_are_compared_with_sizes() -> None:
 def test_turning_equals_a_loop_over_orders() -> None:
     """The mean effects with and without the other word equal means over all orders of four words, for 30 random games."""
     rng = np.random.default_rng(8)
-    for _ in range(12):
+    for _ in range(30):
         table = rng.normal(size=16) * 0.3 + _table(lambda present: float(len(present)), 4)
         strongest, is_turning = np.abs(shapley_values(table)).max(), False
         for i, j in permutations(range(4), 2):

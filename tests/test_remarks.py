@@ -8,15 +8,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import sentviz
 import sentviz.data.texts
 from sentviz.analysis.calibration import calibration_line, leaning, on_test_rows
 from sentviz.analysis.explain.notices import notices, written_in
+from sentviz.cli import main
 from sentviz.errors import RunError
 from sentviz.runs import store
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.store import Run, find
+from sentviz.training import finishing
 from tests.shipped import ROOT
 from tests.studies import made_run
 
@@ -88,13 +91,16 @@ def slow(run: Run) -> tuple[float, float, float]:
 
 @ships
 @pytest.mark.parametrize(("name", "words"), [("english/minilm", "underconfident by 2.4")])
-def test_shipped_runs(name: str, words: str) -> None:
+def test_shipped_runs(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = find(name, [ROOT])
     own, (error, confidence, accuracy) = on_test_rows(run), slow(run)
     assert (own.error, own.confidence, own.accuracy) == pytest.approx((error, confidence, accuracy), abs=1e-6)
     line = calibration_line(run)
     assert f"{error:.3f} on {own.n:,} test rows" in line and words in line
     assert f"validation rows that fitted the temperature, the calibration error is {run.config['calibration']['error_after']:.3f}" in line
+    monkeypatch.setattr(finishing, "calibrate", lambda *_, **__: run)
+    printed = CliRunner().invoke(main, ["calibrate", name]).output
+    assert f"Temperature {run.calibration:g}, intercept" in printed and line in printed
 
 
 def test_rows_that_are_not_installed(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tm
     assert of_heads.exit_code == of_words.exit_code == 0, of_heads.output + of_words.output
     assert "45 texts of" in of_heads.output and len(pd.read_parquet(out / "_heads.parquet")) == len(heads(Scored(out)))
     assert "30 texts of" in of_words.output and len(pd.read_parquet(out / "_words.parquet"))
-    assert len(table(out)) == 45
+    assert len(table(out)) == 45 and "--engine ray" in command(*arguments, "--address", "x").output
 
 
 LONG = "warm " * 700
