@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import sentviz
 from sentviz import training
@@ -65,8 +66,12 @@ def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_pa
 
 @pytest.mark.exhaustive
 def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
-    settings: dict[str, Any] = {"epochs": 8, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24}
-    run = training.finetune(folders["bert"], "toy", tmp_path, progress=False, **settings)
+    folder = changed(folders["bert"], tmp_path / "bert")
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
+    settings: dict[str, Any] = {"epochs": 8, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "patience": 9}
+    run = training.finetune(folder, "toy", tmp_path, progress=False, **settings)
     model, texts = hub.HubModel.of(run), toy_data["test"].frame["text"].tolist()
     assert run.name == "toy/bert" and run.metrics()["test"]["accuracy"]["value"] > 0.9
     assert model.config.max_length == 24 and model.labels == ("negative", "positive")
