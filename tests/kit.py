@@ -1,4 +1,4 @@
-"""What tests begin with: a made-up two-class data set, small runs and models with random weights, traces, and pages of the app."""
+"""Make what tests begin with: a made-up two-class data set, small runs and models with random weights, traces, and pages of the app."""
 
 from __future__ import annotations
 
