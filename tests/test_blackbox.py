@@ -51,6 +51,7 @@ def test_a_function_predicts_and_sees_the_text_as_it_was_written() -> None:
 BY_PREDICTION = {"alone", "removal", "exact", "permutation", "units", "clauses", "sentences"}
 
 
+@pytest.mark.exhaustive
 def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing() -> None:
     model = sentviz.load(counting, classes=LABELS)
     assert not model.capabilities.layers and not model.capabilities.maps

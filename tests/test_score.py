@@ -354,6 +354,7 @@ def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.M
     assert "1 rows are longer than the model reads" in result.output and scored["truncated"].tolist() == [0, beyond, 0]
 
 
+@pytest.mark.exhaustive
 def test_mistakes_are_written_the_most_confident_first(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
     texts = [*TEXTS[:6], "=cold soup"]
     predicted, opposite = tiny_model.predict(texts), {"negative": "positive", "positive": "negative"}

@@ -53,11 +53,15 @@ def test_a_foreign_model_becomes_a_run(
         hub.HubModel.of(Run.open(run.folder))
 
 
-def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
+@pytest.mark.exhaustive
+def test_classes_that_do_not_fit_the_data_set(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
     with pytest.raises(InputError, match="has the classes NEGATIVE, NEUTRAL, POSITIVE and the data set negative, positive"):
         training.adopt(folders["bert"], "toy", tmp_path)
     with pytest.raises(InputError, match=r"has 3 classes .*, but 2 are given \(negative, positive\)"):
         training.adopt(folders["bert"], "toy", tmp_path, classes=("negative", "positive"))
+
+
+def test_classes_that_cannot_be_told() -> None:
     assert order(("Pos", "neu", "NEG"), ("negative", "neutral", "positive"), "short") == [2, 1, 0]
     for names in (("pos", "positive"), ("one star", "five stars")):
         with pytest.raises(InputError, match="name the model's classes as the data set does"):

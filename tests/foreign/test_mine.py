@@ -241,7 +241,7 @@ def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> Non
 # ---- runs without data ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_model_is_adopted_without_data_and_gets_test_rows_later(toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     """The run predicts and is undamaged; parts that need rows name the command; labels of added rows are matched by name."""
     folder = saved(tmp_path / "own", "bert", ("Pos", "Neg"))
