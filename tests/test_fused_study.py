@@ -32,6 +32,8 @@ from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.claims import welch
 from sentviz.papers.fused.formula_claims import simulated
+from sentviz.runs.catalog import study_runs
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, find
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
@@ -273,6 +275,16 @@ def test_figure_5_reads_the_runs_on_e5_that_answer_from_cls(tmp_path: Path) -> N
     captions = [make("cls-lines", Study.of("nsmc", runs)).caption for runs in (both, [*own, *mean], own)]
     assert ["that reads [CLS]" in caption for caption in captions] == [True, False, False]
     assert ["The classifier of multilingual E5 reads the mean of all tokens" in caption for caption in captions] == [False, True, False]
+
+
+@SHIPPED
+def test_the_page_states_how_little_e5_learns_from() -> None:
+    """Rows, epochs, adapter and pooling of the installed runs on E5 are those of the page's differences."""
+    runs = [run for run in study_runs().runs if run.name in ("nsmc/e5", "nsmc/e5-last-scaled", "nsmc/e5-xia")]
+    stated = [(run.config["data"]["splits"]["train"]["n"], run.config["recipe"]["epochs"], run.capabilities.cls) for run in runs]
+    assert stated == [(15_000, 1, False)] * 3 and all(run.config["recipe"]["adapter_rank"] for run in runs)
+    for part in ("15,000 of the 150,000 reviews for one epoch", "with an adapter", "reads the mean of all tokens, not [CLS]"):
+        assert part in find_paper("fused").page.cannot
 
 
 def test_our_mean_and_spread_are_over_encoders(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests import kit
-from tests.charts import figure_of, stub
+from tests.charts import figure_of, of_leaders, stub
 from tests.shipped import SHIPPED
 from tests.studies import made_run, made_seeds, plant
 
@@ -239,6 +239,15 @@ def test_three_panels_show_words_clusters_and_distances(monkeypatch: pytest.Monk
         layout = replace(drawn, look=Look(width=pixels)).plot.layout
         assert len({round(layout[axis].domain[0], 2) for axis in ("xaxis", "xaxis2", "xaxis3")}) == across
         assert (layout.height > 600) == (across == 1)
+
+
+def test_marked_words_have_a_ring_and_their_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = pd.DataFrame({"word": [*WORDS, "rest"], "x0": [*POINTS[:, 0], 0.0], "x1": [*POINTS[:, 1], 0.1], "leads": [5, 0, 2, 0, 9, 0]})
+    of = of_leaders(monkeypatch, words.assign(score=2 * words["x0"] + 2 * words["x1"]), ([2.0, 2.0], 0.0))
+    drawn = figure_of("vocabulary", of, marked=("torture", "absent"))
+    assert "<b>torture (−0.21)</b>" in [str(note.text) for note in drawn.plot.layout.annotations]
+    assert "Rings" in drawn.caption and "Rings" not in figure_of("vocabulary", of).caption
+    assert [list(trace.x) for trace in drawn.plot.data if trace.marker.symbol == "circle-open"] == [[0.6]]
 
 
 # ---- other matrices

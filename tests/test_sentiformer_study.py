@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 import torch
 
 import sentviz
@@ -23,10 +24,11 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.table import Table
 from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer import measured
-from sentviz.papers.sentiformer.answer import answer_questions
+from sentviz.papers.sentiformer.answer import _speed, answer_questions
 from sentviz.papers.sentiformer.claims import judge_size
 from sentviz.papers.sentiformer.study import (
     ABLATIONS,
+    DATASETS,
     ablation,
     ablations,
     accuracy,
@@ -45,7 +47,7 @@ from sentviz.runs.store import Run, find
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests.charts import data_traces
-from tests.kit import SHIPPED, toy_recipe, use_toy_data
+from tests.kit import SHIPPED, opened, sane, toy_recipe, use_toy_data
 from tests.studies import made_run, made_seeds, plant, with_gates
 
 PAPER = find_paper("sentiformer")
@@ -308,3 +310,36 @@ def test_gates_of_lexicon_words_are_opened() -> None:
     right = [sum(model.labels.index(label) == gold for label, gold in zip(each, (0, 4), strict=True)) for each in (own, opened_ones)]
     assert (accuracy, difference) == (right[0] / 2, (right[1] - right[0]) / 2)
     assert lexicon_gates.measure(model, frame.head(1).assign(text="The film is dull."), nothing)[3] == 0
+
+
+def test_what_is_stored_has_its_tables() -> None:
+    """A measurement on a CPU answers no question about a V100."""
+    for name in ("places", "speech", "leads", "memory", "lexicon-gates"):
+        assert len(make_table(PAPER, name, []).written())
+    for row in measured.REACH.read().to_dict("records"):
+        assert row["within"] == 34 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 34)
+    assert _speed().verdict == "unjudged" and "one thread of a CPU" in _speed().short
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_said_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the pages of two papers, without a run."""
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [tmp_path])
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+    def notes(paper: str, part: str) -> str:
+        return sane(opened(paper, part=part)) if paper == "fused" else "".join(info.value for info in opened(paper, part=part).info)
+
+    results = notes("sentiformer", "results").replace("\\", "")
+    for dataset, title in DATASETS.items():
+        assert f"No run on {title} is installed: `sentviz study sentiformer --dataset {dataset}` trains them." in results
+    assert "sentviz gates sst5_trees/sentiformer" in notes("sentiformer", "gates")
+    for part, words in (
+        ("results", "NSMC: no baseline is installed"),
+        ("cls", "No run on NSMC has measured heads"),
+        ("tasks", "trains the pair"),
+    ):
+        assert words in notes("fused", part)
+    st.cache_resource.clear()
+    st.cache_data.clear()
