@@ -87,7 +87,7 @@ def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: 
 
 
 def test_an_effect_is_in_words_where_columns_leave_room() -> None:
-    """On the right of a wide board of one column, below a heading; several papers in a narrow column are one tile a claim."""
+    """An effect is on the right of a wide board of one column, below a heading; several papers in a narrow column are one tile a claim."""
     claims = board_rows({"A claim of some words": "holds", "b": "open"}, effect=Effect(4.0, 3.0, 5.0))
     plots = (at_width(board(claims, title="t"), width).data for width in (860, 300))
     wide, narrow = ([list(trace.text) for trace in plot if trace.type == "scatter" and trace.mode == "text"] for plot in plots)

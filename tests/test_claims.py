@@ -61,11 +61,11 @@ def test_stored_verdicts_are_those_of_the_tests() -> None:
     stored, fresh = verdicts(shipped_runs), judged(shipped_runs)
     for column in ("key", "verdict", "evidence", "parts"):
         pd.testing.assert_series_equal(stored[column].map(plain), fresh[column].map(plain), check_names=False)
-    for own, other in zip(stored["effect"], fresh["effect"], strict=True):
-        assert (own is None) == (other is None)
+    for own, again in zip(stored["effect"], fresh["effect"], strict=True):
+        assert (own is None) == (again is None)
         if own is not None:
-            assert (own.unit, own.of, own.low is None) == (other.unit, other.of, other.low is None)
-            assert (own.value, own.low or 0) == pytest.approx((other.value, other.low or 0))
+            assert (own.unit, own.of, own.low is None) == (again.unit, again.of, again.low is None)
+            assert (own.value, own.low or 0) == pytest.approx((again.value, again.low or 0))
 
 
 def plain(value: object) -> object:
@@ -77,8 +77,8 @@ def plain(value: object) -> object:
 
 def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stored verdicts are used only for the runs that the store names; other runs, and a damaged store, are judged again."""
-    file, one = tmp_path / "verdicts.json", {"hardmax": find_paper("hardmax")}
-    monkeypatch.setattr("sentviz.papers.studies.verdicts.built_in", lambda: one)
+    file, papers_by_name = tmp_path / "verdicts.json", {"hardmax": find_paper("hardmax")}
+    monkeypatch.setattr("sentviz.papers.studies.verdicts.built_in", lambda: papers_by_name)
     store_verdicts([], file=file)
     file.write_text(file.read_text(encoding="utf-8").replace("unjudged", "holds"), encoding="utf-8")
 

@@ -108,6 +108,6 @@ HERE: dict[str, Any] = {"against": "runs here", "how": ""}
 def test_what_would_change_a_verdict(claim: dict[str, Any], finding: Finding, words: str) -> None:
     """An open claim names how many times as many runs, by the square of interval over effect; a settled one the distance to its limit."""
     against, how = (HERE | claim).values()
-    asked = Claim("000000", "It gains", "", against, "tested", lambda runs: not_testable(""), how=how)
-    assert words in changed_by(asked, finding)
-    assert "learning" not in changed_by(asked, Finding("fails", "and the paper waits until 3 epochs", effect=WIDE))
+    claimed = Claim("000000", "It gains", "", against, "tested", lambda runs: not_testable(""), how=how)
+    assert words in changed_by(claimed, finding)
+    assert "learning" not in changed_by(claimed, Finding("fails", "and the paper waits until 3 epochs", effect=WIDE))

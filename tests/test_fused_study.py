@@ -118,7 +118,7 @@ def test_a_neutral_row_stays_and_its_column_moves() -> None:
 
 
 def test_welch_is_scipys() -> None:
-    """It equals scipy's on seeds of unequal number and spread; seeds without variance differ without a warning."""
+    """The test equals scipy's on seeds of unequal number and spread; seeds without variance differ without a warning."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(0.2, 0.01, (3, 4)), rng.normal(0.21, 0.05, (5, 4))
     p, span = welch(a, b)
@@ -267,7 +267,7 @@ def test_a_base_is_a_column_and_a_group_and_leads_once_it_has_as_much(several: l
 
 
 def test_figure_5_reads_the_runs_on_e5_that_answer_from_cls(tmp_path: Path) -> None:
-    """Where runs on E5 answer from [CLS], they stand in the place of those that answer from the mean."""
+    """Runs on E5 that answer from [CLS] stand in the place of those that answer from the mean."""
     own, mean, reading = encoder(tmp_path), encoder(tmp_path, "e5", "mean"), encoder(tmp_path, "e5-from-cls")
     both = [*own, *mean, *reading]
     assert fused.encoders_on_cls(both, "nsmc") == ["e5-from-cls", "cls"] and fused.encoders(both, "nsmc") == ["e5", "cls"]

@@ -218,7 +218,7 @@ POINTS = np.array([[1.0, 1.0], [0.2, 0.1], [-0.1, -0.2], [0.6, -0.9], [-1.2, -1.
 
 
 def test_three_panels_show_words_clusters_and_distances(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are below each other in a narrow figure; without the decoder there are two."""
+    """The panels are below each other in a narrow figure; without the decoder there are two."""
     run = simulate(POINTS, None, 1.5, 8)
     means = run.positions.mean(axis=1)
     odds = 1 / (1 + np.exp(-(means @ [2.0, 2.0] - 0.5)))
@@ -263,8 +263,8 @@ def test_kinds_of_matrices_are_what_their_names_say() -> None:
         values = {name: np.linalg.eigvalsh(a) for name, a in by_kind.items() if name.startswith("symmetric")}
         assert (values["symmetric positive definite"] > 0).all() and (values["symmetric negative definite"] < 0).all()
         assert np.ptp(np.sign(values["symmetric, with negative eigenvalues"])) == 2
-    row, other = (matrices.count(f"symmetric {sign} definite", runs=6) for sign in ("positive", "negative"))
-    assert all(row[name] == 1 for name in matrices.STATEMENTS) and (row["single"], other["single"]) == (0, 1)
+    row, negative = (matrices.count(f"symmetric {sign} definite", runs=6) for sign in ("positive", "negative"))
+    assert all(row[name] == 1 for name in matrices.STATEMENTS) and (row["single"], negative["single"]) == (0, 1)
 
 
 def test_the_table_of_matrices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_flips_over_a_sample_are_those_of_each_text(monkeypatch: pytest.MonkeyPa
     flips = [smallest_flip(model, each, seed=i) for i, each in enumerate(traces)]
     single = [len(flip.edits) == 1 for flip in flips]
     wanted = {"found": np.mean([bool(flip.edits) for flip in flips]), "one": np.mean(single),
-              "known": np.mean([one or flip.complete for one, flip in zip(single, flips, strict=True)]),
+              "known": np.mean([is_single or flip.complete for is_single, flip in zip(single, flips, strict=True)]),
               "passes": np.mean([flip.passes + flip.drawn for flip in flips])}  # fmt: skip
     assert {name: frame.loc[name, "value"] for name in wanted} == pytest.approx(wanted, abs=1e-3)
     assert (frame["low"] <= frame["value"]).all() and (frame["value"] <= frame["high"]).all() and frame.loc["passes", "n"] == 6
@@ -58,9 +58,9 @@ def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) ->
     def run(digest: str, files: dict[str, str]) -> Any:
         return SimpleNamespace(name="toy/one", digest=digest, files=files, frame=lambda file: own)
 
-    both, other = (faithfulness_of(run(digest, {FILE: ""})) for digest in ("abc", "abd"))
+    both, alone = (faithfulness_of(run(digest, {FILE: ""})) for digest in ("abc", "abd"))
     assert set(both["method"]) == {"received", "random", "units"} and list(both.columns) == list(own.columns)
-    assert set(other["method"]) == {"received", "random"}
+    assert set(alone["method"]) == {"received", "random"}
     assert faithfulness_of(run("abd", {})).empty and flips_of(run("abc", {})).empty
 
 

@@ -175,7 +175,7 @@ def test_no_generic_module_names_a_paper() -> None:
 
 
 def test_a_foreign_paper_brings_models_and_studies(example: Paper, trained: Run, tmp_path: Path) -> None:
-    """A foreign paper adds presets that can be built, injected into and trained; a recipe of one's own keeps its own settings."""
+    """A foreign paper adds presets that can be built, injected into and trained; a recipe in a file keeps its settings."""
     config = preset("example-wide", vocab_size=9, classes=2, max_length=9)
     assert isinstance(config, EncoderConfig) and (config.width, config.lexicon) == (32, "none")
     assert split("vanilla-near") == ("vanilla", "near") and preset_of("example-wide-near").shape["lexicon"] == "add"

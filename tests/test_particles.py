@@ -126,10 +126,10 @@ def test_across_the_decision_the_line_is_exact(d: int) -> None:
     drawn = scene.positions @ scene.decision[0] + scene.decision[1]
     assert np.allclose(drawn, clustering.positions @ np.resize(W, d) + B)
     for look in ("spread", "axes") if d > 2 else ():
-        other = decided(clustering, look=look)
-        assert other.decision is not None and other.means is not None and other.probabilities is not None
-        last = 1 / (1 + np.exp(-(other.means[-1] @ other.decision[0] + other.decision[1])))
-        assert last == pytest.approx(other.probabilities[-1]) and "final mean" in other.note
+        plane = decided(clustering, look=look)
+        assert plane.decision is not None and plane.means is not None and plane.probabilities is not None
+        last = 1 / (1 + np.exp(-(plane.means[-1] @ plane.decision[0] + plane.decision[1])))
+        assert last == pytest.approx(plane.probabilities[-1]) and "final mean" in plane.note
 
 
 # ---- the scene
@@ -259,7 +259,7 @@ def test_a_film_rests_at_each_state() -> None:
 @needs_browser
 @pytest.mark.exhaustive
 def test_the_gif_is_the_animation() -> None:
-    """It repeats itself, moves, and shows one token and words with markup, too."""
+    """The GIF repeats itself, moves, and shows words with markup, too."""
     scene, small = decided(clustered(30)), decided(simulate(np.ones((len(HOSTILE), 2)), layers=2), HOSTILE)
     data = animation_gif(scene, width=360, height=250)
     assert data == animation_gif(decided(clustered(30)), width=360, height=250)

@@ -63,7 +63,7 @@ def seeds(root: Path, model: str, wrong: int, n: int = 3, **options: Any) -> lis
 
 
 def test_parameters_of_the_whole_and_of_each_ablation() -> None:
-    """Counted: d = 256, 6 layers, FFN of 1,024, biases, two LayerNorms and a gate each, tags. The printed 22 M would take 67,000 tokens."""
+    """The parameters are those of d = 256, 6 layers, FFN of 1,024, biases, two LayerNorms, gates and tags; 22 M take 67,000 tokens."""
 
     def count(name: str) -> int:
         config = preset(name, vocab_size=1000, classes=5, max_length=512)
@@ -83,11 +83,11 @@ def test_parameters_of_the_whole_and_of_each_ablation() -> None:
 @pytest.mark.parametrize("dataset", sorted(name for name in PAPER.recipes() if not Recipe.read(f"sentiformer_{name}").base))
 def test_all_compared_have_one_budget(dataset: str) -> None:
     """The recipes of a study's models differ only in the network and its inputs."""
-    first, *others = (
+    first, *rest = (
         {key: value for key, value in Recipe.read(f"sentiformer_{dataset}", model=model).as_dict().items() if key not in ("model", "cls")}
         for model in PAPER.presets
     )
-    assert all(each == first for each in others)
+    assert all(each == first for each in rest)
     assert first["select"] == "loss" and first["patience"] == 3 * first["evaluations"]
 
 
@@ -323,7 +323,7 @@ def test_what_is_stored_has_its_tables() -> None:
 
 @pytest.mark.slow
 def test_what_is_missing_is_said_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the pages of two papers, without a run."""
+    """The pages of two papers name the commands if no run is installed."""
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [tmp_path])
     st.cache_resource.clear()
     st.cache_data.clear()

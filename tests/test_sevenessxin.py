@@ -99,8 +99,13 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
 
 def test_kept_epochs_are_whole_ones() -> None:
     """The study's updates are less than an epoch; the variant that stores epochs trains several."""
-    kept = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
-    assert (kept.updates, kept.epochs, kept.keep_epochs, kept.name) == (0, 6, 100, "sentiment140/7ess-v1-epochs")
+    recipe_of_epochs = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
+    assert (recipe_of_epochs.updates, recipe_of_epochs.epochs, recipe_of_epochs.keep_epochs, recipe_of_epochs.name) == (
+        0,
+        6,
+        100,
+        "sentiment140/7ess-v1-epochs",
+    )
 
 
 # ---- padding that is read

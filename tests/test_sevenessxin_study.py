@@ -199,8 +199,10 @@ def test_telling_words_are_those_that_stand_with_a_class_in_one_set_only() -> No
     weeks = pd.DataFrame({"label": labels, "text": ["snow bad the" if label == 0 else "good the" for label in labels]})
     scores = telling(weeks, weeks.assign(text=["snow bad the" if label == 0 else "snow good the" for label in labels])).set_index("word")
     assert scores["z"].abs().idxmax() == "snow" and scores.loc["bad", "z"].tolist()[0] == pytest.approx(0)
-    side, here, there = scores.loc["snow", ["side", "weeks", "whole"]].iloc[0]
-    assert side == "negative" and here == pytest.approx(np.log(0.5 / 200.5) - np.log(200.5 / 0.5)) and there == pytest.approx(0)
+    side, weeks_ratio, whole_ratio = scores.loc["snow", ["side", "weeks", "whole"]].iloc[0]
+    assert (
+        side == "negative" and weeks_ratio == pytest.approx(np.log(0.5 / 200.5) - np.log(200.5 / 0.5)) and whole_ratio == pytest.approx(0)
+    )
 
 
 def test_a_probe_pays_for_a_leak() -> None:

@@ -80,7 +80,7 @@ CASES: dict[str, tuple[Callable[[Any], pd.DataFrame], tuple[Any, ...]]] = {  # n
     "none-agrees": (lambda tau: pairs({OTHERS: tau}), ([0.1, 0.12], [0.7, 0.8], [0.45, 0.55])),
     "top-word": (lambda top: pairs({}, top=top[0], chance=top[1]), (([1, 1, 0], 0.1), ([0] * 19 + [1], 0.3), ([0] * 9 + [1], 0.1))),
     "permuted": (lambda distance: changes("permuted", distance=distance), (0.01, 0.2, [0.01, 0.2])),
-    "other-attention": (lambda other: changes("permuted", other=other), (1, 0, [0, 1])),
+    "other-attention": (lambda share: changes("permuted", other=share), (1, 0, [0, 1])),
     "equal": (lambda right: changes("equal everywhere", right=right), (1, None, [0, 1])),
 }
 

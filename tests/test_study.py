@@ -89,8 +89,8 @@ def test_a_run_of_another_recipe_is_not_taken_for_this_one(whole: Run, tmp_path:
 def test_a_run_is_held_by_one_living_process(tmp_path: Path) -> None:
     """A second lock fails while the first is held; the lock of a dead process is taken over."""
     folder = tmp_path / "sst2" / "diff"
-    with hold(folder) as mine, hold(folder) as other:
-        assert mine and not other
+    with hold(folder) as mine, hold(folder) as again:
+        assert mine and not again
     (tmp_path / "sst2" / ".diff.tmp-lock").write_text("999999999")
     with hold(folder) as mine:
         assert mine
@@ -133,7 +133,7 @@ def test_ctrl_c_gives_time_to_save_and_ends_what_does_not(kind: str, tmp_path: P
 
 
 def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither those of the best state nor those of epochs."""
+    """The copy has neither the weights of the best state nor those of epochs."""
     use_toy_data(monkeypatch)
     trained = train(toy_recipe(epochs=1, keep_epochs=1), tmp_path, progress=False)
     for run, epochs in ((trained, (1,)), (whole, ())):

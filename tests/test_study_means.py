@@ -90,10 +90,14 @@ def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
     """If one side has two seeds or noise is given, all seeds are compared; otherwise McNemar's exact test gives no verdict on models."""
     many, few = made_seeds(tmp_path, "sst2", "diff", 3, wrong=40), made_seeds(tmp_path, "sst2", "vanilla", 2, wrong=10, first_wrong=100)
     second = made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=5, first_wrong=150)
-    over, one, single = mixed(few, many), mixed([second], many), mixed([second], many[1:2])
+    over, against_many, single = mixed(few, many), mixed([second], many), mixed([second], many[1:2])
     assert (over.test, over.seeds, over.word(), over.difference) == ("over seeds", (2, 3), "better", pytest.approx(30 / N))
-    assert (one.test, one.seeds, one.accuracies) == ("over seeds", (1, 3), pytest.approx((1 - 5 / N, 1 - 40 / N)))
-    assert one.difference == pytest.approx(one.accuracies[0] - one.accuracies[1])
+    assert (against_many.test, against_many.seeds, against_many.accuracies) == (
+        "over seeds",
+        (1, 3),
+        pytest.approx((1 - 5 / N, 1 - 40 / N)),
+    )
+    assert against_many.difference == pytest.approx(against_many.accuracies[0] - against_many.accuracies[1])
     assert (single.test, single.seeds, single.n, single.accuracies) == ("McNemar", (1, 1), N, pytest.approx((1 - 5 / N, 1 - 40 / N)))
     assert single.difference == pytest.approx(35 / N) and single.p == pytest.approx(2 * sum(comb(45, k) for k in range(6)) / 2**45)
     assert single.word() == "cannot be told" and "other seeds are unknown" in single.numbers

@@ -163,9 +163,9 @@ def shares(named: float, rest: float, without: str = "") -> Numbers:
 FIGURE_4 = {"About half of NSMC's tokens": "{} of 1,000 tokens with Multilingual E5",
 "The share hardly differs between the five": "Multilingual E5 {} (",
             "The share hardly differs between the tokenizers": "NSMC {} ("}  # fmt: skip
-for statement, said in FIGURE_4.items():
+for statement, words in FIGURE_4.items():
     TABLE.of(statement, never=["holds", "fails"], unjudged=[(shares(0.5, 0.5, without="nsmc"), "not measured"), *(
-        (shares(named, rest), "figure 4 counts the paper's own lexicon", said.format(f"{100 * named:.1f}\u00a0%"))
+        (shares(named, rest), "figure 4 counts the paper's own lexicon", words.format(f"{100 * named:.1f}\u00a0%"))
         for named, rest in ((0.5, 0.5), (0.2, 0.5), (0.2, 0.2)))])  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def measured(data: str, column: int, shift: float, noise: float, seeds: int = 3,
             for i in range(seeds if model in only else 0):
                 moving, still = (tuple(round(0.2 + each + noise * (i - 1) + 0.01 * layer, 9) for layer in range(2)) for each in by)
                 heads = (moving, still) if column == 0 else (still, moving)
-                run = world.made(data, model, i, wrong=count, first_wrong=7 * i, heads=heads, base=base)
+                run = world.run(data, model, i, wrong=count, first_wrong=7 * i, heads=heads, base=base)
                 vars(run)["shape"] = replace(run.shape, pooling=pooling)  # type: ignore[arg-type]
                 every.append(run)
         return every

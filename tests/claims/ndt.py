@@ -43,12 +43,12 @@ def ndt(dataset: str, *values: float, column: str = "accuracy_pct", **families: 
     """Give the twelve NDT rows of a data set these values in turn, and other families their own."""
 
     def edit(frame: pd.DataFrame) -> None:
-        here = frame["dataset"] == dataset
+        in_dataset = frame["dataset"] == dataset
         frame[column] = frame[column].astype(float)
-        rows = frame.index[here & (frame["family"] == "ndt")]
+        rows = frame.index[in_dataset & (frame["family"] == "ndt")]
         frame.loc[rows, column] = [values[i % len(values)] for i in range(len(rows))]
         for family, value in families.items():
-            frame.loc[here & (frame["family"] == family), column] = value
+            frame.loc[in_dataset & (frame["family"] == family), column] = value
 
     return edit
 
@@ -301,7 +301,7 @@ TABLE.of(
 # ---- made-up runs
 
 
-def made(title: str, wrong: Mapping[str, int], seeds: int = 2, chosen: str = "", **options: Any) -> Numbers:
+def shelf(title: str, wrong: Mapping[str, int], seeds: int = 2, chosen: str = "", **options: Any) -> Numbers:
     """Return runs of both kinds of rows, as good on validation as on them; `chosen` is best on validation."""
 
     def numbers(world: World) -> list[Run]:
@@ -328,7 +328,7 @@ def on_both(test: str, official: str, *own: str) -> Numbers:
         for split, how in (("test", test), ("official_test", official)):
             if how != "none":
                 for model in (*NDTS, "vanilla", "diff", "vanilla-matched"):
-                    shelves[split][model] = list(made("SST-2", {model: wrong[how][model not in own]})(world) or [])
+                    shelves[split][model] = list(shelf("SST-2", {model: wrong[how][model not in own]})(world) or [])
         world.patch.setattr(claims, "tested", lambda runs, dataset, split: shelves[split])
         world.patch.setattr(claims, "configurations", lambda runs, dataset: shelves["test"] or shelves["official_test"])
         return []
@@ -351,9 +351,9 @@ for title in DATASETS:
     for base, words in (("vanilla", "The best NDT beats vanilla"), ("diff", "The best NDT beats DT"),
                         ("vanilla-matched", "Not the wider block: NDT beats vanilla-matched")):  # fmt: skip
         TABLE.of(
-            f"{words} on {title}", "runs here", holds=[made(title, {"ndt-unit-2": 10, base: 70})],
-            fails=[(made(title, ndts(70) | {base: 10}), "of which 0 are better")],
-            open=[made(title, {"ndt-unit-2": 70, base: 10})], unjudged=[nothing],  # eleven are not installed
+            f"{words} on {title}", "runs here", holds=[shelf(title, {"ndt-unit-2": 10, base: 70})],
+            fails=[(shelf(title, ndts(70) | {base: 10}), "of which 0 are better")],
+            open=[shelf(title, {"ndt-unit-2": 70, base: 10})], unjudged=[nothing],  # eleven are not installed
         )  # fmt: skip
 WORDS = {"IMDb": "[0,1] with two maps", "SST-2": "[0,1] with three maps", "Yelp": "[−1,1] with three maps",
          "Twitter": "(−inf,inf) with four maps"}  # fmt: skip
@@ -361,12 +361,12 @@ for base, words in (("vanilla", "The best NDT beats vanilla"), ("diff", "The bes
     # On Twitter every other way to the verdicts; on SST-2 the NDT that validation prefers is compared on both kinds of rows.
     TABLE.of(
         f"{words} on Twitter", "runs here",
-        holds=[(made("Twitter", ndts(10) | {base: 70}), "of which 12 are better", "+30.00"),
-               (made("Twitter", ndts(70) | {base: 70, "ndt-free-3": 10}), "ndt-free-3", "of which 1 are better")],
-        open=[made("Twitter", ndts(30) | {base: 30}), made("Twitter", ndts(70) | {base: 10, "ndt-unit-2": 10})],
-        unjudged=[made("Twitter", {"ndt-unit-2": 10, base: 70}, seeds=1), made("Twitter", {base: 10}), made("Twitter", ndts(10))],
+        holds=[(shelf("Twitter", ndts(10) | {base: 70}), "of which 12 are better", "+30.00"),
+               (shelf("Twitter", ndts(70) | {base: 70, "ndt-free-3": 10}), "ndt-free-3", "of which 1 are better")],
+        open=[shelf("Twitter", ndts(30) | {base: 30}), shelf("Twitter", ndts(70) | {base: 10, "ndt-unit-2": 10})],
+        unjudged=[shelf("Twitter", {"ndt-unit-2": 10, base: 70}, seeds=1), shelf("Twitter", {base: 10}), shelf("Twitter", ndts(10))],
     )  # fmt: skip
-    chosen = made("SST-2", ndts(70) | {base: 30, "ndt-free-4": 10}, chosen="ndt-unit-3")
+    chosen = shelf("SST-2", ndts(70) | {base: 30, "ndt-free-4": 10}, chosen="ndt-unit-3")
     says = "ndt-unit-3 has the highest validation accuracy of the 12 installed NDT configurations, of which 1 are better"
     TABLE.of(f"{words} on SST-2", "runs here", fails=[(chosen, f"it does not hold: ndt-unit-3 − {base}: −20.00", says)])
 on_kinds_of_rows("The best NDT beats DT on SST-2", *NDTS)
@@ -375,31 +375,31 @@ for title in DATASETS:
     pair = [{"DT": "diff"}.get(model, model.lower()) for model in (better, worse)]
     TABLE.of(
         f"{better} beats {worse} on {title}", "runs here",
-        **{verdict: [made(title, dict(zip(pair, counts, strict=True)))]
+        **{verdict: [shelf(title, dict(zip(pair, counts, strict=True)))]
            for verdict, counts in (("holds", (10, 70)), ("fails", (70, 10)), ("open", (30, 30)))},
-        unjudged=[made("IMDb" if title != "IMDb" else "SST-2", dict(zip(pair, (10, 70), strict=True)))],  # runs on another data set
+        unjudged=[shelf("IMDb" if title != "IMDb" else "SST-2", dict(zip(pair, (10, 70), strict=True)))],  # runs on another data set
     )  # fmt: skip
     model, higher = REPORTED[title], title in ("IMDb", "SST-2")
     TABLE.of(
         f"On {title} {WORDS[title]} is the best NDT", "runs here",
-        holds=[made(title, ndts(70, vanilla=10) | {model: 10})],  # vanilla is not compared
-        fails=[made(title, ndts(70) | {"ndt-nonneg-2": 10})], open=[made(title, {"ndt-nonneg-2": 70, model: 10})],
-        unjudged=[made(title, {model: 10})],
+        holds=[shelf(title, ndts(70, vanilla=10) | {model: 10})],  # vanilla is not compared
+        fails=[shelf(title, ndts(70) | {"ndt-nonneg-2": 10})], open=[shelf(title, {"ndt-nonneg-2": 70, model: 10})],
+        unjudged=[shelf(title, {model: 10})],
     )  # fmt: skip
     pair = ["diff", "ndt-unit-2"] if higher else ["ndt-unit-2", "diff"]
-    areas_of = [made(title, dict(zip(pair, counts, strict=True)), seeds=3) for counts in ((10, 70), (70, 10), (30, 30))]
+    areas_of = [shelf(title, dict(zip(pair, counts, strict=True)), seeds=3) for counts in ((10, 70), (70, 10), (30, 30))]
     TABLE.of(
         f"{'DT' if higher else 'The best NDT'} has a higher AUC than {'the best NDT' if higher else 'DT'} on {title}", "runs here",
         holds=[(areas_of[0], "ndt-unit-2, the best NDT by validation")], fails=[areas_of[1]], open=[areas_of[2]],
-        unjudged=[made(title, dict(zip(pair, (10, 70), strict=True)), seeds=1), made(title, {pair[0]: 10}, seeds=3), nothing],
+        unjudged=[shelf(title, dict(zip(pair, (10, 70), strict=True)), seeds=1), shelf(title, {pair[0]: 10}, seeds=3), nothing],
     )  # fmt: skip
 on_kinds_of_rows("DT beats vanilla on SST-2", "diff")
 TABLE.of(
     "On Yelp all NDT variants lie within 0.6 points", "runs here",
-    holds=[(made("Yelp", ndts(20)), "0 of 66 pairs differ significantly more")],
-    fails=[(made("Yelp", ndts(10) | {"ndt-unit-2": 70}), "differ by 30.00 points; 11 of 66")],
-    open=[made("Yelp", ndts(20) | {"ndt-unit-2": 24})],
-    unjudged=[made("Yelp", ndts(20), seeds=1), made("Yelp", {"ndt-unit-2": 10, "ndt-unit-3": 70})],
+    holds=[(shelf("Yelp", ndts(20)), "0 of 66 pairs differ significantly more")],
+    fails=[(shelf("Yelp", ndts(10) | {"ndt-unit-2": 70}), "differ by 30.00 points; 11 of 66")],
+    open=[shelf("Yelp", ndts(20) | {"ndt-unit-2": 24})],
+    unjudged=[shelf("Yelp", ndts(20), seeds=1), shelf("Yelp", {"ndt-unit-2": 10, "ndt-unit-3": 70})],
 )  # fmt: skip
 PAIRS = {  # statement -> two configurations with the idea, each with the one that it is compared with
     "On SST-2 learned lambdas answer better than lambdas frozen at their start":
@@ -423,14 +423,14 @@ for statement, pairs in PAIRS.items():
              open=[ideas(10, 40, 40), ideas(40, 40, 40)], unjudged=[ideas(10, 10, 70, seeds=1), ideas(10, 10, None), nothing])  # fmt: skip
 
 
-def moving(title: str, way: float, kind: str, count: int = 6, other: bool = False, control: str = "") -> Numbers:
+def moving(title: str, way: float, kind: str, count: int = 6, unrelated: bool = False, control: str = "") -> Numbers:
     """Return six runs whose lambdas move by `way` times their layer, or runs of the first that then move the other way."""
 
     def numbers(world: World) -> list[Run]:
         models = [name for name in NDTS if name.split("-")[1] in kind.split()]
-        every = [list(made(title, dict.fromkeys(models, 20), 6 // len(models), drift=each)(world) or []) for each in (way, -way)]
-        more = made(title, {name: 20 for name in NDTS if name not in models}, drift=-way)(world) if other else []
-        equal = [world.made(control, "ndt-free-3", variant="equal", drift=0.05)] if control else []
+        every = [list(shelf(title, dict.fromkeys(models, 20), 6 // len(models), drift=each)(world) or []) for each in (way, -way)]
+        more = shelf(title, {name: 20 for name in NDTS if name not in models}, drift=-way)(world) if unrelated else []
+        equal = [world.run(control, "ndt-free-3", variant="equal", drift=0.05)] if control else []
         return [*(every[0][:3] + every[1][3:] if count == 0 else every[0][:count]), *(more or []), *equal]
 
     return numbers
@@ -442,20 +442,20 @@ for title in DATASETS:
                                  ("Training itself makes lambda more negative under [−1,1] on", "symmetric", -0.1)):  # fmt: skip
         TABLE.of(
             f"{statement} {title}", never=["fails"], holds=[(moving(title, way, kind), "6 of 6")], open=[moving(title, way, kind, 0)],
-            unjudged=[(moving(title, -way, kind), "ours go the other way", "0 of 6"), (moving(title, -way, kind, other=True), "0 of 6"),
+            unjudged=[(moving(title, -way, kind), "ours go the other way", "0 of 6"), (moving(title, -way, kind, unrelated=True), "0 of 6"),
                       moving(title, way, kind, 5), moving(title, -way, kind, 5), nothing],
         )  # fmt: skip
 # Runs with equal starts are named if they are of the same data set.
-for title, said in (("IMDb", "our start values already grow with depth"), ("SST-2", EQUAL)):
+for title, words in (("IMDb", "our start values already grow with depth"), ("SST-2", EQUAL)):
     down = moving(title, -0.1, "nonneg free", control="sst2")
-    TABLE.of(f"Training itself makes unbounded lambdas grow with depth on {title}", unjudged=[(down, said)])
+    TABLE.of(f"Training itself makes unbounded lambdas grow with depth on {title}", unjudged=[(down, words)])
 
 
 def ranked(title: str, silhouettes: Sequence[float], count: int = 8) -> Numbers:
     """Return runs of falling accuracy with these silhouettes."""
 
     def numbers(world: World) -> list[Run]:
-        every = list(made(title, {name: 10 + 5 * i for i, name in enumerate(NDTS[:count])}, seeds=1)(world) or [])
+        every = list(shelf(title, {name: 10 + 5 * i for i, name in enumerate(NDTS[:count])}, seeds=1)(world) or [])
         stored = {run.name: run.metrics() for run in every}
         of = dict(zip(stored, silhouettes, strict=False))
         planted = lambda run: {"test": stored[run.name]["test"] | {"silhouette": {"value": of[run.name]}}}  # noqa: E731

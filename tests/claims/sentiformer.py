@@ -80,9 +80,9 @@ TABLE.of("Full attention takes about three times as long", never=["holds", "fail
 def proposition(right: int, *, also: Mapping[str, Any] | None = None, **row: Any) -> Numbers:
     """Plant how many of 1,000 sequences a model gets right; rows that the statement does not cover would turn the verdict."""
     usual = {"positions": "aware", "longest": 24, "seed": 0, "order": 0, "length": 8, "n": 1000}
-    own, other = usual | row, {"model": "last 1 word" if row["model"] == "GRU" else "GRU", "length": 48, "right": 1000 - right}
+    own, misleading_row = usual | row, {"model": "last 1 word" if row["model"] == "GRU" else "GRU", "length": 48, "right": 1000 - right}
     misleading = [own | also | {"right": 1000 - right}] if also else []
-    return planted("sentiformer.separation.MEASURED", [*([own | {"right": right}] if right else []), *misleading, usual | other])
+    return planted("sentiformer.separation.MEASURED", [*([own | {"right": right}] if right else []), *misleading, usual | misleading_row])
 
 
 OF_CHANCE = {  # statement -> measured rows, each with rows that are not read, and the verdicts at 500, 999 and 700 of 1,000
@@ -112,8 +112,8 @@ def span(low: float, high: float) -> dict[str, float]:
 
 def ends(data: str, low: float, high: float) -> Numbers:
     """Plant how much more often words at the ends agree with the label; another data set and a single tenth are not read."""
-    row, other = ROW | {"dataset": data, "place": measured.ENDS_MINUS_MIDDLE}, span(-high, -low)
-    rows = [row | other | {"dataset": "another"}, row | other | {"place": "1"}, row | span(low, high)]
+    row, opposite = ROW | {"dataset": data, "place": measured.ENDS_MINUS_MIDDLE}, span(-high, -low)
+    rows = [row | opposite | {"dataset": "another"}, row | opposite | {"place": "1"}, row | span(low, high)]
     return planted("sentiformer.measured.PLACES", rows)
 
 
@@ -248,20 +248,20 @@ def errors(data: str, neutral: int, seeds: int = 3) -> Numbers:
     metrics = {"test": {"confusion": counts, "accuracy": {"value": 0.8, "low": 0.7, "high": 0.9}}}
 
     def numbers(world: World) -> Sequence[Run]:
-        made = world.runs(data, {"sentiformer": 10}, seeds, classes=THREE)
+        planted_runs = world.runs(data, {"sentiformer": 10}, seeds, classes=THREE)
         world.patch.setattr(Run, "metrics", lambda run: metrics)
-        return made
+        return planted_runs
 
     return numbers
 
 
 OWN = "the paper's own model"
 for data in ("sst5_trees", "tweeteval_sentiment"):
-    said = [
+    cases = [
         (errors(data, neutral), OWN, f"In ours {share}\u00a0% [", "3 seeds") for neutral, share in ((60, "100.0"), (0, "0.0"), (30, "50.0"))
     ]
     TABLE.of(f"On {DATASETS[data]} most of its remaining errors", never=["holds", "fails", "open"],
-             unjudged=[*said, (errors(data, 30, seeds=1), "one seed"), nothing])  # fmt: skip
+             unjudged=[*cases, (errors(data, 30, seeds=1), "one seed"), nothing])  # fmt: skip
 
 
 def leads(data: str, low: float, high: float, seeds: int = 3, then: Numbers | None = None) -> Numbers:
@@ -269,8 +269,8 @@ def leads(data: str, low: float, high: float, seeds: int = 3, then: Numbers | No
     row = {"dataset": data, "own": "sentiformer", "shortest": 1, "longest": 90, "n": 100}
     rows = [row | span(low, high) | {"baseline": name, "seed": seed, "part": part} | ({"value": 0.0} if len(part) == 1 else {})
             for name in ("bilstm", "cnn") for seed in range(seeds) for part in ("1", "4", measured.LONG_MINUS_SHORT)]  # fmt: skip
-    other = [each | span(-high, -low) | {"dataset": "another"} for each in rows]
-    return planted("sentiformer.measured.LEADS", rows + other, then or against(data, 40, 40, 40))
+    misleading = [each | span(-high, -low) | {"dataset": "another"} for each in rows]
+    return planted("sentiformer.measured.LEADS", rows + misleading, then or against(data, 40, 40, 40))
 
 
 def still_learning(data: str, late: str, losses: Sequence[float]) -> Numbers:

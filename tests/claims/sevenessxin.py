@@ -31,7 +31,7 @@ def tables(**rows: Sequence[tuple[str, float]]) -> Numbers:
 
 
 def gaining(up: int, logged: int) -> Numbers:
-    """So many of ten versions gain in the table, and in the log."""
+    """Let some of the ten versions gain in the table, and some in the log."""
     each = {name: [(v, 0.8) for v in VERSIONS] + [(f"{v}-{ROPE}", 0.81 if i < number else 0.8) for i, v in enumerate(VERSIONS)]
             for name, number in (("results", up), ("log", logged))}  # fmt: skip
     return tables(**{name: [*rows, ("probe", 0.9)] for name, rows in each.items()})
@@ -224,14 +224,14 @@ def losses(*of_v3: float, count: int = 6) -> Numbers:
     """Return two seeds of V1, V2 and V3, which has two validation losses of its own."""
 
     def numbers(world: World) -> Sequence[Run]:
-        made = world.runs(ON, {f"7ess-v{v}-{ROPE}": 10 for v in (1, 2, 3)})
+        planted_runs = world.runs(ON, {f"7ess-v{v}-{ROPE}": 10 for v in (1, 2, 3)})
 
         def history(run: Run) -> pd.DataFrame:
             values = of_v3 if "v3" in run.configuration else (0.6, 0.5)
             return pd.DataFrame({"name": "validation_loss", "step": [1, 2], "epoch": [0.5, 1.0], "value": values})
 
         world.patch.setattr(Run, "history", history)
-        return made[:count]
+        return planted_runs[:count]
 
     return numbers
 

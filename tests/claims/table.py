@@ -28,7 +28,7 @@ DIRECTIONS: dict[Kind, set[Verdict]] = {  # the verdicts that a claim of each ki
 MADE: dict[tuple[object, ...], Run] = {}  # runs that were made for any case
 
 
-FRAMES: dict[str, pd.DataFrame] = {}  # their tables by the digest of the file
+FRAMES: dict[str, pd.DataFrame] = {}  # Tables of runs are stored by the digest of their file.
 
 
 def frame_of(run: Run, file: str) -> pd.DataFrame:
@@ -45,13 +45,13 @@ class World:
 
     patch: pytest.MonkeyPatch
     folder: Path
-    runs_in: Path  # where runs are made, once for all cases
+    runs_in: Path  # Runs are made in this folder, once for all cases.
 
     def plant(self, place: str, rows: pd.DataFrame | list[dict[str, Any]] | None = None) -> None:
         """Put measurements, or none, in place of those that ship."""
         plant(self.patch, place, self.folder, rows)
 
-    def made(self, dataset: str, model: str, seed: int = 0, **options: Any) -> Run:
+    def run(self, dataset: str, model: str, seed: int = 0, **options: Any) -> Run:
         """Return a made-up run, also with measured heads, as (from [CLS], to [CLS]), or gates."""
         key = model, seed, repr(sorted(options.items()))
         heads, gates = options.pop("heads", None), options.pop("gates", False)
@@ -70,13 +70,13 @@ class World:
 
         A variant stands behind "@", as in "diff@frozen".
         """
-        made = []
+        every = []
         for name, counts in wrong.items():
             model, _, variant = name.partition("@")
             for seed, count in enumerate([counts] * seeds if isinstance(counts, int) else counts):
                 own = {"wrong": count, "first_wrong": 7 * seed} | ({"variant": variant} if variant else {}) | options
-                made.append(self.made(dataset, model, seed, **own))
-        return made
+                every.append(self.run(dataset, model, seed, **own))
+        return every
 
 
 Numbers = Callable[[World], Sequence[Run] | None]
@@ -103,11 +103,11 @@ class Table:
     def claim(self, statement: str, against: Reference | None = None) -> Claim:
         """Return the claim with a statement, or with the beginning of one."""
         every = [claim for claim in claims_of(find_paper(self.paper)) if against in (None, claim.against)]
-        found = [claim for claim in every if claim.statement == statement] or [
+        matching = [claim for claim in every if claim.statement == statement] or [
             claim for claim in every if claim.statement.startswith(statement)
         ]
-        assert len(found) == 1, (statement, [claim.statement for claim in found])
-        return found[0]
+        assert len(matching) == 1, (statement, [claim.statement for claim in matching])
+        return matching[0]
 
     def of(self, statement: str, against: Reference | None = None, *, never: Iterable[Verdict] = (), **rows: Sequence[Row]) -> None:
         """Add the cases of a claim.

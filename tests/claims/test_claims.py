@@ -52,7 +52,7 @@ def test_a_claim_has_the_verdicts_of_its_numbers(
 
 @pytest.mark.parametrize("paper", built_in())
 def test_every_claim_is_tried_in_its_directions(paper: str) -> None:
-    """It holds and fails, a tested one also stays open, one about runs cannot be judged without them; other directions are in `never`."""
+    """A claim holds and fails, a tested one stays open, too, and one about runs is not judged without them; `never` has the exceptions."""
     wanted = {
         claim.statement: DIRECTIONS[claim.kind] | ({"unjudged"} if claim.against == "runs here" else set())
         for claim in claims_of(find_paper(paper))
