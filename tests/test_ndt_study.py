@@ -12,7 +12,7 @@ from scipy.stats import beta
 from sklearn.metrics import roc_auc_score
 
 from experiments.ndt import leak
-from sentviz.analysis.maps.specialise import deals, layers_apart
+from sentviz.analysis.maps.specialise import FILE, deals, layers_apart, verdict
 from sentviz.charts.gallery import make
 from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.subjects import Study
@@ -220,6 +220,18 @@ def test_layers_in_which_components_are_apart_head_by_head() -> None:
     heads = [(0, 0, 0.50, 0.55), (1, 1, 0.45, 0.52), (2, 2, 0.6, 0.7)]
     below, meets = [*heads, (0, 1, 0.3, 0.4), (0, 2, 0.3, 0.44)], [*heads, (0, 1, 0.3, 0.4), (1, 2, 0.3, 0.46)]
     assert layers_apart(table(below, meets)) == (1, 2) and layers_apart(table(below, below)) == (2, 2)
+
+
+@SHIPPED
+def test_the_table_names_as_many_habits_as_it_counts() -> None:
+    """Each run's number is the one in the first sentence of its page; a run that subtracts has negative lambdas or is a DT."""
+    runs = [run for run in study_runs().runs if run.name in ("sst2/ndt-unit-2", "sst2/diff", "imdb/ndt-unit-2", "sst2/ndt-symmetric-3")]
+    by_name, frame = {run.name: run for run in runs}, specialisation.table(runs).frame
+    named = frame[["layer_1", "layer_2"]].replace("none", "").map(lambda text: len(text.split(", ")) if text else 0).sum(axis=1)
+    assert named.tolist() == frame["habits"].tolist() and len(frame) > 2
+    for row in frame.to_dict("records"):
+        assert f"in {row['habits']} of {row['of']} habits" in verdict(by_name[row["run"]].frame(FILE))[0]
+        assert row["kind"] == ("subtracts" if row["mixing"] in ("differential", "symmetric") else "adds")
 
 
 def test_without_measured_runs_the_command_is_named() -> None:

@@ -35,7 +35,7 @@ from sentviz.runs.store import Run, runs
 from sentviz.training import train
 from tests import kit
 from tests.charts import data_traces
-from tests.studies import made_seeds, plant
+from tests.studies import made_run, made_seeds, plant
 
 PAPER = find_paper("sevenessxin")
 NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", BEST)
@@ -147,17 +147,22 @@ def test_importance_is_drawn_beside_an_even_share() -> None:
     assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40\u00a0% of the attention is on padding" in figure.caption
 
 
-@pytest.mark.slow
-def test_figures_of_small_runs(small_runs: list[Run]) -> None:
-    """Figure 1 has the sizes of the run, figures 2 to 4 the installed versions, of equal epochs or else updates, with their own colours."""
-    study = Study.of(printed_tables.DATASET, small_runs)
+def test_figure_1_has_the_sizes_of_the_run(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path, printed_tables.DATASET, name) for name in ("7ess-v1", f"7ess-v1-{ROPE}")]
+    study = Study.of(printed_tables.DATASET, runs)
     figure = gallery.make("version-schema", study, version="7ess-v1-rope")
     sizes = figure.frame.groupby("part")["sizes"].first()
-    assert sizes["Attention"].startswith("2 heads of 8 numbers; RoPE") and sizes["Feed-forward"] == "16 to 16, ReLU, to 16"
+    assert sizes["Attention"].startswith("2 heads of 64 numbers; RoPE") and sizes["Feed-forward"] == "128 to 128, ReLU, to 128"
     assert figure.frame["times"].tolist() == [1, 1, 2, 2, 2, 2, 1, 1]
     assert "sinusoids" in gallery.make("version-schema", study, version="7ess-v1").frame["sizes"][1]
     with pytest.raises(InputError, match="No run of V9 RoPE is installed: `sentviz study"):
         gallery.make("version-schema", study, version="7ess-v9-rope")
+
+
+@pytest.mark.slow
+def test_figures_of_small_runs(small_runs: list[Run]) -> None:
+    """Figures 2 to 4 have the installed versions, of equal epochs or else updates, with their own colours."""
+    study = Study.of(printed_tables.DATASET, small_runs)
     figure = gallery.make("version-curves", study)
     assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"} and figure.frame["epoch"].max() == 2
     assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}

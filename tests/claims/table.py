@@ -169,13 +169,17 @@ def without_rounding_errors(evidence: str) -> str:
     return re.sub(r"\de-\d\d", "0", evidence)
 
 
-def in_numbers(finding: Finding) -> str:
-    """Return the verdict, the effect, the p and the digits in the evidence of a finding and of its parts."""
+def in_words(finding: Finding) -> str:
+    """Return the verdict, those of the parts, the effect, the p and the evidence of a finding."""
     effect = finding.effect
-    ends = (
-        "" if effect is None else " ".join(f"{end:.6g}" for end in (effect.value, effect.low, effect.high, effect.null) if end is not None)
-    )
+    ends = () if effect is None else (f"{end:.6g}" for end in (effect.value, effect.low, effect.high, effect.null) if end is not None)
+    named = "" if effect is None else f"{effect.of} {effect.unit}: {' '.join(ends)}"
     level = "" if finding.p is None else f"p {finding.p:.4g}"
-    digits = " ".join(re.findall(r"[+−-]?\d+(?:[.,]\d+)*", without_rounding_errors(finding.evidence)))
     parts = ",".join(part.verdict for _, part in finding.parts)
-    return " | ".join((finding.verdict, ends, level, parts, digits))
+    return " | ".join((finding.verdict, parts, named, level, without_rounding_errors(finding.evidence)))
+
+
+def described(claim: Claim) -> str:
+    """Return what a claim says of itself."""
+    fields = (claim.statement, claim.row, claim.on, claim.where, claim.against, claim.kind, claim.how, claim.shows, claim.figure)
+    return " | ".join((*fields, *claim.data))

@@ -1,4 +1,4 @@
-"""Each claim of each paper on made-up numbers: it holds, fails and stays open as they say, and is compared with the numbers stored."""
+"""Each claim of each paper on made-up numbers: it holds, fails and stays open as they say, with the evidence that is stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import built_in, find_paper
 from tests.claims import fused, hardmax, ndt, sentiformer, sevenessxin
-from tests.claims.table import DIRECTIONS, World, in_numbers
+from tests.claims.table import DIRECTIONS, World, described, in_words
 from tests.studies import as_said
 
 TABLES = {table.paper: table for table in (ndt.TABLE, sentiformer.TABLE, sevenessxin.TABLE, fused.TABLE, hardmax.TABLE)}
@@ -21,7 +21,7 @@ STORED = Path(__file__).with_name("findings.json")
 
 @pytest.fixture(scope="module")
 def stored(request: pytest.FixtureRequest) -> Iterator[dict[str, list[str]]]:
-    """The findings of every case in numbers; `pytest tests/claims --bless` stores those of now."""
+    """What every claim says of itself, and its finding in each case; `pytest tests/claims --bless` stores those of now."""
     findings: dict[str, list[str]] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.is_file() else {}
     yield findings
     if request.config.getoption("--bless"):
@@ -33,9 +33,9 @@ def stored(request: pytest.FixtureRequest) -> Iterator[dict[str, list[str]]]:
 def test_a_claim_has_the_verdicts_of_its_numbers(
     key: str, stored: dict[str, list[str]], request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Verdict and words of each case stand in the table; effect, p and digits of the evidence are those that are stored."""
+    """The verdict of each case stands in the table; effect, p and evidence are those that are stored."""
     paper, claim = CLAIMS[key]
-    now = []
+    now = [described(claim)]
     for place, case in enumerate(TABLES[paper].cases.get(claim.id, [])):
         (folder := tmp_path / str(place)).mkdir()
         with pytest.MonkeyPatch.context() as patch:
@@ -44,7 +44,7 @@ def test_a_claim_has_the_verdicts_of_its_numbers(
         assert finding.verdict == case.verdict, (place, finding.evidence)
         for words in case.says:
             assert words in finding.evidence, place
-        now.append(in_numbers(finding))
+        now.append(in_words(finding))
     if request.config.getoption("--bless"):
         stored[key] = now
     assert stored.get(key) == now, f"{claim.statement} differs; if it should, `pytest tests/claims --bless` stores it"
