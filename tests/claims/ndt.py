@@ -459,6 +459,7 @@ def ranked(title: str, silhouettes: Sequence[float], count: int = 8) -> Numbers:
         stored = {run.name: run.metrics() for run in every}
         of = dict(zip(stored, silhouettes, strict=False))
         planted = lambda run: {"test": stored[run.name]["test"] | {"silhouette": {"value": of[run.name]}}}  # noqa: E731
+        world.of_files(every)
         world.patch.setattr(Run, "metrics", planted)
         world.patch.setattr(results, "_of_run", results._of_run.__wrapped__)  # the files are unchanged, so stored rows would be read
         return every

@@ -249,6 +249,7 @@ def errors(data: str, neutral: int, seeds: int = 3) -> Numbers:
 
     def numbers(world: World) -> Sequence[Run]:
         planted_runs = world.runs(data, {"sentiformer": 10}, seeds, classes=THREE)
+        world.of_files(planted_runs)
         world.patch.setattr(Run, "metrics", lambda run: metrics)
         return planted_runs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Claim, Finding, Kind, Reference, Verdict
+from sentviz.papers.studies import stats
 from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
@@ -28,15 +29,25 @@ DIRECTIONS: dict[Kind, set[Verdict]] = {  # the verdicts that a claim of each ki
 MADE: dict[tuple[object, ...], Run] = {}  # runs that were made for any case
 
 
-FRAMES: dict[str, pd.DataFrame] = {}  # Tables of runs are stored by the digest of their file.
+READ: dict[tuple[object, ...], Any] = {}  # What was read of their files is stored by the digest of the file.
+ANSWERS = stats._answers
 
 
 def frame_of(run: Run, file: str) -> pd.DataFrame:
     """Return a table of a run; equal tables of several runs are read once."""
-    digest = run.config["files"].get(file, "")
-    if digest not in FRAMES:
-        FRAMES[digest] = Run.frame(run, file)
-    return FRAMES[digest]
+    return read((run.config["files"].get(file),), lambda: Run.frame(run, file))
+
+
+def answers_of(run: Run, split: str) -> pd.DataFrame:
+    """Return the answers of a run; equal answers of several runs are read once."""
+    return read((run.config["files"].get("test.parquet"), run.labels, split), lambda: ANSWERS(run, split))
+
+
+def read(key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+    """Return what a function reads, once for each key."""
+    if key not in READ:
+        READ[key] = make()
+    return READ[key]
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,11 @@ class World:
     patch: pytest.MonkeyPatch
     folder: Path
     runs_in: Path  # Runs are made in this folder, once for all cases.
+
+    def of_files(self, runs: Iterable[Run]) -> None:
+        """Let runs read their metrics by the method of their class, which a case replaces."""
+        for run in runs:
+            vars(run).pop("metrics", None)
 
     def plant(self, place: str, rows: pd.DataFrame | list[dict[str, Any]] | None = None) -> None:
         """Put measurements, or none, in place of those that ship."""
@@ -61,7 +77,11 @@ class World:
             MADE[key] = with_gates(run) if gates else run
         if (dataset, *key) not in MADE:
             run = Run(MADE[key].name.replace("any", dataset, 1), MADE[key].folder)
-            vars(run).update(config=MADE[key].config | {"data": {"name": dataset}}, frame=partial(frame_of, run))
+            vars(run).update(
+                config=MADE[key].config | {"data": {"name": dataset}},
+                frame=partial(frame_of, run),
+                metrics=cache(partial(Run.metrics, run)),
+            )
             MADE[dataset, *key] = run
         return MADE[dataset, *key]
 

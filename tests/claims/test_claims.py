@@ -11,7 +11,7 @@ import pytest
 from sentviz.papers.studies.claims import claims_of
 from sentviz.runs.registry import built_in, find_paper
 from tests.claims import fused, hardmax, ndt, sentiformer, sevenessxin
-from tests.claims.table import DIRECTIONS, World, described, in_words
+from tests.claims.table import DIRECTIONS, World, answers_of, described, in_words
 from tests.studies import as_said
 
 TABLES = {table.paper: table for table in (ndt.TABLE, sentiformer.TABLE, sevenessxin.TABLE, fused.TABLE, hardmax.TABLE)}
@@ -39,6 +39,7 @@ def test_a_claim_has_the_verdicts_of_its_numbers(
     for place, case in enumerate(TABLES[paper].cases.get(claim.id, [])):
         (folder := tmp_path / str(place)).mkdir()
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sentviz.papers.studies.stats._answers", answers_of)
             runs = case.numbers(World(patch, folder, tmp_path_factory.getbasetemp() / "runs of claims"))
             finding = as_said(claim.test(runs or []))
         assert finding.verdict == case.verdict, (place, finding.evidence)
