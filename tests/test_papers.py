@@ -45,6 +45,7 @@ from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe, finished, recipes
 from tests.kit import use_toy_data
+from tests.studies import made_run
 
 ROOT = Path(__file__).parents[1]
 NAN = float("nan")
@@ -103,6 +104,12 @@ def trained(example: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Return the example paper's wide model, trained for one epoch by the paper's recipe on the made-up data."""
     use_toy_data(monkeypatch)
     return train(plan("example", "sst2", models=["example-wide"])[0], tmp_path / "runs", progress=False)
+
+
+@pytest.fixture
+def planted(example: Paper, tmp_path: Path) -> Run:
+    """Return a run of the example paper's wide model with made-up predictions."""
+    return made_run(tmp_path / "runs", "sst2", "example-wide")
 
 
 # ---- ours
@@ -208,10 +215,10 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path,
     assert judged([trained], ["example"])["verdict"].item() == "unjudged"
 
 
-def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_foreign_paper_is_written(example: Paper, planted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The export writes the items of the example paper and its claims; the manifest lists them, the answer and the run."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
-    manifest = export_paper("example", tmp_path / "out", [trained])
+    manifest = export_paper("example", tmp_path / "out", [planted])
     items = {item["id"]: item for item in manifest["files"]}
     assert {name: item["state"] for name, item in items.items()} == dict.fromkeys(("accuracies", "sizes", "items", "claims"), "written")
     assert len(items["accuracies"]["parts"]) == 2
@@ -224,23 +231,23 @@ def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path
     ]
     assert manifest["answers"] == ["1 of its 2 models are here."] and list(manifest["runs"]) == ["sst2/example-wide"]
     numbers = pd.read_csv(tmp_path / "out" / "accuracies.csv", encoding="utf-8-sig").set_index("model")
-    value = trained.metrics()["test"]["accuracy"]["value"]
+    value = planted.metrics()["test"]["accuracy"]["value"]
     assert numbers["printed"].tolist() == [0.75, 0.8] and numbers.loc["example-wide", "value"] == pytest.approx(value)
     tex, page = ((tmp_path / "out" / f"accuracies.{suffix}").read_text(encoding="utf-8") for suffix in ("tex", "html"))
     for text in (tex, page):
         assert f"{100 * value:.1f} [" in text and "75.0" in text and "ours" in text
 
 
-def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, trained: Run) -> None:
+def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, planted: Run) -> None:
     """Without makers of its own, a paper has its claims and, for each data set, a table and figure of measured and printed accuracies."""
     (bare_folder := example.folder.parent / "bare" / "printed").mkdir(parents=True)
     shutil.copy(example.printed_tables()["accuracies"], bare_folder)
     bare = makers(replace(example, folder=bare_folder.parent))
     assert list(bare) == ["accuracies", "accuracy-sst2", "claims"]
-    table, drawn = bare["accuracy-sst2"]([trained])
+    table, drawn = bare["accuracy-sst2"]([planted])
     assert isinstance(table, Table) and isinstance(drawn, Figure)
     assert table.frame["printed"].tolist() == [0.75, 0.8]
-    assert table.frame.set_index("model").loc["example-wide", "value"] == pytest.approx(trained.metrics()["test"]["accuracy"]["value"])
+    assert table.frame.set_index("model").loc["example-wide", "value"] == pytest.approx(planted.metrics()["test"]["accuracy"]["value"])
 
 
 def test_what_a_paper_does_not_have_is_named(example: Paper) -> None:
