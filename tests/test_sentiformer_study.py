@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import streamlit as st
 import torch
 
 import sentviz
-from experiments.sentiformer import carriers, lengths, lexicon_gates, smaller
+from experiments.sentiformer import carriers, lengths, smaller
 from experiments.sentiformer.reach import seen_whole
 from sentviz.analysis.evaluation import holm
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
-from sentviz.data.lexicon import Lexicon
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.errors import InputError, RunError
 from sentviz.io.table import Table
@@ -43,11 +41,11 @@ from sentviz.papers.studies.items import make_table, makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
 from sentviz.runs.registry import find_paper
-from sentviz.runs.store import Run, find
+from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests.charts import data_traces
-from tests.kit import SHIPPED, opened, sane, toy_recipe, use_toy_data
+from tests.kit import opened, sane, toy_recipe, use_toy_data
 from tests.studies import made_run, made_seeds, plant, with_gates
 
 PAPER = find_paper("sentiformer")
@@ -290,26 +288,6 @@ def test_the_unchanged_model_begins_both_curves(monkeypatch: pytest.MonkeyPatch,
     assert frame["value"].tolist() == pytest.approx([0.45, 0.45, 0.45, 0.25]) and set(frame["seeds"]) == {2}
     (row,) = smaller.by_rows([made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=50, digest="0")]).to_dict("records")
     assert row["value"] == pytest.approx(0.75) and row["rows"] == row["n"] == 200 and row["low"] < row["value"] < row["high"]
-
-
-@SHIPPED
-@pytest.mark.exhaustive
-def test_gates_of_lexicon_words_are_opened() -> None:
-    """Predictions equal those with the gates opened by hand; a lexicon without words of the texts changes none."""
-    model, texts = sentviz.load(find("sst5_trees/sentiformer")), ["The film is dull but warm.", "A warm film."]
-    mine, nothing = (Lexicon.of("mine", pd.DataFrame({"term": terms, "polarity": 1.0})) for terms in (["warm", "dull"], ["zebra"]))
-    pieces = [[model.tokenizer.token_of(int(i)) for i in model.encode(text).ids] for text in texts]
-    of_words = {piece for word in ("warm", "dull") for piece in map(model.tokenizer.token_of, model.encode(word).ids)} - {"<s>", "</s>"}
-    places = [[i for i, piece in enumerate(row) if piece in of_words and i not in (0, len(row) - 1)] for row in pieces]
-    changes = ["~".join(f"gate:{i + 1}=1" for i in each) for each in places]
-    opened_ones = [model.predict([text], change=change)["label"].item() for text, change in zip(texts, changes, strict=True)]
-    own, frame = list(model.predict(texts)["label"]), pd.DataFrame({"text": texts, "label": [0, 4]})
-    name, n, share, changed, accuracy, difference, *_ = lexicon_gates.measure(model, frame, mine)
-    assert (name, n) == ("mine", 2) and share == pytest.approx(sum(map(len, places)) / sum(len(row) - 2 for row in pieces))
-    assert changed == sum(a != b for a, b in zip(own, opened_ones, strict=True)) / 2
-    right = [sum(model.labels.index(label) == gold for label, gold in zip(each, (0, 4), strict=True)) for each in (own, opened_ones)]
-    assert (accuracy, difference) == (right[0] / 2, (right[1] - right[0]) / 2)
-    assert lexicon_gates.measure(model, frame.head(1).assign(text="The film is dull."), nothing)[3] == 0
 
 
 def test_what_is_stored_has_its_tables() -> None:

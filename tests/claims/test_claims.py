@@ -21,7 +21,7 @@ STORED = Path(__file__).with_name("findings.json")
 
 @pytest.fixture(scope="module")
 def stored(request: pytest.FixtureRequest) -> Iterator[dict[str, list[str]]]:
-    """What every claim says of itself, and its finding in each case; `pytest tests/claims --bless` stores those of now."""
+    """Return what every claim says of itself, and its finding in each case; `pytest tests/claims --bless` stores what they are now."""
     findings: dict[str, list[str]] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.is_file() else {}
     yield findings
     if request.config.getoption("--bless"):
