@@ -20,7 +20,7 @@ from sentviz.runs.catalog import best_run
 from sentviz.runs.naming import BEST, OWN
 from sentviz.runs.store import Run, find, runs
 from tests.charts import history
-from tests.kit import opened, page_text, switched
+from tests.kit import SHIPPED
 
 
 def stub(name: str, configuration: str = "", **more: Any) -> Any:

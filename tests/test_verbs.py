@@ -260,3 +260,8 @@ def test_a_source_is_a_name_a_run_or_a_model(tiny_model: Any) -> None:
     assert api.SourceOfRows.of(Source(RUN, model="")).run == RUN and api.StoredRun.of(api.SourceOfRows(RUN)).run == RUN
     refused(OptionError, "Give a RUN", Source().answers)
     refused(OptionError, "a RUN has its own", Source(RUN, classes="a,b").answers)
+
+
+def test_a_value_is_not_read_as_a_flag_of_an_earlier_version() -> None:
+    done = CliRunner().invoke(main, ["export", RUN, "strip", "--text", "--list", "--json"])
+    assert done.exit_code == 0 and "--list" in done.output, done.output
