@@ -86,7 +86,9 @@ class Table:
                     continue
                 ends = column.interval and (names[column.interval[0]], names[column.interval[1]])
                 title = f"{group}, {column.label}" if len(numbers) > 1 else str(group)
-                spread.append(replace(column, name=names[column.name], title=title, interval=ends))
+                counts = not column.form and pd.api.types.is_integer_dtype(rows[column.name])  # before a missing row makes them decimals
+                form = ",.0f" if counts else column.form
+                spread.append(replace(column, name=names[column.name], title=title, interval=ends, form=form))
         order = self.frame[keys].drop_duplicates(ignore_index=True)
         return order.merge(pd.concat(parts, axis=1).reset_index(), on=keys, how="left"), spread
 

@@ -102,7 +102,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     verdict: Verdict = "holds" if verdicts == {"worse"} else "fails" if "better" in verdicts else "open"
     verdict = seeded(verdict, frame["test"])
     by_preset = configurations(runs, dataset)
-    failed = not_learned_sentence(run for preset in frame["model"] for run in by_preset[preset])
+    failed = not_learned_sentence(run for preset in frame["preset"] for run in by_preset[preset])
     return Answer(
         question,
         verdict,

@@ -43,7 +43,7 @@ LEFT_OUT = ("file", "label", "vector", "attention")  # columns of the parts; the
 
 
 class Form(TypedDict):
-    """What the index of any version says."""
+    """Fields that the index has in every version."""
 
     format: Whole
 

@@ -29,7 +29,7 @@ PLAIN = InterventionTensors()
 
 
 class Form(TypedDict):
-    """What the file of any version says."""
+    """Fields that `model.json` has in every version."""
 
     format: Whole
 
