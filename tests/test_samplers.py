@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -27,12 +28,12 @@ from sentviz.analysis.explain import (
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.gradients import gradient_shap, gradient_x_input, integrated_gradients, noisy, smoothgrad
 from sentviz.analysis.explain.permutation import interval_of_draws, permutation_shap, sampled_values
-from sentviz.analysis.explain.shap_lime import kernel_shap
+from sentviz.analysis.explain.shap_lime import kernel_shap, lime
 from sentviz.analysis.explain.value_function import part_removal
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
-from tests.kit import small_model
+from tests.kit import planted_model, small_model
 from tests.shipped import often
 
 TEXT = "what a warm clever song we saw but dull"
@@ -199,3 +200,19 @@ def test_parts_are_left_out_together(model: Model) -> None:
     assert removal.scores[0] == removal.scores[3] == pytest.approx(want, abs=2e-5) and removal.places.tolist() == [0] * 4 + [1] * 6
     assert not part_removal(model, model.trace("what a song"), "sentences").scores.any()
     assert partial(part_removal, by="clauses")(model, trace).parts == removal.parts
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("shap") is None or find_spec("lime") is None, reason="needs the extra judges")
+def test_kernel_shap_with_all_subsets_is_exact_and_lime_finds_additive_weights() -> None:
+    """KernelSHAP on every subset equals the exact values to 1e-3; LIME finds the planted weights, and both repeat with a seed."""
+    model = small_model(components=2, mixing="free")
+    trace = model.trace("what a warm clever song")
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    np.testing.assert_allclose(kernel_shap(model, trace).scores, exact(model, trace).scores, atol=1e-3)
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+    planted = planted_model(lambda there: 2 * there("warm") - 1.5 * there("dull") + 0.5 * there("song"))
+    text = planted.trace("a dull but warm song").for_target(Target("positive"))
+    fitted = lime(planted, text)
+    assert fitted.scores == pytest.approx([0, -3, 0, 4, 1], abs=0.5) and (lime(planted, text).scores == fitted.scores).all()
+    assert kernel_shap(planted, planted.trace("song").for_target(Target("positive"))).scores == pytest.approx([1], abs=1e-5)
