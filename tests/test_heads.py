@@ -243,7 +243,7 @@ def tokens(gated: Model) -> Iterator[tuple[int, str, str, str, list[float]]]:
 
 
 def test_means_intervals_and_chance_are_those_of_loops(gated: Model, measured: pd.DataFrame) -> None:
-    """Every row of every kind equals loops over the tokens of single traces."""
+    """Loops over the tokens of single traces give the same rows of every kind."""
     seen = list(tokens(gated))
     assert {name for _, _, name, _, _ in seen} > {"", "function words", "positive words", "other words"}
     checked = set()
@@ -269,7 +269,7 @@ def test_means_intervals_and_chance_are_those_of_loops(gated: Model, measured: p
 
 
 def test_a_difference_is_that_of_two_means_and_its_interval_that_of_texts(gated: Model, measured: pd.DataFrame) -> None:
-    """The interval of a difference equals the one from each text's written-out effect on the difference."""
+    """The effect of each text on the difference, written out, gives the same interval."""
     (first, second), sides = next(iter(CONTRASTS.items()))
     seen = list(tokens(gated))
     for row in measured[(measured["kind"] == "difference") & (measured["against"] == second)].itertuples():

@@ -108,7 +108,7 @@ def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
 
 
 def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Silhouettes equal scikit-learn's on the shown rows. A second call reads the disk, and a damaged file is computed again."""
+    """scikit-learn gives the same silhouettes of these rows. A second call reads the disk, and a damaged file is computed again."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     calls: list[int] = []
     monkeypatch.setattr(tsne, "_tsne", lambda vectors, seed: calls.append(seed) or flat(vectors, seed))

@@ -17,6 +17,7 @@ from sentviz.errors import InputError
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.inputs import find_files, rows_of, survey
+from sentviz.serving.corpus.output import INDEX, Scored
 from tests.corpora import TEXTS, command
 from tests.kit import refused, workbook
 
@@ -165,3 +166,17 @@ def test_a_parquet_file_with_bytes_that_are_not_utf_8_is_damaged(place: str, tmp
     with pytest.raises(InputError, match="damaged parquet file"):
         source = survey("a.parquet", path, text="text", rows=1)
         [rows_of(source, piece) for piece in source.pieces]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "must be a table"),
+        ('{"format": 1, "run": 3}', "run must be a text, not 3"),
+        ('{"format": 9}', "has format 9"),
+    ],
+)
+def test_a_damaged_index_is_one_sentence_that_says_what_to_do(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / INDEX).write_text(text)
+    refused(InputError, rf"(?is){why}.*score the files again", Scored, tmp_path)

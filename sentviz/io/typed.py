@@ -82,6 +82,12 @@ Whole = Annotated[int, within(-LARGEST, LARGEST)]
 Finite = Annotated[float, msgspec.Meta(ge=-1e300, le=1e300, title="a finite number")]
 
 
+class Form(TypedDict):
+    """Field that a file has in every version."""
+
+    format: Whole
+
+
 class Misfit(InputError):
     """A value does not fit its type."""
 

@@ -44,7 +44,9 @@ def refused(*words: str) -> Judge:
     """An error of one sentence, which has these words."""
 
     def judge(output: str) -> str:
-        return TIDY(output) or says(r"(?m)^Error: |refused|cannot")(output) or next((why for word in words if (why := says(word)(output))), "")
+        return (
+            TIDY(output) or says(r"(?m)^Error: |refused|cannot")(output) or next((why for word in words if (why := says(word)(output))), "")
+        )
 
     return judge
 

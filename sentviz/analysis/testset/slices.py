@@ -149,7 +149,7 @@ class Slice:
         """Class, low and high of a probability band."""
         k, _, ends = self.value.partition(":")
         low, _, high = ends.partition("-")
-        return read(Class, k, ("class",)), read(Share, low, ("from",)), read(Share, high, ("to",))
+        return read(Class, k, ("class",)), read(Share, low, ("lower end",)), read(Share, high, ("upper end",))
 
     @property
     def clustered(self) -> tuple[int, tuple[str, ...]]:
@@ -178,7 +178,7 @@ class Slice:
         """Least number, and the number that all are below; infinite for a missing end."""
         low, dots, high = self.value.rpartition(":")[2].partition("..")
         _need(bool(dots), "the range must be FROM..TO")
-        return (read(Finite, low, ("from",)) if low else -np.inf), (read(Finite, high, ("to",)) if high else np.inf)
+        return (read(Finite, low, ("lower end",)) if low else -np.inf), (read(Finite, high, ("upper end",)) if high else np.inf)
 
     @property
     def outline(self) -> npt.NDArray[np.float64]:

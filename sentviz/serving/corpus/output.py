@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from sentviz.io.documents import read_json
 from sentviz.io.files import disk_errors, replacing, version
 from sentviz.io.lazy import pa, pd, pq
 from sentviz.io.spreadsheet import as_csv
-from sentviz.io.typed import Misfit, Whole, above, fitted
+from sentviz.io.typed import Form, above, fitted
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.inputs import Source, all_fields
 
@@ -40,12 +40,6 @@ MAX_INDEX = 1 << 28  # size of the index in bytes
 
 Task = tuple[int, int]  # number of a file, and of one of its ranges
 LEFT_OUT = ("file", "label", "vector", "attention")  # columns of the parts; the input files have the label, as it was written
-
-
-class Form(TypedDict):
-    """Fields that the index has in every version."""
-
-    format: Whole
 
 
 class Index(Form):
@@ -191,11 +185,12 @@ def _read_index(out: Path) -> Index:
     try:
         index = read_json(out / INDEX, MAX_INDEX, INDEX)
         stored = fitted(Form, index)["format"]
-        if stored != FORMAT:
-            raise InputError(f"{out} has format {stored}, and this version reads {FORMAT}. Score the files again.")
-        return fitted(Index, index)
-    except Misfit as fault:
-        raise InputError(f"{out / INDEX} is damaged ({fault}): score the files again under another name.") from fault
+        known = fitted(Index, index) if stored == FORMAT else None
+    except InputError as fault:
+        raise InputError(f"{out / INDEX} is damaged ({str(fault).rstrip('.')}): score the files again under another name.") from fault
+    if known is None:
+        raise InputError(f"{out} has format {stored}, and this version reads {FORMAT}. Score the files again.")
+    return known
 
 
 def _identity(source: Source) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.io.documents import read_json
 from sentviz.io.files import inside, open_regular
-from sentviz.io.typed import Misfit, Whole, above, fitted
+from sentviz.io.typed import Form, Misfit, above, fitted
 from sentviz.models.loading import model_class
 from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
@@ -26,12 +26,6 @@ from sentviz.serving.onnx.graph import require_package
 CARD, WHOLE, SMALL = "model.json", "model.onnx", "model.int8.onnx"
 FORMAT = 1
 PLAIN = InterventionTensors()
-
-
-class Form(TypedDict):
-    """Fields that `model.json` has in every version."""
-
-    format: Whole
 
 
 class Card(Form):
