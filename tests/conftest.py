@@ -150,12 +150,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of `tests/browser`, mark tests fast that have no other mark, skip tests without their data sets; sort the files.
+    """Mark the tests of `tests/browser`, skip tests without their data sets, mark the rest fast but those in `later.txt`; sort the files.
 
     The browser tests are first, then the files with most slow tests.
     xdist gives whole files to its workers in this order (``--dist loadfile``). So no worker is left alone with a long file at the end.
     """
     slow: Counter[Path] = Counter()
+    later = set((ROOT / "tests" / "later.txt").read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker("browser")
@@ -168,7 +169,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif item.get_closest_marker("slow"):
             slow[item.path] += 1
         elif not item.get_closest_marker("browser"):
-            item.add_marker("fast")
+            item.add_marker("later" if later & {item.nodeid, item.nodeid.partition("[")[0]} else "fast")
     seed = config.getoption("--shuffle")
     if seed is not None:
         places = {item.nodeid: random.Random(f"{seed} {item.nodeid}").random() for item in items}

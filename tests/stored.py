@@ -16,6 +16,7 @@ import pytest
 DATA = Path(__file__).parent / "data"
 PARTS = (r"\b[0-9a-f]{8}-[-0-9a-f]{27}\b", r"\b[0-9a-f]{12,}\b", r"[A-Za-z0-9+/]{60,}={0,2}", r"\d+\.\d+", r"\b\d{4}-\d\d-\d\d\b")
 CHANGING = re.compile("|".join(PARTS))  # names made by chance, digests, packed numbers, decimals, dates
+DECIMAL = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.]*\w)")
 
 
 def leaves(part: Any) -> Iterator[float | str]:
@@ -34,10 +35,15 @@ def leaves(part: Any) -> Iterator[float | str]:
 
 
 def summary(value: Any) -> list[Any]:
-    """Return a digest of the texts of a value, and the count of its numbers, their sum, and their sum with weights by their places."""
+    """Return a digest of the texts of a value, and the count of its numbers, their sum, and their sum with weights by their places.
+
+    Numbers with decimals in its texts count as numbers, because machines round them otherwise.
+    """
     every = [*leaves(value)]
-    numbers = np.array([each for each in every if isinstance(each, float) and math.isfinite(each)])
-    texts = CHANGING.sub("", "\0".join(each for each in every if isinstance(each, str)))
+    texts = "\0".join(each for each in every if isinstance(each, str))
+    written = map(float, DECIMAL.findall(texts)) if len(texts) < 20_000 else ()  # a page draws by numbers
+    numbers = np.array([*(each for each in every if isinstance(each, float) and math.isfinite(each)), *written])
+    texts = CHANGING.sub("", texts)
     sums = numbers.sum(), numbers @ (1 + np.arange(len(numbers)) % 97)
     return [hashlib.sha256(texts.encode(errors="replace")).hexdigest()[:12], len(numbers), *(float(f"{each:.9g}") for each in sums)]
 

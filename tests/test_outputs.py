@@ -110,13 +110,28 @@ TYPED = (
     f"explain {NDT} {TEXT} --method gradient --code",
     f"patch {NDT} {TEXT} {SECOND}",
     f"patch {NDT} {TEXT} {SECOND} --json",
+    f"patch {NDT} {TEXT} --cell head:1.2.1 --cell state:1.4",
+    f"patch {NDT} {TEXT} {SECOND} --align 2=1 --align 4=- --exact",
+    f"patch {NDT} --minimal adjective --count 40 --circuit",
     f"compare {NDT} {HARDMAX}",
     f"compare {NDT} {HARDMAX} -o page.html",
+    f"compare {NDT} {HARDMAX} --json",
+    f"onnx {NDT} -o graph --int8",
+    f"live {FUSED}",
     f"labels {NDT} -o labels.csv",
     f"evaluate {NDT}",
     f"evaluate {NDT} --json",
     "evaluate answers.csv --versus b",
+    "evaluate answers.csv --partial --versus b",
+    "evaluate answers.csv:b --partial --json",
+    "evaluate many.csv --slices --among col=product:phone~has=negation",
+    "evaluate many.csv --among col=product:phone~game",
+    "evaluate many.csv -o mistakes.csv",
+    "evaluate many.csv --json --slices",
+    f"evaluate {NDT} --data many.csv --among length=4..9",
+    f"evaluate {NDT} --data answers.csv --text text --label label --partial",
     f"weak {NDT}",
+    "weak many.csv --seed 1",
     f"explain {NDT} {TEXT} --change head:1.1=0",
     f"predict {NDT} {TEXT} --pair {SECOND}",
     "compare answers.csv a b",
@@ -136,6 +151,9 @@ TYPED = (
     f"score {HARDMAX} answers.csv -o out --text text --vectors",
     f"reasons {NDT} --data answers.csv --text text -o out.csv",
     f"words {NDT}",
+    f"words {NDT} --data answers.csv --text text",
+    f"referee {NDT} --sample 3",
+    f"directions {NDT} --steer {TEXT} 2",
     f"heads {NDT}",
     f"heads {FUSED}",
     f"gates {FUSED}",
@@ -144,6 +162,7 @@ TYPED = (
     f"faithfulness {NDT} --sample 6",
     f"directions {NDT} --sample 20",
     f"behave {NDT} --cases 2",
+    f"behave {NDT} --cases 2 --json",
     "data add answers.csv --text text --label label",
     "data list",
     "data where",
@@ -152,6 +171,7 @@ TYPED = (
     f"runs pack packed {HARDMAX}",
     f"calibrate {NDT} --intercept",
     "paper nothing -o x",
+    "paper hardmax -o paper",
     "study nothing --dataset toy",
     "train nothing",
 )
@@ -164,6 +184,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_lexicon(tmp_path / "data")
     for name, value in {"RUNS": "runs", "DATA": "data", "HOME": "home", "MODELS": "models"}.items():
         monkeypatch.setenv(f"SENTVIZ_{name}", str(tmp_path / value))
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "no-browser"))
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", tmp_path / "nowhere")
     use_injected_data(monkeypatch)
     (work := tmp_path / "work").mkdir()
@@ -175,6 +196,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     frame = pd.DataFrame(rows, columns=["text", "label", "a_predicted"]).assign(b_predicted="positive")
     frame.loc[40] = ["", "positive", "positive", "positive"]
     frame.to_csv("answers.csv", index=False)
+    sure = np.linspace(0.02, 0.98, 120)
+    many = {"text": [row[0] for row in rows * 3], "label": [row[1] for row in rows * 3], "product": ["phone", "game", "song"] * 40}
+    pd.DataFrame(many | {"p_negative": 1 - sure, "p_positive": sure}).to_csv("many.csv", index=False)
     shutil.copytree(DATA / "exported", "exported")
     Path("scores.json").write_text(json.dumps({"text": "a warm song", "tokens": ["a", "warm", "song"], "scores": [0.1, 2.0, -0.5]}))
     return work
@@ -182,7 +206,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_a_command_prints_and_writes_what_is_stored(typed: str, world: Path, request: pytest.FixtureRequest) -> None:
-    before = {*world.iterdir()}
+    before = {*world.rglob("*")}
     done = CliRunner().invoke(main, shlex.split(typed))
     assert not done.exception or isinstance(done.exception, SystemExit), done.exception
     now = {"output": summary([parts(done.output, world.parent), done.exit_code])}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.methods import method_matrix, ranking
 from sentviz.charts.scatter import scatter
 from sentviz.charts.word_clouds import cloud, word_bars
+from sentviz.export.files import render
 from sentviz.papers.sentiformer.figures import separated
 from sentviz.papers.sentiformer.solvers import Setting
 from sentviz.runs.target import Target
@@ -165,9 +167,31 @@ MAKERS: dict[str, Callable[[], Figure]] = {
 }
 
 
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Replace the browser of exports; return what it is asked to draw."""
+    asked: list[Any] = []
+
+    def draw(*arguments: Any) -> bytes:
+        asked.append(arguments)
+        return (
+            b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n"
+            if len(asked) % 2 == 0
+            else b"<svg/>"
+        )
+
+    monkeypatch.setattr("sentviz.export.files.BROWSER", SimpleNamespace(render=draw, paint=draw))
+    return asked
+
+
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_picture_is_as_stored(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_picture_is_as_stored(name: str, browser: list[Any], request: pytest.FixtureRequest) -> None:
+    """The plot on a page, on a narrow dark page and in print, and what the browser is asked to draw for a PDF."""
     figure, now = MAKERS[name](), {}
+    render(replace(figure, caption="A caption of several words. " * 6), "pdf", points=9, style=GREY)
+    (plot, size), painted = browser
+    plot["layout"].pop("template", None)
+    now["file"] = summary([plot, size, painted])
     for look, choices in LOOKS.items():
         plot = replace(figure, look=choices).plot.to_plotly_json()
         plot["layout"].pop("template", None)

@@ -2,7 +2,8 @@
 
 \b
     pip install coverage
-    python -m tools.mutants cover --map MAP                        the lines of each fast test: about ten minutes
+    python -m tools.mutants cover --map MAP                        the lines of each test that is not slow: about ten minutes
+    python -m tools.mutants fast --map MAP --budget 120            tests/later.txt: tests that are left out of the fast ones
     python -m tools.mutants run --map MAP --results RESULTS.jsonl  40 faults of each package: about two hours
     python -m tools.mutants table --results RESULTS.jsonl          the share of each package, and the survivors
 
@@ -23,6 +24,7 @@ from typing import Any
 
 import click
 
+from tools.mutants import fast as choice
 from tools.mutants import faults as planting
 from tools.mutants.children import Job, outcomes, prepare
 from tools.mutants.faults import PACKAGES, Fault
@@ -70,12 +72,21 @@ def main() -> None:
 @MAP
 @click.option("--jobs", default=1, help="Processes that test at the same time.")
 def cover(tree: Path, folder: Path, jobs: int) -> None:
-    """Run the fast tests once and store which lines each of them executes."""
+    """Run the tests that are not slow once and store which lines each of them executes."""
     folder.mkdir(parents=True)
     environment = os.environ | {"MUTANTS_MAP": str(folder.resolve()), "PYTHONPATH": f"{tree.resolve()}:{ROOT}", "OMP_NUM_THREADS": "1"}
     workers = ["-n", str(jobs)] if jobs > 1 else []
-    command = ["pytest", "-p", "tools.mutants.cover", "-m", "fast", "-p", "no:cacheprovider", "--hypothesis-seed=0", *workers]
+    command = ["pytest", "-p", "tools.mutants.cover", "-m", "fast or later", "-p", "no:cacheprovider", "--hypothesis-seed=0", *workers]
     subprocess.run([sys.executable, "-m", *command], cwd=tree, env=environment, check=False)
+
+
+@main.command()
+@TREE
+@MAP
+@click.option("--budget", type=float, required=True, help="The seconds of all fast tests, as the map counts them.")
+def fast(tree: Path, folder: Path, budget: float) -> None:
+    """Choose the fast tests anew; store the names of those that are left out."""
+    click.echo("{} tests are fast, {} are left out.".format(*choice.store(Map(folder, tree.resolve(), every=True), tree, budget)))
 
 
 @main.command()

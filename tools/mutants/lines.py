@@ -16,21 +16,25 @@ from coverage.numbits import numbits_to_nums
 
 from tools.mutants.faults import FUNCTIONS, Site
 
+LATER = "tests/later.txt"
+
 
 class Map:
     """Knows which tests execute each line, and how long they take."""
 
-    def __init__(self, folder: Path, tree: Path) -> None:
-        """Read a map."""
+    def __init__(self, folder: Path, tree: Path, *, every: bool = False) -> None:
+        """Read a map: of the fast tests, or of `every` test that it knows."""
         self.folder, self.tree = folder, tree
         self.seconds: dict[str, float] = {}
         self.wide: dict[str, list[str]] = {}
         self.fixtures: dict[str, float] = {}
+        later = set((tree / LATER).read_text(encoding="utf-8").splitlines()) if (tree / LATER).is_file() else set[str]()
         for place in sorted(folder.glob("tests*.json")):
             stored = json.loads(place.read_text(encoding="utf-8"))
             self.fixtures |= stored["fixtures"]
             for test, (seconds, wide) in stored["tests"].items():
-                self.seconds[test], self.wide[test] = seconds, wide
+                if every or not later & {test, test.partition("[")[0]}:
+                    self.seconds[test], self.wide[test] = seconds, wide
         self.users: dict[str, set[str]] = defaultdict(set)
         for test, wide in self.wide.items():
             self.users[test].add(test)
