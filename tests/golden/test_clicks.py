@@ -63,6 +63,10 @@ USUAL = [
     "explore-gates-2.shut",
     "yours-wish-train",
     "hardmax-run-toy-hardmax-d2-lab-review",
+    "behaviour",
+    "embeddings-method-pca",
+    "hardmax",
+    "explanations",
 ]
 """Those that run most further lines of code a second: `often` leaves the rest to the full run."""
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
@@ -143,7 +147,7 @@ PATCHES: dict[str, dict[str, object]] = {
     "folder": OWN_MACHINE,
 }
 """What is replaced on a way: a limit that the small models reach, a visitor on the machine that serves."""
-OFTEN = ("hostile", "models", "train", "clauses")
+OFTEN = ("hostile", "models", "train", "clauses", "answers", "proposition", "speed", "exact", "open", "folder", "cell")
 COMPARED = [
     {"name": name, "accuracy": accuracy, "low": accuracy - 0.25, "high": accuracy + 0.25, "n": 8}
     for name, accuracy in (("this run", 0.5), ("bag of words", 0.75))
@@ -187,7 +191,9 @@ def test_a_click_changes_what_is_stored(name: str, small_world: None, own_home: 
     compare_outline(name, changes, request.config.getoption("--bless"), CLICKS)
 
 
-@pytest.mark.parametrize("name", often(PAPER_VIEWS, "fused-run--part-statistics", "glossary-run"))
+@pytest.mark.parametrize(
+    "name", often(PAPER_VIEWS, "fused-run--part-statistics", "glossary-run", "data-run", "runs-run", "sevenessxin-run--part-items")
+)
 def test_a_click_on_a_page_of_a_paper_changes_what_is_stored(name: str, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = PAPER_VIEWS[name]
     compare_outline(name, list(walk(page, query)), request.config.getoption("--bless"), CLICKS)

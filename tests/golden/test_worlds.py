@@ -171,6 +171,18 @@ USUAL = [
     "measurements-directions",
     "weights-labels",
     "hardmax-curves",
+    "measurements-scalars",
+    "measurements-attention-row-test-3",
+    "fit-hardmax",
+    "fit-comparison",
+    "measurements-embeddings-slice-cell-1-0",
+    "measurements-causes-second-a-clever-tender-garden",
+    "fit-labels",
+    "fit-behaviour",
+    "measurements-confusion-slice-cell-1-0",
+    "fused-causes",
+    "measurements-explore-row-demo-1",
+    "data-hardmax",
 ]
 """Those that run most further lines of code a second: `often` leaves the rest to the full run."""
 
