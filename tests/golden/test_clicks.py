@@ -69,6 +69,7 @@ USUAL = [
     "explanations",
 ]
 """Those that run most further lines of code a second: `often` leaves the rest to the full run."""
+OF_PAPERS = ("fused-run--part-statistics", "glossary-run", "data-run", "runs-run", "sevenessxin-run--part-items")
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
 MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # four clauses
 SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
@@ -192,7 +193,7 @@ def test_a_click_changes_what_is_stored(name: str, small_world: None, own_home: 
 
 
 @pytest.mark.parametrize(
-    "name", often(PAPER_VIEWS, "fused-run--part-statistics", "glossary-run", "data-run", "runs-run", "sevenessxin-run--part-items")
+    "name", often(PAPER_VIEWS, *OF_PAPERS)
 )
 def test_a_click_on_a_page_of_a_paper_changes_what_is_stored(name: str, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = PAPER_VIEWS[name]
