@@ -192,9 +192,7 @@ def test_a_click_changes_what_is_stored(name: str, small_world: None, own_home: 
     compare_outline(name, changes, request.config.getoption("--bless"), CLICKS)
 
 
-@pytest.mark.parametrize(
-    "name", often(PAPER_VIEWS, *OF_PAPERS)
-)
+@pytest.mark.parametrize("name", often(PAPER_VIEWS, *OF_PAPERS))
 def test_a_click_on_a_page_of_a_paper_changes_what_is_stored(name: str, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = PAPER_VIEWS[name]
     compare_outline(name, list(walk(page, query)), request.config.getoption("--bless"), CLICKS)
