@@ -169,19 +169,19 @@ MAKERS: dict[str, Callable[[], Figure]] = {
 
 @pytest.fixture
 def browser(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Replace the browser of exports; return what it is asked to draw."""
-    asked: list[Any] = []
+    """Replace the browser of exports; return what it must draw."""
+    drawn: list[Any] = []
 
     def draw(*arguments: Any) -> bytes:
-        asked.append(arguments)
+        drawn.append(arguments)
         return (
             b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n"
-            if len(asked) % 2 == 0
+            if len(drawn) % 2 == 0
             else b"<svg/>"
         )
 
     monkeypatch.setattr("sentviz.export.files.BROWSER", SimpleNamespace(render=draw, paint=draw))
-    return asked
+    return drawn
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -65,7 +65,7 @@ def judge(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Judge:
 def test_a_claim_has_the_verdicts_of_its_numbers(
     key: str, judge: Judge, stored: dict[str, list[str]], request: pytest.FixtureRequest
 ) -> None:
-    """In the first case of each verdict; effect, p and evidence are those that are stored."""
+    """The first case of each verdict is judged; effect, p and evidence are those that are stored."""
     paper, claim = CLAIMS[key]
     cases = TABLES[paper].cases.get(claim.id, [])
     if request.config.getoption("--bless"):
