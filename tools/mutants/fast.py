@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools.mutants.lines import LATER, Map
 
-WORTH = (1.0, 0.6, 0.4, 0.25, 0.15)  # What a line is worth for the first test that executes it, for the second, ..
+WORTH = (1.0, 0.6, 0.4, 0.25, 0.15)  # A line is worth less for each further test that executes it.
 FREE = 0.2  # seconds of a test that is always chosen
 Line = tuple[str, int]
 
