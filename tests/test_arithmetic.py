@@ -14,7 +14,6 @@ import torch
 
 from sentviz.analysis.maps.arithmetic import cell, plain
 from sentviz.analysis.maps.injection import described, entries_of, reached, row
-from sentviz.charts import Figure
 from sentviz.data.lexicon import Lexicon
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
@@ -24,27 +23,24 @@ from sentviz.runs.presets import injections
 from tests import injected, slow
 from tests.charts import figure_of, stub
 from tests.injected import TERMS, random_model
-from tests.kit import small_model
+from tests.kit import refused, small_model
 
 TEXT = "what a bright , warm song we saw ! I say"
 FORMS: dict[str, dict[str, Any]] = {
     "vanilla": {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"},
     "ndt-3": {"components": 3, "mixing": "symmetric"},
     "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1},
-    "gate": {"gate": True},
     "gate and window": {"gate": True, "window": 4, "global_tokens": (0, -2, -30)},
     "rope, qk-norm": {"positions": "rotary", "qk_norm": True, "components": 2, "mixing": "unit"},
     "add": {"lexicon": "add", "lexicon_heads": "last", "gate": True},
-    "multiply": {"lexicon": "multiply", "gate": True},
     "multiply, last": {"lexicon": "multiply", "lexicon_heads": "last", "components": 2, "mixing": "free"},
-    "cls": {"pooling": "cls"},
 }
 CELLS = [(0, 0, 3, 2), (1, 1, 0, 9), (1, 0, 6, 6), (0, 1, 4, 10)]
 
 
 def model_of_form(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.Seen]:
     """Return a model of a form, with random polarities if it has a lexicon, and the slow encoder's view of the text."""
-    model = small_model(2, cls=name == "cls", **FORMS[name])
+    model = small_model(2, **FORMS[name])
     encoder, ids = model.network, model.encode(TEXT).ids
     polarity = np.random.default_rng(1).dirichlet([1.0] * 3, size=len(ids))
     forward = encoder.forward
@@ -55,7 +51,6 @@ def model_of_form(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarr
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores, softmax, lambdas and their sum equal those of loops, and the steps before S give S."""
     model, polarity, seen = model_of_form(name, monkeypatch)
     config = model.config
     for layer, head, query, key in CELLS:
@@ -105,7 +100,7 @@ def test_the_row_is_a_smoother(name: str, monkeypatch: pytest.MonkeyPatch) -> No
         assert frame["share"].sum() == pytest.approx(1) and frame["along"].sum() == pytest.approx(1)
 
 
-def test_a_trace_and_its_text_give_the_same() -> None:
+def test_traces_texts_and_numbers_are_read_alike() -> None:
     model = small_model(components=2, mixing="free")
     rich, changed = model.trace(TEXT, scores=True, projections=True), model.trace(TEXT, lambdas=[[1, -0.7], [1, 0.4]])
     same = [cell(model, source, 1, 0, 2, 5) for source in (TEXT, model.trace(TEXT), rich, model.trace(TEXT, heads=(1,), components=(1,)))]
@@ -113,15 +108,16 @@ def test_a_trace_and_its_text_give_the_same() -> None:
     for got in (cell(model, changed, 1, 0, 2, 5), cell(model, rich, 1, 0, 2, 5, change=changed.change)):
         assert got.attention == pytest.approx(float(changed.map(1, 0)[2, 5]), abs=1e-6) and got.parts[1].weight == pytest.approx(0.4)
     for at in ((9, 0, 0, 0), (0, 9, 0, 0), (0, 0, 99, 0), (0, 0, 0, 99), (0, 0, 0, -1)):
-        with pytest.raises(InputError):
-            cell(model, TEXT, *at)
+        refused(InputError, ".", cell, model, TEXT, *at)
+    values = {0: "0", 1.27: "1.270", -0.5: "−0.500", 0.00031: "0.00031", 2e-7: "2.0e−7", -4e-5: "−0.00004", 0.001: "0.001"}
+    assert {value: plain(value) for value in values} == values
 
 
 def numbers(line: str) -> list[float]:
     return [float(x.replace("−", "-")) for x in re.findall(r"−?\d+\.?\d*(?:e[−+]\d+)?", line)]
 
 
-@pytest.mark.parametrize("name", ["diff", "rope, qk-norm", "gate and window", "multiply"])
+@pytest.mark.parametrize("name", ["diff", "rope, qk-norm", "gate and window", "multiply, last"])
 def test_the_lines_can_be_checked_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each printed number follows from the line before, within the rounding of the printed digits; a hidden key has no softmax step."""
     model, _, _ = model_of_form(name, monkeypatch)
@@ -143,11 +139,6 @@ def test_the_lines_can_be_checked_by_hand(name: str, monkeypatch: pytest.MonkeyP
         assert "the 7 of 11 visible keys" in cell(model, TEXT, 0, 0, 5, 6).component_steps(0)[-2]
 
 
-def test_numbers_as_people_read_them() -> None:
-    values = {0: "0", 1.27: "1.270", -0.5: "−0.500", 0.00031: "0.00031", 2e-7: "2.0e−7", -4e-5: "−0.00004", 0.001: "0.001"}
-    assert {value: plain(value) for value in values} == values
-
-
 MIXED = {"components": 2, "mixing": "unit"}
 
 
@@ -163,7 +154,6 @@ def sigma_by_hand(polarity: Any, i: int) -> list[float]:
 @pytest.mark.parametrize(("strength", "more"), [(2.5, {}), (-0.5, MIXED)], ids=["one map", "two maps"])
 @pytest.mark.parametrize("injection", injections())
 def test_every_number_of_a_row_follows_from_the_definition(injection: str, strength: float, more: dict[str, Any]) -> None:
-    """Sigma, the injection, the scores and both attentions equal the definition, in heads with and without it, in both layers."""
     model = random_model(**injections()[injection], **more)
     whole, plain = (model.trace(injected.TEXT, scores=True, strength=each) for each in (strength, 0))
     heads, size, token, component = model.config.heads, model.config.key_size, 4, 1 if more else 0
@@ -193,31 +183,21 @@ def test_every_number_of_a_row_follows_from_the_definition(injection: str, stren
                 np.testing.assert_allclose(computed.plain, plain.scores[layer, component, head, token], atol=1e-5)
 
 
-def test_a_row_needs_a_lexicon_and_a_place_that_is_there() -> None:
+def test_rows_need_a_lexicon_and_entries_make_its_table() -> None:
     model = random_model()
     trace = model.trace(injected.TEXT)
-    with pytest.raises(InputError, match="no lexicon"):
-        row(model, trace.replace(polarity=None), 0, 0, 0)
+    refused(InputError, "no lexicon", row, model, trace.replace(polarity=None), 0, 0, 0)
     for place in ((9, 0, 0), (0, 9, 0), (0, 0, 99)):
-        with pytest.raises(InputError, match="There is no"):
-            row(model, trace, *place)
-
-
-def test_which_heads_and_how_in_words() -> None:
+        refused(InputError, "There is no", row, model, trace, *place)
+    trace = model.trace(f"{injected.TEXT} {injected.TEXT} the end")
+    computed = row(model, trace, 0, 1, 6)
+    figure = figure_of("lexicon-attention", stub(trace=trace, once=lambda key, compute: computed), head=1, token=6)
+    assert len(figure.frame) == len(computed.tokens) > 20 and 14 <= figure.frame["shown"].sum() <= 15 and "most attention" in figure.caption
     base = EncoderConfig(9, 2, width=64, heads=4, lexicon="add")
     last = replace(base, lexicon_heads="last")
     assert [reached(config) for config in (base, last, replace(base, lexicon="none"), HardmaxConfig(9))] == [(0, 1, 2, 3), (3,), (), ()]
-    assert [described(config) for config in (base, replace(last, lexicon_scaled=True), replace(base, lexicon="multiply"))] == [
-        "adds σ to the scores of all heads of every layer",
-        "adds σ / √16 to the scores of the last head of every layer",
-        "multiplies the scores of all heads of every layer by σ",
-    ]
-
-
-def test_entries_come_to_the_table_of_the_model() -> None:
-    """The walk lists the expected terms of every vocabulary entry, with the lambda of `Lexicon.polarity`; an entry without a term is
-    neutral.
-    """
+    assert described(replace(last, lexicon_scaled=True)) == "adds σ / √16 to the scores of the last head of every layer"
+    assert described(replace(base, lexicon="multiply")) == "multiplies the scores of all heads of every layer by σ"
     lexicon = Lexicon.of("own", pd.DataFrame({"term": list(TERMS), "polarity": list(TERMS.values())}))
     tokenizer = Tokenizer.train_words([*TERMS, "a warm garden"], 1)
     table = lexicon.polarity(tokenizer)
@@ -230,33 +210,3 @@ def test_entries_come_to_the_table_of_the_model() -> None:
     warm = entries_of(lexicon, tokenizer, tokenizer.id_of("warm"))
     np.testing.assert_allclose(warm.sums, [1 + 3 / 3 + 1 + 2 / 3, 0, 0])
     np.testing.assert_allclose(warm.polarity, [(11 / 3 + 1) / (11 / 3 + 3), 1 / (11 / 3 + 3), 1 / (11 / 3 + 3)])
-
-
-# ---- figures
-
-
-def bars_of(figure: Figure) -> list[list[tuple[float, str]]]:
-    """Return value and text of each bar from top to bottom, for each panel from left to right."""
-    by_panel: dict[str, list[tuple[float, float, str]]] = {}
-    for trace in (trace for trace in figure.plot.data if trace.type == "bar"):
-        by_panel.setdefault(trace.xaxis, []).extend(zip(trace.y, trace.x, trace.text, strict=True))
-    return [[(value, text) for _, value, text in sorted(bars)] for bars in by_panel.values()]
-
-
-@pytest.mark.parametrize("name", ["lexicon-scores", "lexicon-attention"])
-def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(name: str) -> None:
-    """The frame has all keys; the figure has those with most attention, the token itself, and one row for the others."""
-    model, scores = random_model(), name == "lexicon-scores"
-    trace = model.trace(f"{injected.TEXT} {injected.TEXT} the end")
-    computed = row(model, trace, 0, 1, 6)
-    figure = figure_of(name, stub(trace=trace, once=lambda key, compute: computed), head=1, token=6)
-    frame = figure.frame
-    visible, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    assert len(frame) == len(computed.tokens) > 20 and 6 in set(visible["key"]) and 14 <= len(visible) <= 15
-    most = np.maximum(frame["before"], frame["after"])
-    assert most[~frame["shown"]].max() <= most[frame["shown"] & (frame["key"] != 6)].min()
-    columns = ("sigma", "plain", "injected", "scores") if scores else ("before", "after", "change")
-    for column, bars in zip(columns, bars_of(figure), strict=True):
-        last = rest[column].mean() if scores else rest[column].sum()
-        np.testing.assert_allclose([value for value, _ in bars], [*visible[column], last], atol=1e-9)
-    np.testing.assert_allclose(frame["change"], frame["after"] - frame["before"])

@@ -1,15 +1,32 @@
-"""The shared attention equation and its backends, against loops over its formula."""
+"""Networks: the shared attention equation and its backends against loops, the LSTM and the convolution, and weights stored as codes."""
 
 from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
+from sentviz.data.texts import TokenizedText
+from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
+from sentviz.models.baselines import Convolutional, Recurrent
+from sentviz.models.batches import collate
+from sentviz.models.encoder import Encoder
+from sentviz.models.protocol import Inputs
+from sentviz.models.weights import CodedEmbedding, coarser, code, exact, in_8_bits, pack, unpack
+from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, RecurrentConfig
+from sentviz.runs.presets import injections, preset, split
+from sentviz.runs.store import Run
+from sentviz.training.recipe import Recipe
 from tests import slow
-from tests.shipped import often
+from tests.kit import refused, toy_trainer, use_toy_data
+from tests.shipped import ASKABLE, of_each
 
 DOUBLE = torch.float64
 
@@ -51,7 +68,6 @@ def by_loops(
 @pytest.mark.parametrize("d, d_v", [(3, 5), (5, 3), (4, 4)])
 @pytest.mark.parametrize("c", [1, 2, 3, 4])
 def test_attend_scores_maps_and_mix_are_the_formula(c: int, d: int, d_v: int) -> None:
-    """Fused and written-out paths equal loops, for every C, unequal head sizes and padding."""
     lengths, n, scale = [6, 4, 1], 6, 0.7
     q, k, v, lambdas = parts(c, 3, c, 2, n, d, d_v)
     structure = at.ScoreModifiers(padding(lengths, n))
@@ -79,7 +95,6 @@ def terms(seed: int, b: int, c: int, h: int, n: int) -> tuple[at.KeyTerm, at.Low
 @pytest.mark.parametrize("factored", [False, True])
 @pytest.mark.parametrize("biases", ["", "g", "l", "gl"])
 def test_biases_and_factor_are_what_they_say_in_every_path(biases: str, factored: bool) -> None:
-    """S = scale QK * M + B equals loops in `scores`, `fold` and `attend`; M multiplies before the biases are added."""
     b, c, h, n, scale, lengths = 2, 2, 2, 5, 0.6, [5, 3]
     q, k, v, lambdas = parts(11, b, c, h, n, 3, 4)
     gate, lexicon, m = terms(20, b, c, h, n)
@@ -112,23 +127,18 @@ PATTERNS = [
     (16, 4, [[], []], [16, 16]),
     (17, 4, [[0, 16], [0, 9]], [17, 10]),
     (17, 5, [[3], [-1]], [17, 2]),
-    (13, 1, [[0], [0]], [13, 7]),
     (13, 2, [[0, 5, 6], [-1, 0, 12]], [13, 13]),
-    (9, 3, [[4], [8]], [9, 9]),
     (3, 8, [[0, 2], [-1, 0]], [3, 1]),
     (1, 4, [[0], [0]], [1, 1]),
-    (24, 7, [[0, 23], [0, 4]], [24, 5]),
 ]
 
 
 @pytest.mark.parametrize("n, window, places, lengths", PATTERNS)
 @pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize("block", often([1, 4, 64], 4))
 def test_banded_is_the_dense_masked_formula(
-    n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool, block: int, monkeypatch: pytest.MonkeyPatch
+    n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The banded backend and `attend` equal loops in which keys outside window and globals do not exist."""
-    monkeypatch.setattr(at, "BLOCK", block)
+    monkeypatch.setattr(at, "BLOCK", 4)
     lengths = lengths if padded else [n, n]
     c, scale = 2, 0.8
     q, k, v, lambdas = parts(n, 2, c, 2, n, 3, 4)
@@ -173,14 +183,7 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
 
 @pytest.mark.parametrize(
     "backend, components, window, grad",
-    [
-        ("_fused", 1, 0, False),
-        ("_fused", 2, 0, True),
-        ("_mixed", 2, 0, False),
-        ("_banded", 2, 4, True),
-        ("_fused", 2, 31, True),
-        ("_fused", 2, 62, True),
-    ],
+    [("_fused", 1, 0, False), ("_fused", 2, 0, True), ("_mixed", 2, 0, False), ("_banded", 2, 4, True), ("_fused", 2, 31, True)],
 )
 def test_attend_takes_the_cheap_backend(backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at, "NARROW", 31)
@@ -195,9 +198,9 @@ def test_attend_takes_the_cheap_backend(backend: str, components: int, window: i
     assert called[0] == backend  # the banded one asks the fused one
 
 
-@pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 16)])
+@pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 32)])
 def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numerical gradients of q, k, v, lambda, a bias and a factor equal the analytical ones, fused, banded and with a dense mask."""
+    """Gradients equal numerical ones, fused, banded and with a dense mask, and stay finite where nothing is seen."""
     monkeypatch.setattr(at, "NARROW", narrow)
     monkeypatch.setattr(at, "BLOCK", 4)
     n = 13 if window else 4
@@ -211,12 +214,6 @@ def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatc
 
     inputs = tuple(x.clone().requires_grad_() for x in (q, k, v, lambdas, gate, right))
     assert torch.autograd.gradcheck(run, inputs, fast_mode=window > 0)
-
-
-@pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 32)])
-def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at, "NARROW", narrow)
-    monkeypatch.setattr(at, "BLOCK", 4)
     q, k, v, lambdas = (x.requires_grad_() for x in parts(8, 2, 2, 1, 20, 2, 2))
     pattern = at.Pattern(window, torch.tensor([[-1]])) if window else None
     real = padding([20, 3], 20)
@@ -224,3 +221,166 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, m
     (out * real[:, None, :, None]).sum().backward()
     assert all(bool(x.grad.isfinite().all()) for x in (q, k, v, lambdas))
     np.testing.assert_array_equal(v.grad[1, :, 3:], 0)
+
+
+def inputs(*lengths: int) -> Inputs:
+    rng = np.random.default_rng(0)
+    return collate([TokenizedText(rng.integers(4, 30, n)) for n in lengths])
+
+
+def network(kind: str) -> Recurrent | Convolutional:
+    torch.manual_seed(0)
+    if kind == "bilstm":
+        return Recurrent(RecurrentConfig(30, 3, 40, hidden=6, dropout=0.0)).eval()
+    return Convolutional(ConvolutionalConfig(30, 3, 40, filters=4, dropout=0.0)).eval()
+
+
+def test_the_lstm_and_the_convolution_are_those_of_torch_and_loops() -> None:
+    ours, batch = network("bilstm"), inputs(9, 1, 4)
+    whole = nn.LSTM(12, 6, num_layers=2, batch_first=True, bidirectional=True)
+    state = {}
+    for layer, lstm in enumerate(ours.lstms):  # type: ignore[arg-type]
+        state |= {name.replace("l0", f"l{layer}"): tensor for name, tensor in lstm.state_dict().items()}
+    whole.load_state_dict(state)
+    with torch.no_grad():
+        got = ours(batch)
+        for text, n in enumerate((9, 1, 4)):
+            states, _ = whole(ours.embedding(batch.ids[text : text + 1, :n]))
+            torch.testing.assert_close(got.pooled[text], states[0].mean(dim=0), rtol=0, atol=1e-6)
+            torch.testing.assert_close(got.logits[text], ours.classifier(states[0].mean(dim=0)), rtol=0, atol=1e-6)
+    ours, batch = network("cnn"), inputs(9, 1, 4)
+    with torch.no_grad():
+        got = ours(batch).pooled
+        for text, n in enumerate((9, 1, 4)):
+            x = ours.embedding(batch.ids[text, :n])
+            maxima = []
+            for width, conv in zip((3, 4, 5), ours.filters, strict=True):  # type: ignore[arg-type]
+                for f in range(4):
+                    best = 0.0
+                    for i in range(n):
+                        total = float(conv.bias[f])
+                        for tap in range(width):
+                            place = i + tap - (width - 1) // 2
+                            if 0 <= place < n:
+                                total += float(conv.weight[f, :, tap] @ x[place])
+                        best = max(best, total)
+                    maxima.append(best)
+            np.testing.assert_allclose(got[text].numpy(), maxima, atol=1e-5)
+    ours, batch = network("cnn"), inputs(9, 3)
+    vectors = ours.table[batch.ids].detach().requires_grad_()
+    slopes = torch.autograd.grad(F.softmax(ours(Inputs(batch.ids, batch.mask, vectors=vectors)).logits, -1)[:, 0].sum(), vectors)[0]
+    assert float(slopes[1, 3:].abs().max()) == 0 < float(slopes[1, :3].abs().max())
+
+
+@pytest.mark.parametrize("kind", ["bilstm", "cnn"])
+def test_padding_changes_nothing(kind: str) -> None:
+    ours, batch = network(kind), inputs(9, 30, 2)
+    with torch.no_grad():
+        together = ours(batch).logits
+        for text, n in enumerate((9, 30, 2)):
+            torch.testing.assert_close(ours(Inputs(batch.ids[text : text + 1, :n])).logits[0], together[text], rtol=0, atol=1e-6)
+    built = Recurrent(RecurrentConfig(1000, 2)) if kind == "bilstm" else Convolutional(ConvolutionalConfig(1000, 2))
+    lstm = sum(2 * 4 * 256 * (size + 256 + 2) for size in (512, 512)) + 1000 * 512 + 2 * 513
+    convolution = 100 * (300 * (3 + 4 + 5) + 3) + 1000 * 300 + 2 * 301
+    assert built.parameters_count() == {"bilstm": lstm, "cnn": convolution}[kind]
+
+
+def test_resuming_is_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_toy_data(monkeypatch)
+    kind, changes = "cnn", {"shape": {"filters": 4}, "epochs": 1}
+    whole = toy_trainer(tmp_path / "whole", kind, **changes)
+    whole.fit(progress=False)
+    toy_trainer(tmp_path / "two", kind, **changes).fit(progress=False, until=4)
+    again = toy_trainer(tmp_path / "two", kind, **changes)
+    assert again.resume()
+    again.fit(progress=False)
+    for name, tensor in whole.task.network.state_dict().items():
+        assert torch.equal(tensor, again.task.network.state_dict()[name]), name
+    assert whole.at.history == again.at.history
+
+
+@pytest.mark.parametrize("base", ["cls", "ndt-unit-2"])
+def test_an_injection_changes_the_lexicon_and_nothing_else(base: str) -> None:
+    for injection in injections():
+        name = f"{base}-{injection}"
+        plain, fused = (preset(n, vocab_size=50, classes=2, max_length=9) for n in (base, name))
+        assert split(name) == (base, injection) and fused.lexicon == ("multiply" if injection == "xia" else "add")
+        assert dataclasses.replace(fused, lexicon="none", lexicon_heads="all", lexicon_scaled=False) == plain
+        assert (fused.lexicon_heads == "last") == injection.startswith("last") and fused.lexicon_scaled == injection.endswith("scaled")
+        assert Encoder(plain).parameters_count() == Encoder(fused).parameters_count()
+
+
+@pytest.mark.parametrize("base", ["vanilla", "diff", "sentiformer-full"])
+def test_parts_of_sentiformer_go_behind_any_encoder(base: str) -> None:
+    rest = {"gate", "positions", "tags", "window", "global_tokens", "global_drawn", "lexicon", "lexicon_heads", "lexicon_scaled"}
+    for behind in ("gated", "aware", "windowed", "aware-windowed-gated", "gated-last-scaled", "all-gated"):
+        assert split(f"{base}-{behind}") == (base, behind)
+        plain, more = (preset(n, vocab_size=50, classes=2, max_length=64, width=16, heads=2) for n in (base, f"{base}-{behind}"))
+        assert isinstance(plain, EncoderConfig) and isinstance(more, EncoderConfig)
+        wanted = {
+            "gate": "gated" in behind or plain.gate,
+            "positions": "aware" if "aware" in behind else plain.positions,
+            "window": 64 if "windowed" in behind else plain.window,
+            "lexicon": "add" if {"last", "all"} & set(behind.split("-")) else "none",
+        }
+        wanted |= {item.name: getattr(plain, item.name) for item in dataclasses.fields(plain) if item.name not in rest}
+        assert {name: getattr(more, name) for name in wanted} == wanted
+    assert Encoder(more).eval()(Inputs(torch.randint(4, 50, (2, 40)))).logits.isfinite().all()
+
+
+def test_what_a_kind_cannot_have_is_refused() -> None:
+    for name in ("cnn-gated", "hardmax-d2-aware", "bilstm-last", "nothing-gated"):
+        refused(InputError, f"There is no model '{name}'", Recipe.read, "sst2", model=name)
+    refused(InputError, "cls-all injects a lexicon, but the recipe names none", Recipe.read, "sst2", model="cls-all")
+    assert Recipe.read("fused_sst2", model="cls-all").lexicon == "lexicon_en_vader"
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_rounded_weights_are_near_and_rows_are_those_of_the_whole(bits: int) -> None:
+    """8 bits are within half a step of a row's largest entry. 4 bits are nearer, in squares, than the plain scale."""
+    weights = torch.randn(40, 64, generator=torch.Generator().manual_seed(1))
+    weights[3, :32] = 0
+    coded = code(weights, bits)
+    table = coded.expanded()
+    if bits == 8:
+        assert (abs(table - weights) <= weights.abs().amax(dim=1, keepdim=True) / 127 * 0.51).all()
+    else:
+        blocks = weights.reshape(-1, 32)
+        scale = blocks.gather(1, blocks.abs().argmax(dim=1, keepdim=True)) / -8
+        plain = (blocks / scale.where(scale != 0, torch.ones(()))).round().clamp(-8, 7) * scale
+        assert (table - weights).square().sum() < 0.95 * (plain - blocks).square().sum()
+    assert not table[3, :32].any()
+    rows = torch.tensor([[7, 0], [39, 7]])
+    assert torch.equal(CodedEmbedding(coded)(rows), table[rows]) and coded.shape == (40, 64)
+
+
+def test_weights_on_a_grid_keep_their_codes_and_scales(tmp_path: Path) -> None:
+    rng = torch.Generator().manual_seed(2)
+    codes = torch.randint(-8, 8, (6, 32), generator=rng)
+    codes[:, 5] = -8
+    scale = (torch.rand(6, 1, generator=rng) / 50 + 0.003).half()
+    coded = code((codes * scale.float()).half().float(), 4)
+    assert torch.equal(coded.scale, scale)
+    assert torch.equal(coded.expanded(), codes * scale.float())
+    third = torch.tensor([1 / 3, 0.5])
+    assert exact(third).dtype == torch.float32 and exact(third.half().float()).dtype == torch.float16
+    refused(InputError, "divide a width of 48; store this base in 8 bits", code, torch.ones(4, 48), 4)
+    refused(InputError, "in 4 or 8 bits, not 3", code, torch.ones(4, 32), 3)
+    state = {"wide": torch.rand(4000, 16), "narrow": torch.rand(16000, 3), "small": torch.rand(20, 20)}
+    assert {name for name in state if in_8_bits(state[name].shape)} == {"wide"}
+    packed = pack(state)
+    save_file(packed, tmp_path / "new.safetensors")
+    assert coarser(tmp_path / "new.safetensors") == {}
+    scale = (state["narrow"].amax(dim=1, keepdim=True) / 127).half()
+    cut = {"narrow.int8": (state["narrow"] / scale.float()).round().to(torch.int8), "narrow.scale": scale}
+    save_file({k: v for k, v in packed.items() if k != "narrow"} | cut, tmp_path / "old.safetensors")
+    off = coarser(tmp_path / "old.safetensors")
+    assert set(off) == {"narrow"}
+    assert float((unpack(cut)["narrow"] - state["narrow"]).abs().max()) <= off["narrow"] + 1e-6
+    (tmp_path / "torn.safetensors").write_bytes(b"no")
+    refused(RunError, r"torn\.safetensors cannot be read", coarser, tmp_path / "torn.safetensors")
+
+
+@of_each(ASKABLE)
+def test_what_is_in_8_bits(run: Run) -> None:
+    assert coarser(run.path(run.weights)) == {}

@@ -1,4 +1,4 @@
-"""A base is stored once, rounded; a run on it is an adapter that is folded in when it is loaded."""
+"""A base is stored once, rounded, also from a pinned revision of the hub; a run on it is an adapter that is folded in when it is loaded."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from huggingface_hub import errors
 from safetensors.torch import load_file, save_file
 
 from sentviz.cli import main
@@ -21,7 +23,7 @@ from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import adapt, based, fold, merged, stored
-from sentviz.models.pretrained.base import add_base, tokenizer_of
+from sentviz.models.pretrained.base import add_base, hub_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
@@ -35,10 +37,9 @@ from sentviz.runs.store import Run, runs
 from sentviz.runs.writing import write_config
 from sentviz.training import Trainer, train
 from sentviz.training.based import BasedTask
+from sentviz.training.recipe import Recipe
 from tests.bases import based_recipe, bert_folder, toy_base
 from tests.kit import refused, use_toy_data
-
-# ---- bases
 
 
 @pytest.fixture(scope="module")
@@ -87,17 +88,7 @@ def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_p
     assert all(path.stat().st_mode & 0o044 == 0o044 for path in base.folder.iterdir())
 
 
-def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
-    base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
-    settings = base.settings | {"classes": 2, "segments": 1}
-    single, two = (based(base, EncoderConfig(**(settings | on_base(name, "tiny"))))[0].eval() for name in ("tiny", "tiny-ndt-free-2"))
-    assert two.config.components == 2 and two.config.lambda_start == ((0.0,),) * 3
-    two.classifier.load_state_dict(single.classifier.state_dict())
-    with torch.inference_mode():
-        np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
-
-
-def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_makes_a_base_and_two_components_begin_as_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     bert_folder(tmp_path / "models" / "some-bert")
     monkeypatch.setenv("SENTVIZ_MODELS", str(tmp_path / "models"))
     result = CliRunner().invoke(
@@ -110,14 +101,17 @@ def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert Base("other", base.folder).digest == base.digest
     lost = CliRunner().invoke(main, ["base", "add", "nowhere", "other", "-o", str(tmp_path)])
     assert lost.exit_code == 1 and "There is no pretrained encoder 'nowhere'" in lost.output
-
-
-# ---- adapters
+    base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
+    settings = base.settings | {"classes": 2, "segments": 1}
+    single, two = (based(base, EncoderConfig(**(settings | on_base(name, "tiny"))))[0].eval() for name in ("tiny", "tiny-ndt-free-2"))
+    assert two.config.components == 2 and two.config.lambda_start == ((0.0,),) * 3
+    two.classifier.load_state_dict(single.classifier.state_dict())
+    with torch.inference_mode():
+        np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
 
 
 @pytest.mark.slow
 def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
-    """The run holds the changes of every matrix in half precision and the classifier, but no tokenizer, and it has learned."""
     assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
     weights = load_file(trained.folder / "model.safetensors")
     changed = {f"blocks.{layer}.{part}" for layer in range(3) for part in ("attention.project", "attention.output", "ffn.up", "ffn.down")}
@@ -162,7 +156,6 @@ def test_changes_of_a_higher_rank_have_8_bits(rank: int) -> None:
 
 @pytest.mark.exhaustive
 def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
-    """Only the upper layer is adapted, and no lower one has a gradient."""
     recipe = replace(based_recipe(adapter_layers=1), weights=find_base("tiny").digest)
     whole = Trainer(BasedTask(recipe), tmp_path / "whole")
     whole.fit(progress=False)
@@ -183,17 +176,6 @@ def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
     assert torch.equal(merged(network).blocks[0].ffn.up.weight, network.blocks[0].ffn.up.weight)
 
 
-@pytest.mark.exhaustive
-def test_with_rank_0_the_matrices_of_the_upper_layers_are_stored_completely(tmp_path: Path) -> None:
-    run = train(based_recipe(adapter_rank=0, adapter_layers=2, learning_rate=2e-3), tmp_path, progress=False)
-    names = {name.split(".int8")[0].split(".scale")[0] for name in load_file(run.folder / "model.safetensors")}
-    assert {name.split(".")[1] for name in names if name.startswith("blocks.")} == {"1", "2"}
-    assert run.metrics()["test"]["accuracy"]["value"] > 0.8
-
-
-# ---- what does not belong together
-
-
 def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, torch.Tensor]], object]) -> Run:
     """Copy the run with changed config or weights, sealed again."""
     shutil.copytree(trained.folder, to)
@@ -211,7 +193,6 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
         (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not installed"),
         (lambda config, weights: config["base"].update(digest="0" * 12), "is a different base"),
         (lambda config, weights: weights.pop("blocks.1.ffn.up.b"), "blocks.1.ffn.up is missing, extra"),
-        (lambda config, weights: weights.update({"blocks.1.ffn.up.a": torch.zeros(4, 33).half()}), "blocks.1.ffn.up is missing, extra"),
         (lambda config, weights: weights["classifier.bias"].fill_(float("nan")), "holds values that are not numbers"),
         (lambda config, weights: config["model"].update(ffn_width=65), "does not fit this model: blocks.0.ffn"),
     ],
@@ -267,14 +248,16 @@ def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any]
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("model", "message"), [("minilm", "is tiny, or tiny- with"), ("tiny-faster", "not 'tiny-faster'"), ("tiny-last-scaled", "names none")]
-)
-def test_a_run_on_a_base_is_called_after_it(model: str, message: str) -> None:
-    refused(InputError, message, based_recipe, model=model)
-
-
-def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_recipes_and_tokenizers_fit_their_base(tmp_path: Path) -> None:
+    for model, message in (("minilm", "is tiny, or tiny- with"), ("tiny-faster", "not 'tiny-faster'"), ("tiny-last-scaled", "names none")):
+        refused(InputError, message, based_recipe, model=model)
+    file = tmp_path / "mine.toml"
+    file.write_text('dataset = "toy"\nmodel = "ndt-unit-2"\nexample = "a warm song"\nlearning_rate = 0.5\nmax_length = 9\n')
+    recipe = Recipe.read(file, base="tiny")
+    assert (recipe.model, recipe.name, recipe.example) == ("tiny", "toy/tiny", "a warm song")
+    assert (recipe.learning_rate, recipe.max_length, recipe.adapter_rank) == (1e-3, 64, 8)
+    file.write_text('dataset = "toy"\nbase = "tiny"\nlearning_rate = 0.5\n')
+    assert Recipe.read(file).learning_rate == 0.5 and Recipe.read(file).name == "toy/tiny"
     folder = bert_folder(tmp_path / "other")
     refused(RunError, "they do not belong together", PretrainedTokenizer.of_file, folder / "tokenizer.json", 20)
     stored = json.loads((folder / "tokenizer.json").read_text())
@@ -286,24 +269,8 @@ def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "bases" / "other").exists()
 
 
-def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path: Path) -> None:
-    from sentviz.training.recipe import Recipe
-
-    file = tmp_path / "mine.toml"
-    file.write_text('dataset = "toy"\nmodel = "ndt-unit-2"\nexample = "a warm song"\nlearning_rate = 0.5\nmax_length = 9\n')
-    recipe = Recipe.read(file, base="tiny")
-    assert (recipe.model, recipe.name, recipe.example) == ("tiny", "toy/tiny", "a warm song")
-    assert (recipe.learning_rate, recipe.max_length, recipe.adapter_rank) == (1e-3, 64, 8)
-    file.write_text('dataset = "toy"\nbase = "tiny"\nlearning_rate = 0.5\n')
-    assert Recipe.read(file).learning_rate == 0.5 and Recipe.read(file).name == "toy/tiny"
-
-
-# ---- as files
-
-
 @pytest.mark.slow
 def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The base is not fetched again if it is installed, and is refused if it was changed on the way."""
     packed = {entry.name: entry for entry in release([find_base("tiny"), trained], tmp_path / "release")}
     assert packed["toy/tiny"].base == "bases/tiny" and not packed["bases/tiny"].base
     assert read_index(tmp_path / "release" / "release.json") == packed and with_bases(["toy/tiny"], packed) == ["bases/tiny", "toy/tiny"]
@@ -318,3 +285,49 @@ def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch
     assert all(map(is_here, packed.values())) and get("bases/tiny", str(tmp_path / "release"), known=packed) is None
     shutil.rmtree(tmp_path / "home")
     assert get("toy/tiny", str(trained.folder.parent.parent), known=packed) is not None and set(bases()) == {"tiny"}
+
+
+REVISION = "0123456789abcdef" * 2 + "01234567"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the only revision in the hub's cache, without a network."""
+    folder = tmp_path / "cache" / "models--somebody--tiny-bert" / "snapshots" / REVISION
+    bert_folder(folder)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    return folder
+
+
+def test_a_base_is_made_from_a_pinned_revision_of_the_hub(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = sha256(hub / "model.safetensors")
+    right = {"--revision": REVISION, "--sha256": digest}
+
+    def add(**changes: str) -> Any:
+        options = [word for name, value in (right | {f"--{k}": v for k, v in changes.items()}).items() if value for word in (name, value)]
+        return CliRunner().invoke(main, ["base", "add", "somebody/tiny-bert", "mine", "-o", str(tmp_path / "bases"), *options])
+
+    for changes, message in (
+        ({"revision": ""}, "somebody/tiny-bert is on the hub, so its exact version is needed"),
+        ({"sha256": ""}, "--sha256 with the digest of model.safetensors"),
+        ({"revision": "main"}, "--revision COMMIT with 40 hex digits"),
+        ({"sha256": "0" * 64}, f"somebody/tiny-bert: model.safetensors has the SHA-256 {digest}, not {'0' * 64}"),
+        ({"revision": "f" * 40}, "it was not downloaded earlier, and the hub cannot be reached"),
+    ):
+        result = add(**changes)
+        assert result.exit_code == 1 and message in " ".join(result.output.split()), result.output
+        assert not (tmp_path / "bases" / "mine").exists()
+    assert add().exit_code == 0
+    base = Base("mine", tmp_path / "bases" / "mine")
+    assert base.digest == add_base(hub, "same", tmp_path / "bases", bits=8).digest
+    assert (base.card["source"], base.card["weights_sha256"]) == ("somebody/tiny-bert", digest) and REVISION in base.card["remark"]
+    (hub / "tokenizer.json").unlink()
+    assert "the hub cannot be reached" in " ".join(add().output.split())
+    for error, message in (
+        (errors.EntryNotFoundError("404"), f"no file .* at the revision {REVISION}"),
+        (errors.RevisionNotFoundError("404", response=Mock()), f"somebody/tiny-bert has no revision {REVISION} on the hub"),
+    ):
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", Mock(side_effect=error))
+        refused(RunError, message, hub_base, "somebody/tiny-bert", revision=REVISION, sha256="0" * 64)

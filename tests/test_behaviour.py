@@ -22,6 +22,7 @@ from sentviz.cli import main
 from sentviz.data import behaviour, templates
 from sentviz.data.behaviour import KINDS, LANGUAGES, built_in, cases, edit_size, find_case, random_edit, read_templates
 from sentviz.errors import InputError
+from tests.kit import refused
 
 FILES = {"en": templates.ENGLISH, "ko": templates.KOREAN}
 MADE = {"en": templates.halves, "ko": templates.korean}
@@ -37,9 +38,6 @@ def praising(texts: Sequence[str]) -> list[list[float]]:
 MODEL = sentviz.load(praising, classes=["negative", "positive"])
 SOME = cases("en", each=8)
 MINE = ["--model", "tests.test_behaviour:praising", "--classes"]
-
-
-# ---- cases
 
 
 @pytest.mark.exhaustive
@@ -68,7 +66,7 @@ def test_there_are_1500_different_cases_the_same_for_a_seed(language: str) -> No
     assert positive.groupby(every["capability"]).mean().between(0.4, 0.6).all()
 
 
-def test_a_random_edit_has_the_size_of_the_edit() -> None:
+def test_an_edit_has_its_size_and_a_case_its_id() -> None:
     for before, after, size in (
         ("The sofa is bad.", "the sofa is bad", (1, 0, 0)),  # marks alone: at least one word
         ("Mary met Wei.", "Noor met Wei.", (1, 0, 0)),
@@ -82,28 +80,18 @@ def test_a_random_edit_has_the_size_of_the_edit() -> None:
             old_words, (replaced, deleted, inserted) = [word for word in changed if not word.startswith("x")], size
             assert len(changed) == len(before.split()) - deleted + inserted
             assert len(old_words) == len(before.split()) - replaced - deleted
-
-
-def test_a_typing_error_swaps_two_letters_of_a_long_word() -> None:
     for seed in range(20):
         wrong = behaviour.typing_error("The sofa seemed dreadful.", np.random.default_rng(seed))
         assert sorted(wrong) == sorted("The sofa seemed dreadful.") and wrong.startswith("The sofa ")
         assert sum(a != b for a, b in zip(wrong, "The sofa seemed dreadful.", strict=True)) == 2
     assert behaviour.typing_error("It is so.", np.random.default_rng(0)) == "It is so."
-
-
-def test_a_case_is_found_by_its_id() -> None:
     row = cases("en").query("kind == 'invariance'").iloc[3]
     case, old = find_case(row["id"]), find_case(row["id"] + "-before")
     assert case is not None and old is not None and (case["text"], old["text"]) == (row["text"], row["before"])
     assert find_case("en-negation-999") is find_case("demo-plain-1") is find_case("") is find_case("en-negation-0-before") is None
 
 
-# ---- rates
-
-
 def test_the_rates_are_those_of_a_loop() -> None:
-    """Each case is judged by its own call of the function; the tolerance is 0.1. A stored card is the same card."""
     card = measure_behaviour(MODEL, SOME)
 
     def share(text: str) -> float:
@@ -134,21 +122,23 @@ def test_the_rates_are_those_of_a_loop() -> None:
     assert json.loads(as_json(card, [card]))["baselines"]["praising"][0]["n"] == 8
 
 
-def test_classes_in_the_middle_are_on_neither_side() -> None:
+def test_odd_models_pass_only_what_they_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     five = ["very negative", "negative", "neutral", "positive", "very positive"]
     model = sentviz.load(lambda texts: [[0.1, 0.1, 0.6, 0.1, 0.1]] * len(texts), classes=five)
     card = measure_behaviour(model, SOME)
     assert not card.passed[(SOME["kind"] == "minimum functionality").to_numpy()].any()
     assert any("Predictions of neutral are on neither side" in remark for remark in card.remarks)
-
-
-def test_the_knu_lexicon_takes_the_longest_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = sentviz.load(lambda texts: [[0.1, 0.9]] * len(texts), classes=["negative", "positive"])
+    card = measure_behaviour(model, SOME)
+    assert "predicts positive for every case" in card.remarks[0]
+    verdicts = read_requirement(required(tmp_path, "[minimum]\nnames = 0.9\nnegation = 0.1")).verdicts(card)
+    assert verdicts["names"][0] == 1 and not verdicts["names"][2] and verdicts["negation"][2]
+    frame = SOME.groupby("kind").head(1)
+    card = judged("x", lambda texts: (np.zeros(len(texts), np.int64), np.full(len(texts), np.nan)), frame)
+    assert not card.passed.any() and not card.passed_random.any()
     table = pd.DataFrame({"term": ["좋", "좋지 않", "나쁘"], "polarity": [2, -1, -2]})
     monkeypatch.setattr(baselines.datasets, "load_file", lambda *names: table)
     assert baselines._knu(["좋네요", "좋지 않네요", "안좋네요", "좋고 나쁘다"]) == pytest.approx([2 / 19**0.5, -1 / 16**0.5, 0, 0])
-
-
-# ---- files
 
 
 def required(tmp_path: Path, text: str) -> Path:
@@ -162,7 +152,6 @@ def test_a_wrong_requirement_is_one_sentence(tmp_path: Path) -> None:
     for text, message in (
         ("[minimum]\nnegatoin = 0.5", "There is no capability 'negatoin'; similar names: negation; the capabilities are vocabulary"),
         ("[minimum]\nnegation = 80", "the minimum of negation must be a number from 0 to 1, not 80; 80 % is 0.8."),
-        ("[minimum]\nnegation = true", "must be a number from 0 to 1, not True"),
         ("[minimum", "behave.toml is not valid TOML: "),
         ("", "behave.toml needs a table [minimum]"),
         ("counts = 'mean'\n[minimum]\ntime = 0.1", 'counts must be "rate" or "low"'),
@@ -171,8 +160,7 @@ def test_a_wrong_requirement_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=re.escape(message)) as caught:
             read_requirement(required(tmp_path, text)).verdicts(card)
         assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match=r"absent\.toml is missing"):
-        read_requirement(tmp_path / "absent.toml")
+    refused(InputError, r"absent\.toml is missing", read_requirement, tmp_path / "absent.toml")
 
 
 def test_wrong_templates_are_one_sentence(tmp_path: Path) -> None:
@@ -189,14 +177,9 @@ def test_wrong_templates_are_one_sentence(tmp_path: Path) -> None:
         ('[slots]\nx = ["y"]\n[a]\npositive = ["{x} {x 2}"]', "needs 2 different entries of 'x'"),
         ("[slots]\nx = ['y']", "has no capability"),
         ("a = 1", "[a] of t.toml must be a table."),
-        ("[a", "t.toml is not valid TOML"),
     ):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(InputError, match=re.escape(message)):
-            read_templates(path)
-
-
-def test_own_templates_make_a_smaller_card(tmp_path: Path) -> None:
+        refused(InputError, re.escape(message), read_templates, path)
     path = tmp_path / "t.toml"
     path.write_text('[slots]\nx = ["one", "two", "three"]\n[own]\npositive = ["Superb {x}."]\n[more]\nsame = ["[{city}|{city 2}]."]')
     frame = cases(templates=read_templates(path), each=10)
@@ -219,32 +202,16 @@ def test_a_model_that_cannot_be_tested_is_refused_in_a_sentence() -> None:
         assert result.exit_code in (1, 2) and message in result.output, result.output
 
 
-OWN = ["behave", *MINE, "negative,positive", "--cases", "4"]
-
-
 def test_the_command_exits_with_1_if_a_minimum_is_missed_and_writes_equal_bytes(tmp_path: Path) -> None:
+    own = ["behave", *MINE, "negative,positive", "--cases", "4"]
     fine = required(tmp_path, 'counts = "rate"\n[minimum]\naddition = 0.25')
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in paths:
-        assert CliRunner().invoke(main, [*OWN, "--require", str(fine), "-o", str(path)]).exit_code == 0
+        assert CliRunner().invoke(main, [*own, "--require", str(fine), "-o", str(path)]).exit_code == 0
     assert paths[0].read_bytes() == paths[1].read_bytes()
     content = json.loads(paths[0].read_text())
     assert content["met"] and [each["capability"] for each in content["capabilities"] if each.get("met")] == ["addition"]
     strict = required(tmp_path, 'counts = "low"\n[minimum]\naddition = 0.25\nvocabulary = 1.0')
-    result = CliRunner().invoke(main, [*OWN, "--require", str(strict)])
+    result = CliRunner().invoke(main, [*own, "--require", str(strict)])
     assert result.exit_code == 1 and json.loads(result.stdout)["met"] is False
     assert "the lower limit of the 95 % interval counts" in result.stderr
-
-
-def test_a_model_of_one_class_meets_no_minimum_of_edits(tmp_path: Path) -> None:
-    model = sentviz.load(lambda texts: [[0.1, 0.9]] * len(texts), classes=["negative", "positive"])
-    card = measure_behaviour(model, SOME)
-    assert "predicts positive for every case" in card.remarks[0]
-    verdicts = read_requirement(required(tmp_path, "[minimum]\nnames = 0.9\nnegation = 0.1")).verdicts(card)
-    assert verdicts["names"][0] == 1 and not verdicts["names"][2] and verdicts["negation"][2]
-
-
-def test_a_text_that_cannot_be_read_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = SOME.groupby("kind").head(1)
-    card = judged("x", lambda texts: (np.zeros(len(texts), np.int64), np.full(len(texts), np.nan)), frame)
-    assert not card.passed.any() and not card.passed_random.any()

@@ -54,17 +54,12 @@ def words_removed(model: Model, trace: Trace) -> Any:
     return explained(model, trace).token_scores["removal"]
 
 
-def verdict(model: Model, trace: Trace) -> Any:
-    """Compare arbitrary scores with chance."""
-    return against_chance(model, trace, np.arange(len(trace.tokens), dtype=np.float32))
-
-
 SEARCHES: dict[str, Callable[[Model, Trace], Any]] = {
     "removal": words_removed,
     "units": lambda model, trace: explained(model, trace, ["units"]).token_scores["units"],
     "permutation": lambda model, trace: permutation_shap(model, trace).values,
     "exact": lambda model, trace: exact(model, trace, by="words").table,
-    "verdict": verdict,
+    "verdict": lambda model, trace: against_chance(model, trace, np.arange(len(trace.tokens), dtype=np.float32)),
     "edit": partial(smallest_flip, drawn=2, passes=60),
     "reason": lambda model, trace: supported(model, trace, {}).evidence.flip,  # type: ignore[union-attr]
 }
@@ -77,12 +72,8 @@ def single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models.by_length, "__defaults__", (1,))
 
 
-# ---- slices
-
-
 @pytest.mark.parametrize("part", [0.001, 0.02, 0.3])
 def test_a_search_rests_before_its_slice_is_over(part: float) -> None:
-    """Between two rests are at most `SLICE` seconds of work, or one part that is longer."""
     clock, rests = Clock(), [0.0]
     with Budget(clock=clock).working(lambda: rests.append(clock.now)) as step:
         for _ in range(200):
@@ -92,8 +83,7 @@ def test_a_search_rests_before_its_slice_is_over(part: float) -> None:
     assert len(rests) > 200 * part / max(SLICE, part) - 1
 
 
-def test_time_in_which_others_work_is_not_counted() -> None:
-    """The clock moves on while the search rests, and only its own parts are counted."""
+def test_work_is_counted_and_can_be_stopped() -> None:
     clock = Clock()
 
     def rest() -> None:
@@ -105,19 +95,23 @@ def test_time_in_which_others_work_is_not_counted() -> None:
             clock.now += 0.1
             step()
     assert budget.used == pytest.approx(0.6)
-
-
-def test_a_pass_of_one_long_text_has_several_parts() -> None:
-    """`check` is called in each layer of the pass, also with gradients, so that one text is no longer than a slice."""
     layers, calls = 4, list[int]()
     model = small_model(layers=layers).stoppable(lambda: calls.append(1))
     for work in (lambda: model.predict([TEXT]), lambda: explained(model, model.trace(TEXT), ["gradient"])):
         calls.clear()
         work()
         assert len(calls) > 2 * layers
-
-
-# ---- the end of a budget, and beyond
+    model, counts, budget = small_model(), list[tuple[int, int, str]](), Budget(20.0)
+    trace = model.trace("a warm garden and a dull song , but a clever town")
+    with budget.working() as step:
+        explained(model.stoppable(step, budget.batches, lambda *count: counts.append(count)), trace, ["removal"])
+    assert counts[-1] == (12, 12, "words") and [done for done, _, _ in counts] == sorted({done for done, _, _ in counts})
+    budget.stop()
+    assert budget.is_spent and budget.more == 20
+    with pytest.raises(Spent), budget.working() as step:
+        explained(model.stoppable(step), trace, ["removal"])
+    budget.extend()
+    assert not budget.is_spent
 
 
 @pytest.mark.usefixtures("single_rows")
@@ -158,7 +152,6 @@ def test_a_search_that_goes_on_ends_like_one_without_a_limit(name: str) -> None:
 
 @pytest.mark.usefixtures("single_rows")
 def test_the_message_counts_the_words_that_were_searched() -> None:
-    """The message counts the finished words. A further budget counts on from there."""
     model = small_model()
     trace, clock = model.trace("what a warm clever song we saw"), Clock()
     model.network.get_submodule("blocks.0").register_forward_pre_hook(lambda *_: setattr(clock, "now", clock.now + 1.0))
@@ -169,11 +162,6 @@ def test_the_message_counts_the_words_that_were_searched() -> None:
     budget.extend()
     with pytest.raises(Spent, match=r"^Searched [4-6] of 7 words after 7 seconds"), budget.working() as step:
         words_removed(model.stoppable(step, budget.batches), trace)
-
-
-@pytest.mark.usefixtures("single_rows")
-def test_an_edit_found_before_the_end_is_told_with_what_is_left() -> None:
-    """The partial result is an edit that flips the prediction, if one was tested; else it says how many edits are left."""
     for rule in (lambda there: 4 * there("warm") - 2, lambda there: 0 * there("warm") + 4):
         model, calls = planted_model(rule), count()
 
@@ -186,7 +174,6 @@ def test_an_edit_found_before_the_end_is_told_with_what_is_left() -> None:
         assert 0 < flip.passes < whole.passes + whole.drawn and flip.untested and not flip.complete
         assert not whole.untested and bool(flip.edits) == bool(whole.edits)
         seen = supported(model, trace, {})
-        assert seen.evidence is not None
         sentence = reason(seen.replace(evidence=replace(seen.evidence, flip=flip)))
         assert f"{flip.passes:,} of {flip.passes + flip.untested:,} edits were tested" in sentence
 
@@ -198,9 +185,6 @@ def test_the_command_says_how_to_go_on(tiny_run: Path, monkeypatch: pytest.Monke
         output = CliRunner().invoke(main, ["explain", str(tiny_run), SHORT, "--seconds", seconds]).output
         says = r"Searched .* words after 0\.2 seconds of computing\. Go on with --seconds 0\.4\."
         assert (bool(re.search(says, output)), "Go on" in output, "Word removal" in output) == (is_over, is_over, not is_over)
-
-
-# ---- who goes first
 
 
 def working(turns: Turns, who: str, used: dict[str, float], order: list[str], slices: int) -> threading.Thread:
@@ -219,7 +203,6 @@ def working(turns: Turns, who: str, used: dict[str, float], order: list[str], sl
 
 
 def test_visitors_share_the_time_equally_and_a_new_one_catches_up() -> None:
-    """No visitor is ahead of another by more than a slice. A visitor who has searched before lets the others catch up."""
     visitors, turns, order = 4, Turns(2), list[str]()
     names = [f"visitor {i}" for i in range(visitors)]
     used = dict.fromkeys(names, 0.0) | {names[0]: 10 * SLICE}
@@ -280,21 +263,3 @@ def test_only_the_pass_of_an_answer_is_short_work(tiny_runs: Path, monkeypatch: 
     at.run()
     assert not at.exception
     assert kinds.count(False) == 1 and not kinds[0] and passes[False] == 1 and passes[True] > 20
-
-
-# ---- who leaves
-
-
-def test_a_search_counts_its_words_and_can_be_stopped() -> None:
-    """The count after each batch ends with all words. After a stop, the search ends at once; more time lets it go on."""
-    model, counts, budget = small_model(), list[tuple[int, int, str]](), Budget(20.0)
-    trace = model.trace("a warm garden and a dull song , but a clever town")
-    with budget.working() as step:
-        explained(model.stoppable(step, budget.batches, lambda *count: counts.append(count)), trace, ["removal"])
-    assert counts[-1] == (12, 12, "words") and [done for done, _, _ in counts] == sorted({done for done, _, _ in counts})
-    budget.stop()
-    assert budget.is_spent and budget.more == 20
-    with pytest.raises(Spent), budget.working() as step:
-        explained(model.stoppable(step), trace, ["removal"])
-    budget.extend()
-    assert not budget.is_spent

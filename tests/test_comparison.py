@@ -1,28 +1,32 @@
-"""Two to six sources on the same rows: the verdict against slow versions, seeds against a hand-made table, bad input, the report."""
+"""Sources on the same rows against slow versions, and two sentences or two models side by side."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import t
 
+from sentviz.analysis.explain.word_swaps import neighbours, opposites, same_part_of_speech, suggestions, swapped
+from sentviz.analysis.maps.compare import align, difference, map_difference
 from sentviz.analysis.testset.compare import with_seeds
 from sentviz.analysis.testset.comparison import compare_rows
-from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
+from sentviz.analysis.testset.rows import Rows, RowsSource, aligned, predicted_rows, stored
+from sentviz.charts.attention import difference_map
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.export.comparison import render
-from sentviz.runs.store import Run
-from tests.kit import refused
+from sentviz.models.model import Model
+from sentviz.runs.trace import Trace
+from tests.kit import refused, small_model
 from tests.studies import answering, made_run, made_seeds
+from tests.test_phenomena import some
 
-Maker = Callable[..., Run]
 OF_A = ((1, 1, 1), (1, 1, 1), (1, 1, 0), (1, 1, 1), (1, 0, 1), (0, 0, 0), (1, 1, 1), (1, 1, 1))  # rows x seeds: right or wrong
 OF_B = ((1, 0), (1, 1), (0, 0), (1, 1), (0, 1), (0, 0), (1, 1), (0, 0))
 
@@ -37,16 +41,11 @@ def column(name: str, right: np.ndarray | list[int], *, sure: float = 0.8, **cha
     return replace(predicted_rows(RowsSource(name, name), "mine", ("negative", "positive"), columns, shares), **changes)  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def make(tmp_path: Path) -> Maker:
-    return partial(answering, tmp_path)
-
-
-def trained(make: Maker, name: str, table: tuple[tuple[int, ...], ...]) -> list[Rows]:
+def trained(folder: Path, name: str, table: tuple[tuple[int, ...], ...]) -> list[Rows]:
     """Return the rows of a run per column of a table of rows x seeds."""
     rows = []
     for seed in range(len(table[0])):
-        run = make(f"{name}{seed}", [bool(row[seed]) for row in table])
+        run = answering(folder, f"{name}{seed}", [bool(row[seed]) for row in table])
         run.config["preset"], run.config["recipe"]["seed"] = name, seed
         rows.append(stored(run))
     return rows
@@ -68,8 +67,7 @@ def test_two_single_models_against_slow_versions() -> None:
     assert result.headline.startswith("a is better than b by ") and "one trained model" in result.method
 
 
-def test_pairs_of_several_are_corrected() -> None:
-    """Of three sources each p is three times that of the two alone, at most 1, and each interval is wider and holds the difference."""
+def test_pairs_and_parts_are_those_of_loops() -> None:
     rng = np.random.default_rng(3)
     rows = [column(name, rng.random(400) < share) for name, share in (("a", 0.9), ("b", 0.87), ("c", 0.7))]
     every = compare_rows(rows)
@@ -79,16 +77,26 @@ def test_pairs_of_several_are_corrected() -> None:
         assert pair.low < alone.low <= alone.difference == pair.difference <= alone.high < pair.high
     assert [pair.better for pair in every.pairs] == ["", "a", "b"] and not every.decided
     assert "cannot be told" in every.headline and "It is better than c." in every.headline
+    rng = np.random.default_rng(5)
+    answers = [rng.random(60) < share for share in (0.8, 0.6, 0.5)]
+    result = compare_rows([column(name, right) for name, right in zip("abc", answers, strict=True)])
+    parts = result.parts()
+    for place, right in enumerate(zip(*(map(bool, each) for each in answers), strict=True)):
+        wanted = {"right": all(right), "wrong": not any(right), "differ": len(set(right)) > 1}
+        wanted |= {f"right.{i + 1}": right[i] and sum(right) == 1 for i in range(3)}
+        wanted |= {f"wrong.{i + 1}": not right[i] and sum(right) == 2 for i in range(3)}
+        assert {name: bool(parts[name][place]) for name in wanted} == wanted
+    assert result.part_in_words("wrong.2") == "only b is wrong"
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_seeds_against_a_hand_made_table(make: Maker, fixed: bool) -> None:
+def test_seeds_against_a_hand_made_table(tmp_path: Path, fixed: bool) -> None:
     """Accuracies, difference, interval and p equal those worked out cell by cell; chance in training adds nothing to a finished model."""
-    of_a = [replace(rows, over="mine") for rows in trained(make, "a", OF_A)]
+    of_a = [replace(rows, over="mine") for rows in trained(tmp_path, "a", OF_A)]
     if fixed:
         of_b = [replace(of_a[0], source=RowsSource("b", "b"), frame=of_a[0].frame.assign(right=[bool(row[0]) for row in OF_B]))]
     else:
-        of_b = [replace(rows, over="mine") for rows in trained(make, "b", OF_B)]
+        of_b = [replace(rows, over="mine") for rows in trained(tmp_path, "b", OF_B)]
     result = compare_rows([*of_a, *of_b])
     first, second = result.candidates
     assert (len(first.trainings), len(second.trainings)) == (3, 1 if fixed else 2)
@@ -130,68 +138,126 @@ def test_installed_seeds_are_added_and_other_configurations_are_not(tmp_path: Pa
     assert len(compare_rows([stored(run) for run in ours], together=False).candidates) == 3
 
 
-def test_parts_of_the_rows_by_loops() -> None:
-    rng = np.random.default_rng(5)
-    answers = [rng.random(60) < share for share in (0.8, 0.6, 0.5)]
-    result = compare_rows([column(name, right) for name, right in zip("abc", answers, strict=True)])
-    parts = result.parts()
-    for place, right in enumerate(zip(*(map(bool, each) for each in answers), strict=True)):
-        wanted = {"right": all(right), "wrong": not any(right), "differ": len(set(right)) > 1}
-        wanted |= {f"right.{i + 1}": right[i] and sum(right) == 1 for i in range(3)}
-        wanted |= {f"wrong.{i + 1}": not right[i] and sum(right) == 2 for i in range(3)}
-        assert {name: bool(parts[name][place]) for name in wanted} == wanted
-    assert result.part_in_words("wrong.2") == "only b is wrong"
-
-
-def column_b(**columns: object) -> Rows:
-    """Return rows with other columns."""
-    rows = column("b", [1, 0, 0])
-    return replace(rows, frame=rows.frame.assign(**columns))
-
-
-@pytest.mark.parametrize(
-    ("second", "message"),
-    [
-        (column_b(id=["x", "y", "z"]), r"a \(your file\) and b \(your file\) have no common row\."),
-        (column_b(text=list("uvx")), "different texts for the same row"),
-        (column_b(label=1), "different labels for the same row"),
-        (column("b", [1, 0, 0], over="demo"), "no common row"),
+def test_rows_that_do_not_belong_together_are_refused() -> None:
+    first, second = column("a", [1, 1, 0]), column("b", [1, 0, 0])
+    for other, message in (
+        (replace(second, frame=second.frame.assign(id=["x", "y", "z"])), r"a \(your file\) and b \(your file\) have no common row\."),
+        (replace(second, frame=second.frame.assign(text=list("uvx"))), "different texts for the same row"),
+        (replace(second, frame=second.frame.assign(label=1)), "different labels for the same row"),
+        (replace(second, over="demo"), "no common row"),
         (column("a", [1, 1, 0]), "a is given twice"),
-        (column("b", [1, 0, 0], classes=("bad", "good")), "a predicts negative, positive and b bad, good"),
-    ],
-)
-def test_rows_that_do_not_belong_together_are_refused(second: Rows, message: str) -> None:
-    first = column("a", [1, 1, 0])
-    refused(InputError, message, compare_rows, [replace(first, frame=first.frame.assign(text=list("uvw"))), second])
+        (replace(second, classes=("bad", "good")), "a predicts negative, positive and b bad, good"),
+    ):
+        refused(InputError, message, compare_rows, [replace(first, frame=first.frame.assign(text=list("uvw"))), other])
     for few in ([first], [column(name, [1, 0]) for name in "abcdefg"]):
         refused(InputError, f"takes two to 6 sources, not {len(few)}", compare_rows, few)
-    with pytest.raises(InputError, match="None of the common rows has a label"):
-        compare_rows([replace(rows, frame=rows.frame.assign(label=-1)) for rows in (first, column_b())])
+    unlabelled = [replace(rows, frame=rows.frame.assign(label=-1)) for rows in (first, second)]
+    refused(InputError, "None of the common rows has a label", compare_rows, unlabelled)
+    a, b = some(0), some(1, run="toy/b")
+    labels = dict(zip(a.frame["id"], a.labels, strict=True))
+    mixed = b.frame.assign(label=b.frame["id"].map(labels)).sample(frac=1, random_state=0)
+    ordered = aligned(a, replace(b, frame=mixed))
+    assert list(ordered.frame["id"]) == list(a.frame["id"])
+    for row in ordered.frame.to_dict("records"):
+        assert row["p1"] == b.frame.set_index("id").loc[row["id"], "p1"]
+    refused(InputError, "different rows", aligned, a, replace(b, frame=mixed.iloc[1:]))
+    refused(InputError, "different labels", aligned, a, replace(b, frame=mixed.assign(label=1 - mixed["label"])))
 
 
-def test_rows_that_a_source_lacks_are_left_out_and_counted() -> None:
-    a, b = column("a", [1, 1, 0, 1]), column("b", [1, 0, 0, 1])
-    result = compare_rows([a, replace(b, frame=b.frame.iloc[[3, 1, 0]], unread={"r2": "It is empty."})])
-    assert result.n == 3 and result.first.frame["id"].tolist() == ["r0", "r1", "r3"]
-    assert result.remarks[-1] == "1 rows are left out, because not every source predicts them. b cannot read row r2: It is empty."
-
-
-def test_a_model_that_answers_one_class_is_named() -> None:
+def test_odd_rows_and_answers_are_remarked() -> None:
     labels = np.arange(20) % 2
     result = compare_rows([column("a", np.ones(20)), column("always", labels == 1)])
     assert result.remarks[0].startswith("always predicts “positive” for every row")
     assert not compare_rows([column("a", [1]), column("b", [0])]).decided
-
-
-def test_equal_answers_and_an_interval_that_just_excludes_zero() -> None:
     assert compare_rows([column("a", [1, 0]), column("b", [1, 0], sure=0.9)]).headline == "a and b are right on the same rows."
     only = np.r_[np.ones(5), np.zeros(95)]  # five rows that only a predicts correctly: p = 0.0625
     result = compare_rows([column("a", np.ones(100)), column("b", 1 - only)])
     assert result.headline.startswith("It cannot be told which is better: a minus b is +5.00 points [")
     assert "just excludes 0" in result.remarks[0]
 
-
-def test_names_of_a_file_are_text() -> None:
     evil = "<img src=x onerror=alert(1)>"
     page = render(compare_rows([column(evil, [1, 1, 0, 1]), column("b", [1, 0, 0, 1])]), "html").decode()
     assert "<img" not in page.split("<body>")[1].split("<script")[0]
+    a, b = column("a", [1, 1, 0, 1]), column("b", [1, 0, 0, 1])
+    result = compare_rows([a, replace(b, frame=b.frame.iloc[[3, 1, 0]], unread={"r2": "It is empty."})])
+    assert result.n == 3 and result.first.frame["id"].tolist() == ["r0", "r1", "r3"]
+    assert result.remarks[-1] == "1 rows are left out, because not every source predicts them. b cannot read row r2: It is empty."
+
+
+def test_the_difference_is_second_minus_first_on_shared_tokens(model: Model) -> None:
+    a, b = model.trace("what a warm song"), model.trace("What a cold song now")
+    assert align(a, b) == [(0, 0), (1, 1), (2, 2), (3, 3), (None, 4)]
+    assert align(b, a)[-1] == (4, None)
+    a, b = model.trace("what a warm song"), model.trace("what a very cold song")
+    figure = difference(a, b)
+    pairs = [(i, j) for i, j in align(a, b) if i is not None and j is not None]
+    for row, (i, j) in enumerate(pairs):
+        for column, (k, m) in enumerate(pairs):
+            expected = b.attention[:, :, j, m] - a.attention[:, :, i, k]
+            np.testing.assert_allclose(figure.attention[:, :, row, column], expected, atol=1e-7)
+    assert not difference(a, a).attention.any()
+    whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
+    refused(InputError, "without selecting queries", difference, whole, part)
+    refused(InputError, "no common token", difference, model.trace("what a"), model.trace("song"))
+
+
+def test_words_are_swapped_for_words_of_their_kind(model: Model) -> None:
+    trace = model.trace("Warm, clever song.")
+    assert swapped(trace, 0, "cold") == "Cold, clever song."
+    assert swapped(trace, 2, "dull") == "Warm, dull song."
+    table, token = model.network.table.detach().numpy().astype(float), model.tokenizer.id_of("warm")
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    words = {index: model.tokenizer.token_of(index) for index in range(4, len(table)) if index != token}
+    scored = sorted(((unit[index] @ unit[token], word) for index, word in words.items() if word.isalpha()), reverse=True)
+    assert [word for word, _ in neighbours(model, token, 4)] == [word for _, word in scored[:4]]
+    assert same_part_of_speech("The film was good.", 13, 17, ["bad", "chicken", "walked", "slowly"]) == ["bad"]
+    assert same_part_of_speech("It is not bad.", 6, 9, ["chicken", "dull"]) == []
+    assert same_part_of_speech("나쁜 영화", 3, 5, ["좋은", "film"]) == ["좋은", "film"]
+    trace = model.trace("what a warm song")
+    lexicon = {"warm": 1.0, "dull": -2.0, "cold": -1.0, "unheard": -3.0, "clever": 1.0}
+    assert [word for word, _ in opposites(model, lexicon, "Warm")] == [w for w in ("dull", "cold") if w in model.tokenizer]
+    assert opposites(model, lexicon, "song") == []
+    frame = suggestions(model, trace, 2, lexicon, k=3)
+    assert len(frame)
+    for row in frame.to_dict("records"):
+        text = f"what a {row['word']} song"
+        assert row["text"] == text
+        assert row["probability"] == pytest.approx(float(model.predict([text])[trace.label].iloc[0]), abs=1e-6)
+
+
+TEXT = "what a warm, clever song"
+WORDS = small_model(components=2, mixing="free")
+PIECES = small_model(seed=3, tokenizer=Tokenizer.train_bpe(["now then"] * 20, 260), cls=True)
+
+
+def test_models_are_subtracted_by_tokens_or_words() -> None:
+    a, b = WORDS.trace(TEXT), small_model(seed=5).trace(TEXT)
+    for head in ("mean", "max", 1):
+        changed = map_difference(a, b, 1, head)
+        assert (changed.kind, changed.left_out, changed.trace.tokens) == ("tokens", (), a.tokens)
+        np.testing.assert_allclose(changed.trace.map(1, head), b.map(1, head) - a.map(1, head), atol=1e-7)
+    itself = map_difference(PIECES.trace(TEXT), PIECES.trace(TEXT), 0)
+    assert itself.kind == "tokens" and itself.shared == len(itself.trace.tokens) and not itself.trace.map(0).any()
+    refused(InputError, "the same text", map_difference, WORDS.trace("what a song"), WORDS.trace("what a garden"), 0)
+    a, b = WORDS.trace(TEXT), small_model(seed=7, components=3, mixing="free").trace(TEXT)
+    np.testing.assert_allclose(map_difference(a, b, 0, 0, 1).trace.map(0, 0, 1), b.map(0, 0, 1) - a.map(0, 0, 1), atol=1e-7)
+    refused(InputError, "component", map_difference, a, b, 0, 0, 2)
+    changed = map_difference(WORDS.trace(TEXT), small_model(seed=5).trace(TEXT), 0)
+    figure = difference_map(changed.trace, "toy/<first>", 0, pieces=changed.kind)
+    assert "minus toy/<first>" in figure.caption and "<first>" not in figure.plot.layout.title.text
+    assert float(figure.frame["attention"].min()) < 0 < float(figure.frame["attention"].max())
+    assert figure.plot.layout.coloraxis.cmin == -figure.plot.layout.coloraxis.cmax
+    a, b = WORDS.trace(TEXT), PIECES.trace(TEXT)
+    difference = map_difference(a, b, 0, 1)
+    spans = [(0, 4), (5, 6), (7, 11), (11, 12), (13, 19), (20, 24)]
+    assert (difference.kind, difference.trace.tokens) == ("words", tuple(TEXT[start:end] for start, end in spans))
+    assert set(difference.left_out) == {token for token, special in zip(b.tokens, b.specials, strict=True) if special}
+
+    def word_map(trace: Trace, i: int, j: int) -> Any:
+        def inside(span: tuple[int, int]) -> list[int]:
+            return [k for k, (s, e) in enumerate(trace.offsets) if not trace.specials[k] and span[0] <= s < e <= span[1]]
+
+        return np.mean([sum(trace.map(0, 1)[q, k] for k in inside(spans[j])) for q in inside(spans[i])])
+
+    expected = [[word_map(b, i, j) - word_map(a, i, j) for j in range(len(spans))] for i in range(len(spans))]
+    np.testing.assert_allclose(difference.trace.map(0, 1), expected, atol=1e-6)

@@ -16,7 +16,7 @@ from tests.shipped import of_each
 RUNS: Any = [SimpleNamespace(name=name) for name in ("one", "two", "three")]
 
 
-def test_files_with_most_slow_tests_come_first() -> None:
+def test_files_are_ordered_and_failing_runs_are_named() -> None:
     marks = {"a::x": "", "b::x": "", "b::y": "slow", "c::x": "slow", "c::y": "slow", "browser/d::x": "browser"}
     added: dict[str, str] = {}
     items: Any = []
@@ -27,9 +27,6 @@ def test_files_with_most_slow_tests_come_first() -> None:
     conftest.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda name: None), items)  # type: ignore[arg-type]
     assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
     assert {key for key, mark in added.items() if mark == "fast"} == {"a::x", "b::x"} and "browser/d::x" in added
-
-
-def test_every_run_is_checked_and_those_that_fail_are_named() -> None:
     seen = []
 
     def stated(run: Any) -> None:

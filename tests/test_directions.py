@@ -20,7 +20,7 @@ from sentviz.analysis.causal.states import Texts, halves, moved_sides, places, p
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.models.protocol import Shift
-from tests.kit import BAD, GOOD, LABELS, hook, random_model, small_model, toy_splits
+from tests.kit import BAD, GOOD, LABELS, hook, random_model, refused, small_model, toy_splits
 
 ROWS = pd.concat([split.frame for split in toy_splits().values()], ignore_index=True)
 RANDOM = {
@@ -57,7 +57,7 @@ MADE_UP = made_up()
 FOUND = directions(MADE_UP, drawn_texts(240), fit=160, sample=80)
 
 
-def test_all_five_ways_find_an_inserted_direction() -> None:
+def test_directions_are_found_on_balanced_samples() -> None:
     x, side = FOUND.rows[1], FOUND.fitted.side
     slow = np.zeros(16)
     for row, of in zip(x, side, strict=True):
@@ -69,15 +69,22 @@ def test_all_five_ways_find_an_inserted_direction() -> None:
             assert FOUND.separated(way, depth) == 1
     assert (FOUND.cosines(1).to_numpy() > 0.85).all() and np.allclose(FOUND.cosines(1), FOUND.cosines(1).T)
     assert FOUND.projected("difference", 2)[FOUND.measured.side == 1].mean() == pytest.approx(1, abs=0.1)
+    labels = ("negative", "neutral", "positive", "very positive")
+    frame = ROWS.assign(label=np.resize([0, 1, 2, 3, -1], len(ROWS)))
+    frame.loc[0, "text"] = "  "
+    first, second = halves(small_model(3, labels=labels), frame, 60, 40, 0)
+    assert poles(labels, "m").tolist() == [0, -1, 1, 1] and len(first) > len(second)
+    assert not set(first.texts) & set(second.texts) and "  " not in first.texts
+    assert all(texts.side.sum() * 2 == len(texts) for texts in (first, second))
+    of = dict(zip(frame["text"], frame["label"], strict=True))
+    assert {of[text] for text in first.texts + second.texts} == {0, 2, 3}
 
 
 def test_removal_falls_to_chance_and_leace_needs_ten_rows_per_dimension() -> None:
-    """With a row less, LEACE is refused and left out of the table; a random direction, or one of other tokens, changes nothing."""
     texts = Texts.of(MADE_UP, drawn_texts(159), drawn_texts(159)["label"].to_numpy())
     few = Directions(MADE_UP, texts, FOUND.measured, FOUND.rows[:, :159], FOUND.measured_rows, 0)
     assert too_few_for_leace(160, 16) == "" and "at least 10 rows for each of the 16 dimensions" in too_few_for_leace(159, 16)
-    with pytest.raises(InputError, match="found on 159 rows"):
-        few.erase("leace", 1)
+    refused(InputError, "found on 159 rows", few.erase, "leace", 1)
     assert set(few.removal([2], ("leace", "random"), ("all",), random=2)["name"]) == {"unchanged", "random"}
     table: Any = FOUND.removal([2], ("difference", "leace", "random"), ("all", "punctuation"), random=2)
     table = table.set_index(["measure", "depth", "name", "place"])
@@ -116,7 +123,6 @@ def test_leace_is_the_closed_form_and_leaves_no_linear_trace() -> None:
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_moves_are_those_of_plain_hooks(name: str) -> None:
-    """Predictions without a direction at one depth, and at every depth, equal complete passes with hooks; row vectors are slow means."""
     model = RANDOM[name]
     computed = directions(model, ROWS, fit=60, sample=40)
     masks = places(computed.measured)["function"]
@@ -128,7 +134,6 @@ def test_moves_are_those_of_plain_hooks(name: str) -> None:
         clear = np.abs(gaps) > 1e-5
         assert clear.sum() > 7 and (moved[key][:10][clear] == (gaps[clear] > 0)).all(), key
     hidden = model.trace(computed.measured.texts[3]).hidden
-    assert hidden is not None
     np.testing.assert_allclose(computed.measured_rows[2, 3], hidden[2].mean(axis=0), atol=1e-5)
     last = hidden[3][0] if model.capabilities.cls else hidden[3].mean(axis=0)
     np.testing.assert_allclose(computed.measured_rows[3, 3], last, atol=1e-5)
@@ -165,52 +170,19 @@ def test_steering_is_an_added_vector() -> None:
         assert row["label"] == trace.label and row["share"] == pytest.approx(abs(norm) / computed.norms[1])
     push = FOUND.apart("difference", 0)
     assert FOUND.steer("a dull song", 0, [-push, 2 * push])["label"].tolist() == ["negative", "positive"]
+    model = RANDOM["ndt"]
+    texts = Texts.of(model, ROWS[:9], np.zeros(9, dtype=np.int64))
+    chosen = [np.array([i % 3, 2][: 1 + i % 2]) for i in range(9)]
+    _, token_states = states(model, texts, chosen, [1])
+    slow = np.concatenate([model.trace(text).hidden[1][of] for text, of in zip(texts.texts, chosen, strict=True)])  # type: ignore[index]
+    np.testing.assert_allclose(token_states[1], slow, atol=1e-5)
 
 
-def test_samples_are_balanced_and_share_no_row() -> None:
-    labels = ("negative", "neutral", "positive", "very positive")
-    frame = ROWS.assign(label=np.resize([0, 1, 2, 3, -1], len(ROWS)))
-    frame.loc[0, "text"] = "  "
-    first, second = halves(small_model(3, labels=labels), frame, 60, 40, 0)
-    assert poles(labels, "m").tolist() == [0, -1, 1, 1] and len(first) > len(second)
-    assert not set(first.texts) & set(second.texts) and "  " not in first.texts
-    assert all(texts.side.sum() * 2 == len(texts) for texts in (first, second))
-    of = dict(zip(frame["text"], frame["label"], strict=True))
-    assert {of[text] for text in first.texts + second.texts} == {0, 2, 3}
-
-
-def test_bad_input_gets_one_sentence() -> None:
-    """One class, too few rows, classes without sides, models without states, unknown ways, depths and places, and endless norms."""
-    cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: directions(MADE_UP, ROWS[ROWS["label"] == 1]), "at least 20 rows of both sides, but the sample has 0 of negative"),
-        (lambda: directions(MADE_UP, ROWS[:30]), "at least 20 rows of both sides"),
-        (lambda: directions(MADE_UP, ROWS.assign(label=-1)), "0 of negative and 0 of positive"),
-        (lambda: directions(random_model(4), ROWS), "directions need a transformer"),
-        (lambda: directions(small_model(labels=("left", "middle", "right")), ROWS), "have no negative and no positive side"),
-        (lambda: FOUND.steer("a warm song", 1, [0, -1e9]), "too long to be added"),
-        (lambda: FOUND.steer("a warm song", 1, [float("nan")]), "too long to be added"),
-        (lambda: FOUND.at("svd", 1), "no direction 'svd'"),
-        (lambda: FOUND.steer("a warm song", 3, [1]), "no depth 3"),
-        (lambda: FOUND.removal([7]), "no depth 7"),
-        (lambda: FOUND.removal(where=["nouns"]), "no place 'nouns'"),
-        (lambda: FOUND.removal(ways=["svd"]), "no direction 'svd'"),
-        (lambda: along(FOUND, [1], ["xyzzy"]), "knows none of these words"),
-        (lambda: FOUND.steer(" ", 1, [1]), "[Tt]ext"),
-    ]
-    for call, why in cases:
-        with pytest.raises(InputError, match=why):
-            call()
-
-
-def test_places_are_words_of_the_text() -> None:
+def test_places_and_labels_of_probes_and_bad_input() -> None:
     texts = Texts.of(MADE_UP, pd.DataFrame({"text": ["the garden was warm, dull and clever!"]}), np.zeros(1, dtype=np.int64))
     tokens = texts.encoded[0].tokens
     named = {name: [token for token, chosen in zip(tokens, masks[0], strict=True) if chosen] for name, masks in places(texts).items()}
     assert named == {"all": list(tokens), "function": ["the", "was", "and"], "punctuation": [",", "!"], "first": ["the"]}
-
-
-def test_labels_of_probes() -> None:
-    """The scope of a negator ends at punctuation, "but" and five words; a random class depends on the word alone, with the given shares."""
     text = "not warm and bright , never dull but a warm song"
     model = small_model(0)
     texts = Texts.of(model, pd.DataFrame({"text": [text]}), np.zeros(1, dtype=np.int64))
@@ -221,6 +193,21 @@ def test_labels_of_probes() -> None:
     drawn = np.array([of_word(f"w{i}") for i in range(2_000)])
     assert set(drawn.tolist()) == {3, 7} and (drawn == 3).mean() == pytest.approx(0.75, abs=0.03) and of_word("A") == of_word("a")
     assert (_classes(texts)[0][0] >= 0).all()
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: directions(MADE_UP, ROWS[ROWS["label"] == 1]), "at least 20 rows of both sides, but the sample has 0 of negative"),
+        (lambda: directions(MADE_UP, ROWS.assign(label=-1)), "0 of negative and 0 of positive"),
+        (lambda: directions(random_model(4), ROWS), "directions need a transformer"),
+        (lambda: directions(small_model(labels=("left", "middle", "right")), ROWS), "have no negative and no positive side"),
+        (lambda: FOUND.steer("a warm song", 1, [0, -1e9]), "too long to be added"),
+        (lambda: FOUND.at("svd", 1), "no direction 'svd'"),
+        (lambda: FOUND.steer("a warm song", 3, [1]), "no depth 3"),
+        (lambda: FOUND.removal([7]), "no depth 7"),
+        (lambda: FOUND.removal(where=["nouns"]), "no place 'nouns'"),
+        (lambda: along(FOUND, [1], ["xyzzy"]), "knows none of these words"),
+        (lambda: FOUND.steer(" ", 1, [1]), "[Tt]ext"),
+    ]
+    for call, why in cases:
+        refused(InputError, why, call)
 
 
 def test_a_probe_reads_what_is_there_and_its_control_does_not() -> None:
@@ -239,7 +226,6 @@ def test_a_probe_reads_what_is_there_and_its_control_does_not() -> None:
 
 
 def test_words_lie_along_the_direction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words read alone lie on their side, and the rank correlation with a lexicon is Spearman's; unknown words are left out."""
     import sentviz.analysis.causal.direction_tables as module
 
     polarity = {word: value for words, value in ((GOOD, 2.0), (BAD, -2.0)) for word in words} | {"song": 0.5, "soup": -0.5}
@@ -250,7 +236,6 @@ def test_words_lie_along_the_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     values: Any = frame[frame["depth"] == 1].set_index("word")["value"]
     assert values[list(GOOD)].min() > values["song"] > values[list(BAD)].max()
     hidden = MADE_UP.trace("warm").hidden
-    assert hidden is not None
     x, u, side = FOUND.rows[1], FOUND.at("difference", 1), FOUND.fitted.side
     ends = [float(np.mean([row @ u for row, of in zip(x, side, strict=True) if of == each])) for each in (0, 1)]
     assert values["warm"] == pytest.approx((hidden[1].mean(axis=0) @ u - sum(ends) / 2) / ((ends[1] - ends[0]) / 2), abs=1e-4)
@@ -258,12 +243,3 @@ def test_words_lie_along_the_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     part = frame[frame["depth"] == 1]
     assert rho.loc[1, "value"] == pytest.approx(part["value"].corr(part["polarity"], method="spearman")) and rho.loc[1, "n"] == 12
     assert correlations(frame[frame["polarity"] == 2.0]).empty
-
-
-def test_states_of_chosen_tokens_are_those_of_a_trace() -> None:
-    model = RANDOM["ndt"]
-    texts = Texts.of(model, ROWS[:9], np.zeros(9, dtype=np.int64))
-    chosen = [np.array([i % 3, 2][: 1 + i % 2]) for i in range(9)]
-    _, token_states = states(model, texts, chosen, [1])
-    slow = np.concatenate([model.trace(text).hidden[1][of] for text, of in zip(texts.texts, chosen, strict=True)])  # type: ignore[index]
-    np.testing.assert_allclose(token_states[1], slow, atol=1e-5)

@@ -1,22 +1,37 @@
-"""The encoder against the slow encoder of `slow.py`, switch by switch, and what must hold of any of its forms."""
+"""The encoder against the slow encoder of `slow.py`, switch by switch, and shapes of models as they are checked and stored."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import math
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from sentviz.errors import InputError, RunError
 from sentviz.models.encoder import Encoder
 from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.loading import network_of
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Replacement
-from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
-from sentviz.runs.presets import preset
+from sentviz.papers.fused.study import MODELS
+from sentviz.runs.configs import (
+    ConvolutionalConfig,
+    EncoderConfig,
+    HardmaxConfig,
+    HubConfig,
+    ModelConfig,
+    RecurrentConfig,
+    read_config,
+    stored_config,
+)
+from sentviz.runs.presets import check_shape, preset, presets
+from sentviz.runs.store import FORMAT, Run
 from tests import kit, slow
-from tests.kit import small_encoder
+from tests.kit import refused, small_encoder
 
 VANILLA: dict[str, Any] = {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu"}
 DIFF: dict[str, Any] = {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}
@@ -31,14 +46,11 @@ FORMS: dict[str, dict[str, Any]] = {
     "narrow keys, gelu, cls": {"key_width": 4, "ffn": "gelu", "pooling": "cls", "positions": "none"},
     "rope, qk-norm": VANILLA | {"positions": "rotary", "qk_norm": True},
     "rope, ndt": {"components": 2, "mixing": "unit", "positions": "rotary"},
-    "gate": VANILLA | {"gate": True, "pooling": "cls"},
     "gate and window": VANILLA | {"gate": True, "window": 2, "pooling": "cls"},
     "window, even global": {"window": 3, "global_tokens": (0, 4, -1, -30), "components": 2, "mixing": "free"},
     "add, all": VANILLA | {"lexicon": "add"},
     "add, last": VANILLA | {"lexicon": "add", "lexicon_heads": "last"},
-    "add, all, scaled": {"lexicon": "add", "lexicon_scaled": True},
     "add, last, scaled": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True, "components": 2, "mixing": "unit"},
-    "multiply, all": VANILLA | {"lexicon": "multiply"},
     "multiply, last, gate": VANILLA | {"lexicon": "multiply", "lexicon_heads": "last", "gate": True},
     "segments": {"segments": 2},
 }
@@ -56,7 +68,6 @@ def batch_of(form: dict[str, Any], rows: list[Any]) -> Inputs:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None:
-    """In every form a padded batch gives the slow encoder's logits, and under a Capture its states, maps, scores and lambdas."""
     form = FORMS[name]
     encoder = small_encoder(3, **form)
     state, batch = slow.state_of(encoder), batch_of(form, TEXTS)
@@ -79,10 +90,8 @@ def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None
 
 
 def test_vanilla_is_torch_transformer_encoder() -> None:
-    """Two post-norm layers equal torch.nn.TransformerEncoderLayer with copied weights, on a padded batch."""
     encoder = small_encoder(1, **VANILLA)
     batch = kit.batch(TEXTS)
-    assert batch.mask is not None
     with torch.no_grad():
         x, out = encoder.embed(batch), encoder(batch, Capture(maps=False))
         for layer, block in enumerate(encoder.blocks):
@@ -101,11 +110,19 @@ def test_vanilla_is_torch_transformer_encoder() -> None:
             )
             x = theirs(x, src_key_padding_mask=~batch.mask)
             np.testing.assert_allclose(out.hidden[layer + 1][batch.mask], x[batch.mask], atol=1e-10)
+    encoder, ids = small_encoder(lexicon="add"), torch.tensor([[1, 2, 5]])
+    with torch.no_grad():
+        neutral = encoder(Inputs(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
+        np.testing.assert_allclose(encoder(Inputs(ids)).logits, neutral, atol=1e-12)
+        encoder.polarity[:] = torch.rand_like(encoder.polarity)
+        from_inputs = encoder(Inputs(ids, polarity=encoder.polarity[ids])).logits
+        np.testing.assert_allclose(encoder(Inputs(ids)).logits, from_inputs, atol=1e-12)
+        assert not np.allclose(from_inputs, neutral, atol=1e-6)
+    assert "polarity" not in dict(encoder.named_parameters())
 
 
 @pytest.mark.parametrize("name", ["vanilla", "diff", "add, last, scaled", "multiply, last, gate", "window, even global"])
 def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logits, pooled vectors and gradients equal those of a pass that captures (and computes) every state; also under interventions."""
     form = FORMS[name] | {"pooling": "cls", "max_length": 40}
     encoder = small_encoder(9, **form)
     rng, has = np.random.default_rng(1), encoder.capabilities
@@ -141,18 +158,6 @@ def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: st
     assert widths[-1] == 40  # dropout draws for every token
 
 
-def test_polarities_come_from_the_table_unless_given() -> None:
-    encoder, ids = small_encoder(lexicon="add"), torch.tensor([[1, 2, 5]])
-    with torch.no_grad():
-        neutral = encoder(Inputs(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
-        np.testing.assert_allclose(encoder(Inputs(ids)).logits, neutral, atol=1e-12)
-        encoder.polarity[:] = torch.rand_like(encoder.polarity)
-        from_inputs = encoder(Inputs(ids, polarity=encoder.polarity[ids])).logits
-        np.testing.assert_allclose(encoder(Inputs(ids)).logits, from_inputs, atol=1e-12)
-        assert not np.allclose(from_inputs, neutral, atol=1e-6)
-    assert "polarity" not in dict(encoder.named_parameters())
-
-
 @pytest.mark.parametrize(("how", "heads"), [("add", "last"), ("multiply", "all")])
 def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
     """Strength 0 equals the same weights without a lexicon; s adds s sigma, or multiplies by s sigma + 1 - s, on injected heads only."""
@@ -175,7 +180,70 @@ def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
                 np.testing.assert_allclose(got, want, atol=1e-9)
 
 
-def test_capabilities_name_the_scalars_that_a_history_records() -> None:
+# arXiv 2603.20704: vocabulary, classes, length of the data set; millions of parameters printed for vanilla, the
+# Differential Transformer, NDT with C = 2, 3, 4. Lengths are not printed: 256, and 128 for the tweets, meet all totals.
+PRINTED = {
+    "imdb": ((26_284, 2, 256), (3.63, 3.79, 3.79, 3.83, 3.86)),
+    "sst2": ((8_865, 2, 256), (1.40, 1.56, 1.56, 1.60, 1.63)),
+    "yelp": ((63_385, 5, 256), (8.38, 8.54, 8.54, 8.58, 8.61)),
+    "twitter_financial": ((3_137, 3, 128), (0.67, 0.82, 0.82, 0.85, 0.88)),
+}
+
+
+@pytest.mark.parametrize("data", PRINTED)
+def test_parameter_counts_are_the_printed_ones(data: str) -> None:
+    (vocab, classes, length), printed = PRINTED[data]
+    presets = ("vanilla", "diff", "ndt-unit-2", "ndt-symmetric-3", "ndt-free-4", "vanilla-matched")
+    with torch.device("meta"):
+        built = {name: Encoder(preset(name, vocab_size=vocab, classes=classes, max_length=length)) for name in presets}
+    totals = {name: encoder.parameters_count() for name, encoder in built.items()}
+    assert totals == {name: sum(p.numel() for p in encoder.parameters()) for name, encoder in built.items()}
+    assert tuple(round(totals[name] / 1e6, 2) for name in presets[:-1]) == printed
+    lambdas = sum(p.numel() for name, p in built["ndt-unit-2"].named_parameters() if "mixing" in name)
+    assert totals["vanilla-matched"] == totals["ndt-unit-2"] - lambdas
+
+
+@pytest.mark.parametrize("form", [FORMS["ndt-unit-2"], DIFF, VANILLA | {"layers": 3}], ids=["ndt", "diff", "vanilla"])
+def test_interventions_are_those_of_the_slow_encoder(form: dict[str, Any]) -> None:
+    encoder, batch = small_encoder(10, **form), batch_of(form, [TEXTS[0]])
+    config = encoder.config
+    lambdas = np.random.default_rng(1).normal(size=(config.layers, config.components))
+    off = frozenset({(0, 1), (config.layers - 1, 0)})
+    want = slow.encode(slow.state_of(encoder), config, IDS[0], lambdas=lambdas, heads_off=off).logits
+    with torch.no_grad():
+        for capture in (None, Capture()):
+            got = encoder(batch, capture, InterventionTensors(torch.from_numpy(lambdas), off)).logits[0]
+            np.testing.assert_allclose(got, want, atol=2e-6)
+
+
+def test_capabilities_are_written_and_name_recorded_scalars() -> None:
+    rich: dict[str, Any] = {"positions": "aware", "gate": True, "window": 4, "pooling": "cls", "lexicon": "add", "segments": 2}
+    rich |= {"components": 2, "mixing": "unit", "relative": 8, "qk_norm": True, "masked": False}
+    assert repr(EncoderConfig(9, 2).capabilities) == (
+        "Capabilities(layers=2, heads=4, components=1, predicts=True, maps=True, softmax=True, lambdas=False, gate=False, "
+        "tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, silence=True, padded=False, "
+        "extends=False, moving=False, dials=(), switches=(AdjustableTerm(term='mask', asks='what if the model also read the padding "
+        "after the text?', tip='padding'),), scalars=(), replaces=('state', 'residual', 'feedforward', 'head', 'value'))"
+    )
+    assert repr(EncoderConfig(9, 2, **rich).capabilities) == (
+        "Capabilities(layers=2, heads=4, components=2, predicts=True, maps=True, softmax=True, lambdas=True, gate=True, tags=True, "
+        "aware=True, lexicon=True, cls=True, last=False, pairs=True, pattern=True, silence=True, padded=True, extends=True, "
+        "moving=False, dials=(AdjustableTerm(term='gate', asks='what if gates were open wider, or removed?', tip='gate'), "
+        "AdjustableTerm(term='lexicon', asks='what if the lexicon were stronger, or removed?', tip='polarity'), "
+        "AdjustableTerm(term='distance', asks='what if distance counted more, or not at all?', tip='distance-bias')), switches=(), "
+        "scalars=('lambda', 'temperature', 'alpha', 'beta', 'gamma'), replaces=('state', 'residual', 'feedforward', 'head', 'value', "
+        "'component'))"
+    )
+    assert repr(HardmaxConfig(9).capabilities) == (
+        "Capabilities(layers=8, heads=1, components=1, predicts=True, maps=True, softmax=False, lambdas=False, gate=False, "
+        "tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, silence=True, padded=False, "
+        "extends=False, moving=True, dials=(), switches=(), scalars=('alpha',), replaces=())"
+    )
+    assert repr(RecurrentConfig(9, 2).capabilities) == (
+        "Capabilities(layers=2, heads=1, components=1, predicts=True, maps=False, softmax=False, lambdas=False, gate=False, "
+        "tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, silence=False, padded=False, "
+        "extends=True, moving=False, dials=(), switches=(), scalars=(), replaces=())"
+    )
     small: dict[str, Any] = {"width": 8, "heads": 2}
     for config in (
         EncoderConfig(9, 2, **small),
@@ -190,119 +258,73 @@ def test_capabilities_name_the_scalars_that_a_history_records() -> None:
         assert tuple(dict.fromkeys(scalar.name for scalar in network.scalars())) == config.capabilities.scalars
 
 
-# arXiv 2603.20704: vocabulary, classes, length of the data set; millions of parameters printed for vanilla, the
-# Differential Transformer, NDT with C = 2, 3, 4. Lengths are not printed: 256, and 128 for the tweets, meet all totals.
-PRINTED = {
-    "imdb": ((26_284, 2, 256), (3.63, 3.79, 3.79, 3.83, 3.86)),
-    "sst2": ((8_865, 2, 256), (1.40, 1.56, 1.56, 1.60, 1.63)),
-    "yelp": ((63_385, 5, 256), (8.38, 8.54, 8.54, 8.58, 8.61)),
-    "twitter_financial": ((3_137, 3, 128), (0.67, 0.82, 0.82, 0.85, 0.88)),
-}
+SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 
 
-@pytest.mark.parametrize("data", PRINTED)
-def test_parameter_counts_are_the_printed_ones(data: str) -> None:
-    """Every preset's number of parameters rounds to the paper's; the control has NDT(2)'s without its lambdas."""
-    (vocab, classes, length), printed = PRINTED[data]
-    presets = ("vanilla", "diff", "ndt-unit-2", "ndt-symmetric-3", "ndt-free-4", "vanilla-matched")
-    with torch.device("meta"):
-        built = {name: Encoder(preset(name, vocab_size=vocab, classes=classes, max_length=length)) for name in presets}
-    totals = {name: encoder.parameters_count() for name, encoder in built.items()}
-    assert totals == {name: sum(p.numel() for p in encoder.parameters()) for name, encoder in built.items()}
-    assert tuple(round(totals[name] / 1e6, 2) for name in presets[:-1]) == printed
-    lambdas = sum(p.numel() for name, p in built["ndt-unit-2"].named_parameters() if "mixing" in name)
-    assert totals["vanilla-matched"] == totals["ndt-unit-2"] - lambdas
-
-
-MIXED = {"components": 2, "mixing": "free"}
-RICH = {
-    "ndt": {"components": 2, "mixing": "unit"},
-    "diff": DIFF,
-    "lexicon": MIXED | {"lexicon": "add", "lexicon_heads": "last", "gate": True, "window": 2},
-    "factor": MIXED | {"lexicon": "multiply", "lexicon_heads": "last", "positions": "rotary"},
-}
-
-
-@pytest.mark.parametrize("form", [RICH["ndt"], DIFF, VANILLA | {"layers": 3}], ids=["ndt", "diff", "vanilla"])
-def test_interventions_are_those_of_the_slow_encoder(form: dict[str, Any]) -> None:
-    encoder, batch = small_encoder(10, **form), batch_of(form, [TEXTS[0]])
-    config = encoder.config
-    lambdas = np.random.default_rng(1).normal(size=(config.layers, config.components))
-    off = frozenset({(0, 1), (config.layers - 1, 0)})
-    want = slow.encode(slow.state_of(encoder), config, IDS[0], lambdas=lambdas, heads_off=off).logits
-    with torch.no_grad():
-        for capture in (None, Capture()):
-            got = encoder(batch, capture, InterventionTensors(torch.from_numpy(lambdas), off)).logits[0]
-            np.testing.assert_allclose(got, want, atol=2e-6)
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
+def test_shapes_that_no_model_has_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    for changes, message in (
+        ({"window": True}, "window must be a whole number from 0 to 131,072, not True"),
+        ({"embedding_scale": math.nan}, "embedding_scale must be a number from 0 to 1,000,000, not nan"),
+        ({"lambda_std": "much"}, "lambda_std must be a number from 0 to 1,000,000, not 'much'"),
+        ({"dropout": 1.0}, "dropout must be a number of at least 0 and below 1, not 1.0"),
+        ({"heads": 7}, "7 heads do not divide"),
+        ({"global_tokens": [0, "last"]}, r"global_tokens\[1\] must be a whole number from -131,072 to 131,072, not 'last'"),
+        ({"components": 2, "mixing": "unit", "lambda_start": [[math.nan], [0.2]]}, r"\[0\]\[0\] must be a finite number, not nan"),
+        ({"norm": ["rms"]}, "norm must be rms, layer or none"),
+    ):
+        refused(ValueError, message, EncoderConfig, **(SIZES | changes))
+        if "components" not in changes:
+            refused(InputError, f"vanilla-matched cannot be made: {message}", preset, "vanilla-matched", **SIZES, **changes)
+    check_shape("vanilla", {"width": 16, "heads": 2, "embedding_scale": 1})
+    refused(InputError, r"no setting 'widht'. The settings are vocab_size, classes", check_shape, "vanilla", {"widht": 3})
+    refused(InputError, "vanilla cannot be made: 7 heads do not divide a width of 128", check_shape, "vanilla", {"heads": 7})
+    for name in ("vocab_size", "classes", "max_length", "dropout"):
+        refused(InputError, f"shape cannot set {name}: it is set by the recipe", check_shape, "vanilla", {name: 7})
+    for config in (*EXAMPLES, *(preset(name, **SIZES) for name in {*presets(), *MODELS})):
+        assert read_config(json.loads(json.dumps(stored_config(config)))) == config
+    for changes, reason in (
         ({"width": 10, "heads": 4}, "divide"),
         ({"key_width": 9}, "divide"),
-        ({"key_width": -8}, "key_width must be a whole number from 0"),
         ({"components": 2}, "does not fit"),
         ({"mixing": "unit"}, "does not fit"),
         ({"components": 2, "mixing": "sigmoid"}, "mixing must be none"),
         ({"components": 3, "mixing": "differential"}, "lambda_start"),
-        ({"components": 5, "mixing": "unit"}, "lambda_start"),
         ({"components": 2, "mixing": "unit", "lambda_start": ((0.1,),) * 3}, "2 rows"),
         ({"components": 2, "mixing": "unit", "lambda_start": ((0.1,), (0.1, 0.2))}, "1 values"),
         *(({name: "other"}, f"{name} must be ") for name in ("positions", "norm", "ffn", "pooling", "lexicon")),
         ({"head_norm": True}, "head_norm"),
-        ({"heads": 0}, "heads must be a whole number from 1"),
-        ({"classes": -1}, "classes must be a whole number from 0"),
-    ],
+    ):
+        refused(ValueError, reason, EncoderConfig, **({"vocab_size": 9, "classes": 2, "width": 8, "heads": 2} | changes))
+    refused(ValueError, "setting 'magic' = 3 is unknown to this version", read_config, stored_config(EXAMPLES[0]) | {"magic": 3})
+    refused(
+        ValueError, "kind 'oracle'; this version knows encoder, hub, hardmax, recurrent, convolutional", read_config, {"kind": "oracle"}
+    )
+    config = json.loads((tiny_run / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"format": FORMAT + 1}))
+    refused(RunError, f"has format {FORMAT + 1}, this version reads up to {FORMAT}", Run.open, tmp_path)
+
+
+EXAMPLES: tuple[ModelConfig, ...] = (
+    EncoderConfig(9, 2, mixing="unit", components=2, global_tokens=(0, 3)),
+    HubConfig("modernbert", 9, 2, 8, 16, 2, 4, windows=(0, 6), positions="rotary"),
+    HardmaxConfig(9, width=4),
+    EncoderConfig(9, 2, positions="aware", window=4, global_drawn=2, gate=True, norm="none"),
+    RecurrentConfig(9, 2, hidden=4),
+    ConvolutionalConfig(9, 2, filters=4, widths=(2, 3)),
 )
-def test_a_configuration_that_makes_no_model_is_refused(changes: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        EncoderConfig(**({"vocab_size": 9, "classes": 2, "width": 8, "heads": 2} | changes))
 
 
-def test_usual_settings_and_capabilities_are_those_that_are_written() -> None:
-    """A run of an earlier version lacks settings that came later: it is read with these."""
-    rich: dict[str, Any] = {"positions": "aware", "gate": True, "window": 4, "pooling": "cls", "lexicon": "add", "segments": 2}
-    rich |= {"components": 2, "mixing": "unit", "relative": 8, "qk_norm": True, "masked": False}
-    assert repr(EncoderConfig(9, 2)) == (
-        "EncoderConfig(vocab_size=9, classes=2, max_length=256, width=128, layers=2, heads=4, components=1, "
-        "mixing='none', key_width=128, lambda_start=(), lambda_std=0.02, learn_lambda=True, head_norm=False, "
-        "embedding_scale=11.313708498984761, positions='learned', tags=0, qk_norm=False, norm='rms', norm_first=True, "
-        "ffn='swiglu', ffn_width=342, pooling='mean', segments=1, gate=False, window=0, global_tokens=(0, -1), "
-        "global_drawn=0, lexicon='none', lexicon_heads='all', lexicon_scaled=False, masked=True, dropout=0.2, "
-        "norm_eps=0.0, embedding_width=128, embedding_norm=False, relative=0, relative_reach=128, head='none')"
-    )
-    assert repr(HardmaxConfig(9)) == (
-        "HardmaxConfig(vocab_size=9, classes=2, max_length=128, width=2, layers=8, cleaning=True, training='softmax', "
-        "training_temperature=0.001, tolerance=1e-12)"
-    )
-    assert repr(RecurrentConfig(9, 2)) == ("RecurrentConfig(vocab_size=9, classes=2, max_length=256, hidden=256, layers=2, dropout=0.2)")
-    assert repr(ConvolutionalConfig(9, 2)) == (
-        "ConvolutionalConfig(vocab_size=9, classes=2, max_length=256, filters=100, widths=(3, 4, 5), dropout=0.2)"
-    )
-    assert repr(EncoderConfig(9, 2).capabilities) == (
-        "Capabilities(layers=2, heads=4, components=1, predicts=True, maps=True, softmax=True, lambdas=False, gate=False, "
-        "tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, silence=True, "
-        "padded=False, extends=False, moving=False, dials=(), switches=(AdjustableTerm(term='mask', asks='what if the "
-        "model also read the padding after the text?', tip='padding'),), scalars=(), replaces=('state', 'residual', "
-        "'feedforward', 'head', 'value'))"
-    )
-    assert repr(EncoderConfig(9, 2, **rich).capabilities) == (
-        "Capabilities(layers=2, heads=4, components=2, predicts=True, maps=True, softmax=True, lambdas=True, gate=True, "
-        "tags=True, aware=True, lexicon=True, cls=True, last=False, pairs=True, pattern=True, silence=True, padded=True, "
-        "extends=True, moving=False, dials=(AdjustableTerm(term='gate', asks='what if gates were open wider, or "
-        "removed?', tip='gate'), AdjustableTerm(term='lexicon', asks='what if the lexicon were stronger, or removed?', "
-        "tip='polarity'), AdjustableTerm(term='distance', asks='what if distance counted more, or not at all?', "
-        "tip='distance-bias')), switches=(), scalars=('lambda', 'temperature', 'alpha', 'beta', 'gamma'), "
-        "replaces=('state', 'residual', 'feedforward', 'head', 'value', 'component'))"
-    )
-    assert repr(HardmaxConfig(9).capabilities) == (
-        "Capabilities(layers=8, heads=1, components=1, predicts=True, maps=True, softmax=False, lambdas=False, "
-        "gate=False, tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, "
-        "silence=True, padded=False, extends=False, moving=True, dials=(), switches=(), scalars=('alpha',), replaces=())"
-    )
-    assert repr(RecurrentConfig(9, 2).capabilities) == (
-        "Capabilities(layers=2, heads=1, components=1, predicts=True, maps=False, softmax=False, lambdas=False, "
-        "gate=False, tags=False, aware=False, lexicon=False, cls=False, last=False, pairs=False, pattern=False, "
-        "silence=False, padded=False, extends=True, moving=False, dials=(), switches=(), scalars=(), replaces=())"
-    )
+@pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
+def test_settings_that_are_missing_or_given_up_mean_as_before(config: ModelConfig) -> None:
+    for item in fields(config):
+        values = {name: value for name, value in stored_config(config).items() if name != item.name}
+        try:
+            assert type(read_config(values)) is type(config)
+        except ValueError as error:
+            assert item.name in str(error)
+            continue
+    for name, value in config.RETIRED.items():
+        stored = 0.5 if value is ... else value
+        assert read_config(stored_config(config) | {name: stored}) == config
+        if value is not ...:
+            refused(ValueError, f"'{name}' = 'other' is unknown", read_config, stored_config(config) | {name: "other"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -25,17 +24,11 @@ from sentviz.models import model as models
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from tests import slow
-from tests.kit import LABELS, fake_trace, small_encoder, small_model, toy_splits
+from tests.kit import LABELS, fake_trace, refused, small_encoder, small_model, toy_splits
 from tests.shipped import often
 
 TEXT = "what a warm, clever song we saw"
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
-
-
-@pytest.fixture(scope="module")
-def pieces() -> Model:
-    """Return a random model that reads sub-words."""
-    return small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
 
 
 def odds(model: Model, text: str, k: int, **change: object) -> float:
@@ -59,7 +52,7 @@ def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: di
     assert np.abs(got).max() > 0.01
 
 
-def test_removal_takes_the_pieces_of_a_word_together() -> None:
+def test_removal_takes_the_pieces_of_a_word_together(model: Model) -> None:
     pieces = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
     text = "what clumsily bright lighthouses"
     words, trace = text.split(), pieces.trace(text)
@@ -67,18 +60,12 @@ def test_removal_takes_the_pieces_of_a_word_together() -> None:
     owner = [text[: int(end) - 1].count(" ") for _, end in trace.offsets]
     without = [odds(pieces, text, k) - odds(pieces, " ".join(words[:i] + words[i + 1 :]), k) for i in range(4)]
     assert len(owner) > 4 and got.tolist() == pytest.approx([without[i] for i in owner], abs=2e-5)
-
-
-def test_removal_from_a_pair_keeps_the_segments() -> None:
-    model = small_model(segments=2, cls=True, pooling="cls")
-    trace = model.trace("a warm song", "cold soup")
-    got, k = removal(model, trace), int(trace.probabilities.argmax())
+    of_pairs = small_model(segments=2, cls=True, pooling="cls")
+    trace = of_pairs.trace("a warm song", "cold soup")
+    got, k = removal(of_pairs, trace), int(trace.probabilities.argmax())
     for i, pair in {1: ("warm song", "cold soup"), 3: ("a warm", "cold soup"), 6: ("a warm song", "cold")}.items():
-        assert got[i] == pytest.approx(log_odds(trace.logits, k) - log_odds(model.trace(*pair).logits, k), abs=2e-5)
-    assert not got[trace.specials].any() and got[~trace.specials].all() and not removal(model, model.trace("warm")).any()
-
-
-def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model) -> None:
+        assert got[i] == pytest.approx(log_odds(trace.logits, k) - log_odds(of_pairs.trace(*pair).logits, k), abs=2e-5)
+    assert not got[trace.specials].any() and got[~trace.specials].all() and not removal(of_pairs, of_pairs.trace("warm")).any()
     words = ["warm", "song", "cold"] * 20
     trace, read = model.trace(" ".join(words)), words[:24]
     got, k = removal(model, trace), int(trace.probabilities.argmax())
@@ -88,7 +75,7 @@ def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model)
         assert got[i] == pytest.approx(odds(model, " ".join(read), k) - odds(model, rest, k), abs=2e-5)
 
 
-def test_log_odds_are_the_naive_ones_where_those_are_safe() -> None:
+def test_log_odds_agreement_and_attention_scores_by_hand() -> None:
     for classes in (2, 3, 5):
         z = np.random.default_rng(0).normal(size=(6, classes)) * 3
         p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
@@ -97,14 +84,6 @@ def test_log_odds_are_the_naive_ones_where_those_are_safe() -> None:
         assert log_odds(z[0], 0).shape == ()
     assert [log_odds(np.array([900.0, -100.0]), k) for k in (0, 1)] == [1000, -1000]
     assert log_odds(np.array([500.0, 20.0, 20.0]), 0) == pytest.approx(480 - np.log(2))
-
-
-def scored(scores: list[float]) -> Trace:
-    """Return a trace of [CLS] and words with removal scores."""
-    return fake_trace(n=len(scores)).replace(token_scores={"removal": np.array(scores, np.float32)})
-
-
-def test_agreement_is_spearman_of_sizes_over_words() -> None:
     rng = np.random.default_rng(0)
     trace = scored(rng.normal(size=12).round(1).tolist())
     own, second = trace.token_scores["removal"], rng.normal(size=12).round(1).astype(np.float32)
@@ -113,12 +92,8 @@ def test_agreement_is_spearman_of_sizes_over_words() -> None:
     assert agreement(trace, np.abs(own)) == pytest.approx(1) == agreement(trace, own, signed=True)
     for scores, second_scores in (([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])):
         assert agreement(scored(scores), np.array(second_scores, np.float32)) is None
-
-
-def test_attention_scores_are_sums_by_hand() -> None:
     trace = fake_trace(n=5, layers=2, heads=3, components=3, signed=True)
     attention, maps = trace.attention, trace.components
-    assert attention is not None and maps is not None
     for j in range(5):
         all_layers = sum(attention[layer, h, i, j] for layer in range(2) for h in range(3) for i in range(5)) / 6
         first = sum(attention[0, h, i, j] for h in range(3) for i in range(5)) / 3
@@ -128,14 +103,14 @@ def test_attention_scores_are_sums_by_hand() -> None:
         assert score(trace, "first-layer")[j] == pytest.approx(first, abs=1e-5)
         assert score(trace, "difference")[j] == pytest.approx(a1 - rest, abs=1e-5)
     assert received(trace, 0).sum() == pytest.approx(5, abs=1e-4)
-
-
-def test_a_score_that_cannot_be_had_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no score 'magic'.*removal"):
-        score(fake_trace(), "magic")
-    with pytest.raises(InputError, match="two components"):
-        score(fake_trace(components=1), "difference")
+    refused(InputError, r"no score 'magic'.*removal", score, fake_trace(), "magic")
+    refused(InputError, "two components", score, fake_trace(components=1), "difference")
     assert all(how.title and how.low and how.high for how in SCORES.values())
+
+
+def scored(scores: list[float]) -> Trace:
+    """Return a trace of [CLS] and words with removal scores."""
+    return fake_trace(n=len(scores)).replace(token_scores={"removal": np.array(scores, np.float32)})
 
 
 SHORT = "what a warm, clever song"
@@ -144,7 +119,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "ndt": {"components": 2, "mixing": "free"},
     "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.3},
     "cls": {"pooling": "cls"},
-    "three classes": {"classes": 3},
 }
 CHANGE: dict[str, dict[str, Any]] = {"ndt": {"lambdas": [[1, -2], [1, 0.5]]}, "diff": {"heads_off": [(1, 0)]}}
 
@@ -192,7 +166,6 @@ def test_integrated_gradients_are_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["diff", "cls"])
 def test_integrated_gradients_are_those_of_captum(name: str) -> None:
-    """Scores equal captum's on the same path with the same nodes; specials have score 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         attr = pytest.importorskip("captum.attr", reason="captum is not installed")
@@ -250,19 +223,7 @@ def test_a_jump_is_found_by_halving_parts_of_the_path(monkeypatch: pytest.Monkey
     assert smooth.steps == FIRST_STEPS == 32 and smooth.scores == pytest.approx([0.5, 0.5], abs=1e-5)
 
 
-def test_halves_that_enlarge_the_gap_of_a_part_are_not_used() -> None:
-    def part(gap: float, *halves: gradients._Part) -> gradients._Part:
-        return gradients._Part((0.0, 1.0), np.zeros(2), gap, list(halves))
-
-    first, second = part(0.05), part(-0.02)
-    left, right = part(0.5, first, second), part(-0.1)
-    whole = part(0.3, left, right)
-    assert whole.finest() == [first, second, right] and whole.best() == [first, second, right]
-    second.gap = 0.4
-    assert left.best() == [first, second] and whole.best() == [whole]
-
-
-def test_the_gap_of_a_sum_is_stated() -> None:
+def test_the_gap_of_a_sum_is_stated_and_never_enlarged() -> None:
     model = small_model(components=2, mixing="free")
     trace = explained(model, model.trace(SHORT), ["integrated-gradients", "gradient"])
     total, rise = float(score(trace, "integrated-gradients").sum()), integrated_gradients(model, trace).rise
@@ -273,6 +234,16 @@ def test_the_gap_of_a_sum_is_stated() -> None:
     assert completeness(trace.replace(rises={"integrated-gradients": total - 2}), "integrated-gradients") == wide
     for value, rise, complete in ((1, 1.009, True), (1, 1.012, False), (10, 10.09, True), (10, 10.2, False)):
         assert Integrated(np.array([value], np.float32), rise, 1).complete == complete
+
+    def part(gap: float, *halves: gradients._Part) -> gradients._Part:
+        return gradients._Part((0.0, 1.0), np.zeros(2), gap, list(halves))
+
+    first, second = part(0.05), part(-0.02)
+    left, right = part(0.5, first, second), part(-0.1)
+    whole = part(0.3, left, right)
+    assert whole.finest() == [first, second, right] and whole.best() == [first, second, right]
+    second.gap = 0.4
+    assert left.best() == [first, second] and whole.best() == [whole]
 
 
 def test_a_pair_and_steps_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,31 +256,19 @@ def test_a_pair_and_steps_in_several_batches(monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_allclose(score(plain, name), score(parts, name), rtol=1e-4, atol=1e-5)
         assert not score(plain, name)[trace.specials].any() and score(plain, name)[~trace.specials].all()
     assert all(p.grad is None for p in model.network.parameters())
-    with pytest.raises(InputError, match="at least one step"):
-        integrated_gradients(model, trace, steps=0)
+    refused(InputError, "at least one step", integrated_gradients, model, trace, steps=0)
 
 
-TEXT = "what a warm, clever song we saw"
-ASKING = [
-    name for name, how in SCORES.items() if how.ask is not None and not how.package and name != "sentences"
-]  # the text is one sentence
-
-
-def computed(name: str, model: Model) -> object:
-    """Compute one score of the text."""
-    return explained(model, model.trace(TEXT), [name])
-
-
+ASKING = [name for name, how in SCORES.items() if how.ask is not None and not how.package and name != "sentences"]
 WORK: dict[str, Callable[[Model], object]] = {
     "predict": lambda model: model.predict([TEXT] * 3),
     "evidence": lambda model: supported(model, model.trace(TEXT), {}),
     "flip": lambda model: smallest_flip(model, model.trace(TEXT), drawn=3),
-} | {name: partial(computed, name) for name in ASKING}
+} | {name: lambda model, name=name: explained(model, model.trace(TEXT), [name]) for name in ASKING}
 
 
 @pytest.mark.parametrize("name", often(WORK, "predict", "removal", "value-zeroing"))
 def test_a_check_comes_before_every_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check runs before each pass of one text; an exception in it ends the work, and the model stays unchanged."""
     monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 1)
     monkeypatch.setattr(models.by_length, "__defaults__", (1,))
     model = small_model(components=2, mixing="free")

@@ -1,4 +1,4 @@
-"""Files of visitors: where exported ones lie, how many uploads a visit keeps, how often one is read, and who waits for it."""
+"""Files of visitors and who waits for them, and the sentence in the place of a part of a page that failed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from app.server.queue import turns
 from app.text import md, with_code
 from sentviz.errors import InputError
 from sentviz.io.files import inside
+from tests.kit import refused
 
 FILE = UploadedFileRec("a", "mine.csv", "text/csv", b"text\nwarm\n")
 
@@ -33,18 +34,14 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     guard_files()
 
 
-def stored(storage: media.MemoryMediaFileStorage) -> str:
-    return storage.load_and_get_id(b"text,label\nwarm,positive\n", "text/csv", MediaFileKind.DOWNLOADABLE, "rows.csv")
-
-
 def test_nobody_computes_the_address_of_a_file_from_its_content(guarded: None) -> None:
-    """A file has one address in a process, for everybody who exports it, and another address in another process."""
-    first, again = (stored(media.MemoryMediaFileStorage("/media")) for _ in range(2))
+    def stored() -> str:
+        storage = media.MemoryMediaFileStorage("/media")
+        return storage.load_and_get_id(b"text,label\nwarm,positive\n", "text/csv", MediaFileKind.DOWNLOADABLE, "rows.csv")
+
+    first, again = stored(), stored()
     guard_files()
-    assert first == again != stored(media.MemoryMediaFileStorage("/media"))
-
-
-def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
+    assert first == again != stored()
     uploads = MemoryUploadedFileManager("/upload")
     for session, name in (("s", "a"), ("other", "a"), ("s", "b")):
         uploads.add_file(session, FILE._replace(file_id=name))
@@ -52,28 +49,27 @@ def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
     assert uploads.get_files("other", ["a"]) and uploads._total_bytes == 2 * len(FILE.data)
 
 
-# ---- the page
-
-
-@pytest.mark.parametrize("text", [":home:", ":material/home:", "a -- b", "a -> b", "a <-> b", "a >= b"])
-def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart(text: str) -> None:
-    """An invisible character separates such signs; other texts have none."""
-    escaped = md(text).replace("\\", "")
-    assert escaped.replace("\u2060", "") == text and escaped.count("\u2060") == 1
+def test_texts_and_names_stay_in_their_place(tmp_path: Path) -> None:
+    for text in (":home:", ":material/home:", "a -- b", "a -> b", "a <-> b", "a >= b"):
+        escaped = md(text).replace("\\", "")
+        assert escaped.replace("\u2060", "") == text and escaped.count("\u2060") == 1
     assert "\u2060" not in md("10:30, a well-made film: 5 > 4, so it is--or not")
-
-
-@pytest.mark.parametrize(
-    ("text", "markdown"),
-    [
+    for text, markdown in (
         ("a_b has no rows. `sentviz evaluate a_b` adds them.", "a\\_b has no rows\\. `sentviz evaluate a_b` adds them\\."),
         ("one ` only", "one \\` only"),
         ("two `` in a row", "two \\`\\` in a row"),
-        ("*none*", "\\*none\\*"),
-    ],
-)
-def test_commands_in_sentences_of_the_library_are_code(text: str, markdown: str) -> None:
-    assert with_code(text) == markdown
+    ):
+        assert with_code(text) == markdown
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (tmp_path / "secret").write_text("x")
+    for link in (folder / "linked", folder / "below" / "linked"):
+        link.symlink_to(tmp_path / "secret")
+    (folder / "plain").write_text("y")
+    (folder / "again").symlink_to(folder / "plain")
+    assert inside(folder, "plain").read_text() == inside(folder, "again").read_text() == "y"
+    for name in ("..", "../secret", "below/../../secret", "linked", "below/linked"):
+        refused(InputError, "is a link to another folder", inside, folder, name)
 
 
 def page() -> None:
@@ -136,16 +132,45 @@ def test_who_is_here_is_who_has_a_connection(monkeypatch: pytest.MonkeyPatch) ->
     assert [queue.is_present(who) for who in ("a", "b", "")] == [True, False, True]
 
 
-@pytest.mark.parametrize("name", ["..", "../secret", "below/../../secret", "linked", "below/linked"])
-def test_no_name_leads_out_of_a_folder(name: str, tmp_path: Path) -> None:
-    """Names with dots and links that lead out are refused; a plain file and a link inside the folder are not."""
-    folder = tmp_path / "folder"
-    (folder / "below").mkdir(parents=True)
-    (tmp_path / "secret").write_text("x")
-    for link in (folder / "linked", folder / "below" / "linked"):
-        link.symlink_to(tmp_path / "secret")
-    (folder / "plain").write_text("y")
-    (folder / "again").symlink_to(folder / "plain")
-    assert inside(folder, "plain").read_text() == inside(folder, "again").read_text() == "y"
-    with pytest.raises(InputError, match="is a link to another folder"):
-        inside(folder, name)
+def failing(how):  # type: ignore[no-untyped-def]  # Streamlit runs the source alone, without the imports of this file
+    """Draw a part that fails as asked, and another part after it."""
+    import streamlit as st
+
+    from app.blocks.boundary import boundary
+    from sentviz.errors import InputError
+    from sentviz.models.budget import Budget, Spent
+
+    @boundary("own", **how.get("boundary", {}))
+    def draw() -> str:
+        st.text("before")
+        if error := how.get("error"):
+            raise Spent(Budget(20.0)) if error == "spent" else KeyError("x") if error == "other" else InputError(error)
+        return "result"
+
+    st.text(f"{draw()} after")
+
+
+def drawn(**how: object) -> AppTest:
+    return AppTest.from_function(failing, args=(how,)).run()
+
+
+def texts(app: AppTest) -> list[str]:
+    return [text.value for text in app.text]
+
+
+def test_an_error_is_one_sentence_and_the_page_goes_on() -> None:
+    app = drawn()
+    assert texts(app) == ["before", "result after"] and not app.warning
+    app = drawn(error="a*b is missing. `sentviz runs` lists all.")
+    assert [warning.value for warning in app.warning] == [f"{md('a*b is missing. ')}`sentviz runs`{md(' lists all.')}"]
+    assert texts(app) == ["before", "None after"] and not app.exception
+    app = drawn(error="spent")
+    assert len(app.warning) == 1 and app.button(key="go-on-own").label == "Go on for 20 seconds"
+    assert drawn(error="other").exception
+
+
+@pytest.mark.parametrize("page", [False, True])
+def test_a_quiet_error_is_small_and_an_error_of_the_page_ends_it(page: bool) -> None:
+    app = drawn(error="It is gone.", boundary={"quiet": True, "page": page})
+    assert [caption.value for caption in app.caption] == [md("It is gone.")] and not app.warning
+    assert texts(app) == ["before"] + ["None after"] * (not page)

@@ -8,17 +8,14 @@ import statistics as slow
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
 from scipy.stats import t, ttest_ind
-from streamlit.testing.v1 import AppTest
 
 from experiments.fused import coverage as coverage_of_sets
-from experiments.fused import negative
 from sentviz.charts.gains import gain_dots
 from sentviz.charts.gallery import make
 from sentviz.charts.subjects import Study
@@ -26,7 +23,6 @@ from sentviz.data import datasets
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import InputError
 from sentviz.io.spreadsheet import store_csv
-from sentviz.models.loading import load
 from sentviz.papers.fused import coverage, printed_claims
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
@@ -34,13 +30,11 @@ from sentviz.papers.fused.claims import welch
 from sentviz.papers.fused.formula_claims import simulated
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import find_paper
-from sentviz.runs.store import Run, find
-from sentviz.training import train
+from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
-from tests.kit import SHIPPED, opened, page_text, toy_recipe, toy_splits, use_toy_data
+from tests.kit import SHIPPED, opened, page_text, refused, toy_splits
 from tests.studies import N, made_run, made_seeds, with_heads
 
-NAMES = {"all_heads": "cls-all", "all_heads_scaled": "cls-all-scaled", "last_head": "cls-last", "last_head_scaled": "cls-last-scaled"}
 TWINS = {"all_heads": "all_heads_scaled", "last_head": "last_head_scaled", "all_heads_scaled": "all_heads", "last_head_scaled": "last_head"}
 
 
@@ -66,18 +60,42 @@ def encoder(root: Path, base: str = "", pooling: str = "cls") -> list[Run]:
     return runs
 
 
-# ---- its tables
-
-
-def test_printed_tables_are_complete() -> None:
-    """The stored tables have six settings of five encoders, and task rows for each."""
+def test_printed_tables_and_formulas_by_hand() -> None:
     counts = [len(frame) for frame in (fused.printed_accuracies(), fused.printed_gains(), fused.printed_tasks())]
     assert counts == [6 * 5, 5 * 5, 4 * 5] and not fused.printed_tasks().isna().any(axis=None)
     assert {task.printed for task in fused.TASKS} - {""} == {row["task"] for row in rows("out_of_domain")}
     assert set(coverage.TITLES) == set(coverage.RECIPES) and all(datasets.info(name).title for name in coverage.RECIPES)
+    own, raw = list(points("last_head_scaled").values()), []
+    for kind in ("all_heads", "all_heads_scaled", "last_head"):
+        rival = list(points(kind).values())
+        a, b, r = slow.variance(own), slow.variance(rival), slow.correlation(own, rival)
+        raw.append(2 * t.sf(abs((b - a) * np.sqrt(3) / (2 * np.sqrt(a * b * (1 - r**2)))), 3))
+    assert f"p = {min(1, 3 * min(raw)):.2g}" in printed_claims.judge_printed_stability().parts[0][1].evidence
+    own, towards = simulated(trials=20)
+    assert own.max() < 1e-14 < 1e-5 < towards.min()
+    scores = np.array([[0.3, -1.0, 2.0], [0.1, 0.5, -0.2], [1.0, 0.0, 0.4]])
+    polarity = [(1 / 3, 1 / 3, 1 / 3), (0.8, 0.1, 0.1), (0.1, 0.2, 0.7)]
+    moved = []
+    for i in range(3):
+        plain = [np.exp(s) for s in scores[i]]
+        with_ = [np.exp(s + sum(a * b for a, b in zip(polarity[i], polarity[j], strict=True))) for j, s in enumerate(scores[i])]
+        moved.append([w / sum(with_) - p / sum(plain) for w, p in zip(with_, plain, strict=True)])
+    assert max(map(abs, moved[0])) < 1e-15 and abs(moved[1][0]) > 1e-3
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.2, 0.01, (3, 4)), rng.normal(0.21, 0.05, (5, 4))
+    p, span = welch(a, b)
+    expected = ttest_ind(a, b, equal_var=False)
+    np.testing.assert_allclose(p, expected.pvalue)
+    np.testing.assert_allclose(span, expected.confidence_interval())
+    p, span = welch(np.full((3, 1), 0.3), np.full((3, 1), 0.2))
+    assert p[0] < 1e-9 and span[:, 0] == pytest.approx([0.1, 0.1])
+    third = [1 / 3, 1 / 3, 1 / 3]
+    a, b = np.array([third, third, [0.6, 0.2, 0.2]]), np.array([third, [0.2, 0.2, 0.6], [0.2, 0.2, 0.6]])
+    both = coverage.joined({"a": a.astype(np.float32), "b": b.astype(np.float32)})
+    assert both.tolist() == [pytest.approx(row) for row in (third, [0.2, 0.2, 0.6], [0.4, 0.2, 0.4])]
 
 
-@pytest.mark.parametrize(("kind", "model"), NAMES.items())
+@pytest.mark.parametrize(("kind", "model"), [("all_heads", "cls-all"), ("last_head_scaled", "cls-last-scaled")])
 def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
     """The paper's sigma is the variance and its square the deviation; the other labels exchange each setting and its twin."""
     gains = list(points(kind).values())
@@ -90,90 +108,15 @@ def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
     assert {name: 100 * by_labels[model, name] for name in fused.ENCODERS} == pytest.approx(points(TWINS[kind]))
 
 
-def test_equal_spreads_are_tested_by_pitman_and_morgan() -> None:
-    """The p value is that of the t from sums and differences of paired gains, n = 5, times three comparisons."""
-    own, raw = list(points("last_head_scaled").values()), []
-    for kind in ("all_heads", "all_heads_scaled", "last_head"):
-        rival = list(points(kind).values())
-        a, b, r = slow.variance(own), slow.variance(rival), slow.correlation(own, rival)
-        raw.append(2 * t.sf(abs((b - a) * np.sqrt(3) / (2 * np.sqrt(a * b * (1 - r**2)))), 3))
-    assert f"p = {min(1, 3 * min(raw)):.2g}" in printed_claims.judge_printed_stability().parts[0][1].evidence
-
-
-# ---- formulas
-
-
-def test_a_neutral_row_stays_and_its_column_moves() -> None:
-    """σ of 1/3 each cancels in the first row, and other rows shift weight to and from token 0, as loops over one small case do."""
-    own, towards = simulated(trials=20)
-    assert own.max() < 1e-14 < 1e-5 < towards.min()
-    scores = np.array([[0.3, -1.0, 2.0], [0.1, 0.5, -0.2], [1.0, 0.0, 0.4]])
-    polarity = [(1 / 3, 1 / 3, 1 / 3), (0.8, 0.1, 0.1), (0.1, 0.2, 0.7)]
-    moved = []
-    for i in range(3):
-        plain = [np.exp(s) for s in scores[i]]
-        with_ = [np.exp(s + sum(a * b for a, b in zip(polarity[i], polarity[j], strict=True))) for j, s in enumerate(scores[i])]
-        moved.append([w / sum(with_) - p / sum(plain) for w, p in zip(with_, plain, strict=True)])
-    assert max(map(abs, moved[0])) < 1e-15 and abs(moved[1][0]) > 1e-3
-
-
-def test_welch_is_scipys() -> None:
-    """The test equals scipy's on seeds of unequal number and spread; seeds without variance differ without a warning."""
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(0.2, 0.01, (3, 4)), rng.normal(0.21, 0.05, (5, 4))
-    p, span = welch(a, b)
-    expected = ttest_ind(a, b, equal_var=False)
-    np.testing.assert_allclose(p, expected.pvalue)
-    np.testing.assert_allclose(span, expected.confidence_interval())
-    p, span = welch(np.full((3, 1), 0.3), np.full((3, 1), 0.2))
-    assert p[0] < 1e-9 and span[:, 0] == pytest.approx([0.1, 0.1])
-
-
-def test_joined_lexicons_know_what_one_of_them_knows() -> None:
-    """An entry is neutral if it is neutral in all; else it has the mean of those that know it."""
-    third = [1 / 3, 1 / 3, 1 / 3]
-    a, b = np.array([third, third, [0.6, 0.2, 0.2]]), np.array([third, [0.2, 0.2, 0.6], [0.2, 0.2, 0.6]])
-    both = coverage.joined({"a": a.astype(np.float32), "b": b.astype(np.float32)})
-    assert both.tolist() == [pytest.approx(row) for row in (third, [0.2, 0.2, 0.6], [0.4, 0.2, 0.4])]
-
-
-@SHIPPED
-def test_negative_scores_are_counted_pair_by_pair() -> None:
-    """Counts over layers and heads equal loops over the scores of the traces."""
-    model, texts = load(find("sst2/cls")), ["A warm, clever film.", "The plot is dull."]
-    polarity = np.full((model.tokenizer.vocab_size, 3), 1 / 3, dtype=np.float32)
-    polarity[::2] = 0.6, 0.2, 0.2
-    frame = negative.measure(model, texts, polarity).set_index("layer")
-    traces = [(model.trace(text, scores=True), model.encode(text).ids) for text in texts]
-    for layer in range(model.capabilities.layers):
-        pairs = alike = below = below_alike = 0
-        for trace, ids in traces:
-            words = [i for i in range(len(ids)) if not trace.specials[i]]
-            for scores in trace.scores[layer].reshape(-1, len(ids), len(ids)):
-                for i, j in ((i, j) for i in words for j in words if j != i):
-                    same = sum(a * b for a, b in zip(polarity[ids[i]].tolist(), polarity[ids[j]].tolist(), strict=True)) > 0.335
-                    pairs, alike = pairs + 1, alike + same
-                    below, below_alike = below + (scores[i, j] < 0), below_alike + (same and scores[i, j] < 0)
-        counts = (pairs, alike, below / pairs, below_alike / alike)
-        assert frame.loc[layer, ["pairs", "alike", "negative", "negative_alike"]].tolist() == pytest.approx(counts)
-
-
-# ---- runs
-
-
 @pytest.fixture
 def several(tmp_path: Path) -> list[Run]:
     """Return runs of NSMC: baseline and last-scaled with three seeds, two more settings and Xia et al. with one."""
     seeds = made_seeds(tmp_path, "nsmc", "cls", 3, wrong=40)
     seeds += made_seeds(tmp_path, "nsmc", "cls-last-scaled", 3, wrong=10, first_wrong=100)
-    return [
-        *seeds,
-        *(made_run(tmp_path, "nsmc", model, wrong=wrong) for model, wrong in (("cls-all", 41), ("cls-last", 80), ("cls-xia", 60))),
-    ]
+    return seeds + [made_run(tmp_path, "nsmc", model, wrong=wrong) for model, wrong in (("cls-all", 41), ("cls-last", 80), ("cls-xia", 60))]
 
 
-def test_gains_by_hand(several: list[Run]) -> None:
-    """Gains are mean differences with Holm's correction in the paper's order; one seed each is compared by McNemar's test alone."""
+def test_gains_and_the_answer_by_hand(several: list[Run], tmp_path: Path) -> None:
     frame = fused.gains(several, "nsmc").set_index("model")
     wins = {"cls-xia": (0, 20), "cls-all": (0, 1), "cls-last": (0, 40), "cls-last-scaled": (40, 10)}  # rows only one side answers rightly
     assert list(frame.index) == list(wins) and set(frame["kind"]) == {"over seeds"} and set(frame["base_seeds"]) == {3}
@@ -187,9 +130,6 @@ def test_gains_by_hand(several: list[Run]) -> None:
         n = gained + lost
         assert single.loc[model, "p"] == pytest.approx(min(1.0, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n))
     assert fused.gains([], "nsmc").empty
-
-
-def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
     answer = fused.answer(several, "nsmc")
     assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 has no significant difference, 1 has no run"
     assert (answer.word, answer.baseline) == ("cannot be told", pytest.approx(0.8))
@@ -208,7 +148,6 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
 
 
 def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
-    """Runs on KLUE-NLI that were evaluated on XNLI count for two tasks; a task with one side only is left out."""
     seeds = [run for model, wrong in (("cls", 40), ("cls-last-scaled", 10))
              for run in made_seeds(tmp_path, "klue_nli", model, 2, wrong=wrong, also=("kornli_xnli",))]  # fmt: skip
     seeds += [run for model in ("cls", "cls-last-scaled") for run in made_seeds(tmp_path, "question_pair", model, 2, wrong=20)]
@@ -222,28 +161,34 @@ def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
     assert (frame["baseline"] + frame["difference"]).to_numpy() == pytest.approx(frame["injected"].to_numpy())
     table = fused_tables.tasks(seeds)[0].set_index("task")
     assert np.isnan(table.loc["PAWS", "difference"]) and table.loc["PAWS", "kr-electra"] == pytest.approx(-0.0075)
+    own, mean, reading = encoder(tmp_path), encoder(tmp_path, "e5", "mean"), encoder(tmp_path, "e5-from-cls")
+    both = [*own, *mean, *reading]
+    assert fused.encoders_on_cls(both, "nsmc") == ["e5-from-cls", "cls"] and fused.encoders(both, "nsmc") == ["e5", "cls"]
+    assert fused.encoders_on_cls([*own, *mean, *reading[3:]], "nsmc") == ["e5", "cls"]  # no baseline that answers from [CLS]
+    captions = [make("cls-lines", Study.of("nsmc", runs)).caption for runs in (both, [*own, *mean], own)]
+    assert ["that reads [CLS]" in caption for caption in captions] == [True, False, False]
+    assert ["The classifier of multilingual E5 reads the mean of all tokens" in caption for caption in captions] == [False, True, False]
 
 
 def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
     base = [with_heads(run, (0.1 + 0.01 * i, 0.2), (0.05, 0.06)) for i, run in enumerate(made_seeds(tmp_path, "nsmc", "cls", 3))]
     first_seed = with_heads(made_run(tmp_path, "nsmc", "cls-last-scaled"), (0.2, 0.3), (0.05, 0.06))
     frames, sources = fused.heads_by_setting([*base, first_seed], "nsmc")
-    cells = [
-        frame.query("layer == 0 and head == -1 and measure == 'from_cls'")[["value", "low", "high"]].iloc[0].tolist()
-        for frame in frames.values()
-    ]
+    of_cls = (frame.query("layer == 0 and head == -1 and measure == 'from_cls'") for frame in frames.values())
+    cells = [frame[["value", "low", "high"]].iloc[0].tolist() for frame in of_cls]
     assert list(frames) == ["Baseline", "Last head ÷ √d"] and len(sources) == 4
     assert cells == [pytest.approx([0.11, 0.1, 0.12]), pytest.approx([0.2, 0.199, 0.201])]
     assert "Baseline 3, Last head ÷ √d 1" in make("cls-lines", Study.of("nsmc", [*base, first_seed])).caption
-    with pytest.raises(InputError):
-        make("cls-lines", Study.of("nsmc", []))
-    with pytest.raises(InputError):
-        gain_dots(fused.gains([], "nsmc").assign(row=""), order=[], title="x")
+    refused(InputError, ".", make, "cls-lines", Study.of("nsmc", []))
+    refused(InputError, ".", gain_dots, fused.gains([], "nsmc").assign(row=""), order=[], title="x")
+    runs = [run for base, gain in (("", 20), ("e5", 10)) for model, wrong in (("cls", 60), ("cls-all", 60 - gain))
+            for run in made_seeds(tmp_path / f"x{base}", "nsmc", model, 2, wrong=wrong, base=base)]  # fmt: skip
+    ours, alone, none = (fused.statistics_here(each).set_index("model").loc["cls-all"] for each in (runs, runs[:4], []))
+    assert ours[["ours", "ours_deviation"]].tolist() == pytest.approx([7.5, slow.stdev([10, 5])])
+    assert alone["encoders"] == 1 and np.isnan(alone["ours_deviation"]) and np.isnan(none["ours"])
 
 
 def test_a_base_is_a_column_and_a_group_and_leads_once_it_has_as_much(several: list[Run], tmp_path: Path) -> None:
-    """Tables and figures name a base that has a baseline; it leads once it has the settings and seeds of the one from scratch."""
-
     def on_base(model: str, seeds: int, wrong: int) -> list[Run]:
         return made_seeds(tmp_path / "base" / model, "nsmc", model, seeds, wrong=wrong, base="e5")
 
@@ -258,28 +203,14 @@ def test_a_base_is_a_column_and_a_group_and_leads_once_it_has_as_much(several: l
     comparisons, _ = fused_tables.comparisons(both)
     assert comparisons.groupby("encoder").size().to_dict() == {"from scratch": 4, "multilingual E5": 1}
     assert {"e5: Last head", "scratch: Last head"} <= set(make("gains", Study.of("nsmc", both)).frame["row"])
-    titles = [fused.answer(both, "nsmc", name).short.split(":")[0] for name in fused.encoders(both, "nsmc")]
-    assert titles == ["NSMC, from scratch", "NSMC, multilingual E5"]
     both += [*on_base("cls-xia", 2, 20), *on_base("cls-all", 2, 20)]
     first, second = on_base("cls-last-scaled", 2, 10)
     assert fused.encoders(both, "nsmc") == fused.encoders([*both, first], "nsmc") == ["cls", "e5"]  # one seed against three
     assert fused.encoders([*both, first, second], "nsmc") == ["e5", "cls"]
 
 
-def test_figure_5_reads_the_runs_on_e5_that_answer_from_cls(tmp_path: Path) -> None:
-    """Runs on E5 that answer from [CLS] stand in the place of those that answer from the mean."""
-    own, mean, reading = encoder(tmp_path), encoder(tmp_path, "e5", "mean"), encoder(tmp_path, "e5-from-cls")
-    both = [*own, *mean, *reading]
-    assert fused.encoders_on_cls(both, "nsmc") == ["e5-from-cls", "cls"] and fused.encoders(both, "nsmc") == ["e5", "cls"]
-    assert fused.encoders_on_cls([*own, *mean, *reading[3:]], "nsmc") == ["e5", "cls"]  # no baseline that answers from [CLS]
-    captions = [make("cls-lines", Study.of("nsmc", runs)).caption for runs in (both, [*own, *mean], own)]
-    assert ["that reads [CLS]" in caption for caption in captions] == [True, False, False]
-    assert ["The classifier of multilingual E5 reads the mean of all tokens" in caption for caption in captions] == [False, True, False]
-
-
 @SHIPPED
 def test_the_page_states_how_little_e5_learns_from() -> None:
-    """Rows, epochs, adapter and pooling of the installed runs on E5 are those of the page's differences."""
     runs = [run for run in study_runs().runs if run.name in ("nsmc/e5", "nsmc/e5-last-scaled", "nsmc/e5-xia")]
     stated = [(run.config["data"]["splits"]["train"]["n"], run.config["recipe"]["epochs"], run.capabilities.cls) for run in runs]
     assert stated == [(15_000, 1, False)] * 3 and all(run.config["recipe"]["adapter_rank"] for run in runs)
@@ -287,20 +218,7 @@ def test_the_page_states_how_little_e5_learns_from() -> None:
         assert part in find_paper("fused").page.cannot
 
 
-def test_our_mean_and_spread_are_over_encoders(tmp_path: Path) -> None:
-    """Two encoders with gains of 10 and 5 points have a mean of 7.5 and the deviation of the standard library; one has no deviation."""
-    runs = [run for base, gain in (("", 20), ("e5", 10)) for model, wrong in (("cls", 60), ("cls-all", 60 - gain))
-            for run in made_seeds(tmp_path / f"x{base}", "nsmc", model, 2, wrong=wrong, base=base)]  # fmt: skip
-    ours, alone, none = (fused.statistics_here(each).set_index("model").loc["cls-all"] for each in (runs, runs[:4], []))
-    assert ours[["ours", "ours_deviation"]].tolist() == pytest.approx([7.5, slow.stdev([10, 5])])
-    assert alone["encoders"] == 1 and np.isnan(alone["ours_deviation"]) and np.isnan(none["ours"])
-
-
-# ---- coverage
-
-
 def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neutral tokens, known entries and the most frequent ones equal loops over the made-up texts."""
     splits = toy_splits()
     mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "dull", "puppet show"], "polarity": [1.0, -1.0, 0.0]}))
     recipe = Recipe.of({"dataset": "toy", "tokenizer": "words", "min_count": 1, "max_length": 64, "cls": True})
@@ -318,35 +236,19 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     assert row[["tokens", "neutral", "known"]].tolist() == pytest.approx(shares)
     assert sorted(row["frequent"].split()) == sorted(known)
     assert [words.count(word) for word in row["frequent"].split()] == sorted(map(words.count, known), reverse=True)
-    with pytest.raises(InputError, match="not on 'nothing'"):
-        coverage.measure_coverage("nothing")
+    refused(InputError, "not on 'nothing'", coverage.measure_coverage, "nothing")
     table = replace(coverage.MEASURED, file=tmp_path / "coverage.csv")
     store_csv(table.file, frame.assign(neutral=0.5))
     coverage_of_sets.main(["toy"], table)
     assert len(table.read()) == 4 and table.read()["neutral"].to_list() == pytest.approx(frame["neutral"].to_list(), abs=1e-4)
 
 
-# ---- the page
-
-
-@pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function that opens a part of the page on the runs of one folder alone."""
-
-    def on(folder: Path, part: str) -> AppTest:
-        monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [folder])
-        st.cache_resource.clear()
-        st.cache_data.clear()
-        return opened("fused", part=part)
-
-    yield on
+@pytest.mark.slow
+def test_coverage_is_measured_again_or_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [tmp_path])
     st.cache_resource.clear()
     st.cache_data.clear()
-
-
-@pytest.mark.slow
-def test_coverage_is_measured_again_or_says_what_is_missing(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = page(tmp_path, "coverage")
+    app = opened("fused", part="coverage")
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app.button(key="fused-again").click().run()
@@ -355,20 +257,5 @@ def test_coverage_is_measured_again_or_says_what_is_missing(page: Any, tmp_path:
     monkeypatch.setattr(coverage, "measure_coverage", lambda dataset: stored.assign(neutral=0.25))
     app.button(key="fused-again").click().run()
     assert "KNU: **25.00\u00a0%** of 755,797 tokens, shipped 49.39\u00a0%" in page_text(app)
-
-
-@pytest.mark.exhaustive
-def test_a_sentence_shows_that_the_row_of_cls_stays(page: Any, tmp_path: Path) -> None:
-    """With a trained model and a made-up lexicon, the page shows a largest change of 0 in the row of [CLS] and above 0 elsewhere."""
-    mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "clever", "dull"], "polarity": [1.0, 1.0, -1.0]}))
-    with pytest.MonkeyPatch.context() as patch:
-        use_toy_data(patch)
-        patch.setattr(Lexicon, "load", lambda name: mine)
-        recipe = toy_recipe("cls-last-scaled", dataset="sst2", cls=True, lexicon="lexicon_en_vader", epochs=1)
-        train(recipe, tmp_path, progress=False)
-    app = page(tmp_path, "cls")
-    app.session_state["fused-sentence"] = True
-    text = page_text(app.run())
-    assert "row of [CLS] **0**" in text and "elsewhere **0**" not in text and "elsewhere **" in text
-    app.button(key="fused-follow").click().run()
-    assert (app.session_state["focus"].look, app.session_state["focus"].run) == ("lexicon", "sst2/cls-last-scaled")
+    st.cache_resource.clear()
+    st.cache_data.clear()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sentviz.errors import InputError
 from sentviz.models.clustering import dynamics as hardmax
 from sentviz.models.clustering.dynamics import TOLERANCE, attended, kind, simulate, step, weights
+from tests.kit import refused
 
 Doubles = npt.NDArray[np.float64]
 
@@ -52,12 +53,6 @@ def on_a_grid(rng: np.random.Generator, n: int, d: int) -> Doubles:
     return np.round(rng.normal(size=(n, d)) * 2) / 2
 
 
-def flat(rng: np.random.Generator, n: int, d: int) -> Doubles:
-    z = rng.normal(size=(n, d))
-    z[:, -1] = z[:, 0]
-    return z
-
-
 def on_a_sphere_twice(rng: np.random.Generator, n: int, d: int) -> Doubles:
     z = rng.normal(size=(n, d))
     z /= np.linalg.norm(z, axis=1, keepdims=True)
@@ -73,13 +68,13 @@ def on_a_polygon(rng: np.random.Generator, n: int, d: int) -> Doubles:
     return np.asarray(share * corners[first] + (1 - share) * corners[second])
 
 
-@pytest.mark.parametrize("layout", [scattered, on_a_grid, flat, on_a_sphere_twice, on_a_polygon])
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 2), (5, 7), (300, 2), (700, 3)])  # below and above the size from which the hull is taken
+@pytest.mark.parametrize("layout", [scattered, on_a_grid, on_a_sphere_twice, on_a_polygon])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (5, 7), (700, 3)])  # below and above the size from which the hull is taken
 def test_the_rule_is_that_of_all_pairs(layout: Callable[[np.random.Generator, int, int], Doubles], n: int, d: int) -> None:
     rng = np.random.default_rng([n, d])
     z, a, alpha = layout(rng, n, d), positive(rng, d), float(rng.uniform(0.1, 5))
     low_rank = np.outer(rng.normal(size=d), rng.normal(size=d))
-    for matrix in (a, np.eye(d), -a, rng.normal(size=(d, d)), low_rank):
+    for matrix in (a, -a, rng.normal(size=(d, d)), low_rank):
         expected = members(z, matrix)
         assert rows(z, matrix) == expected
         means = np.array([z[some].mean(axis=0) for some in expected])
@@ -98,23 +93,24 @@ def test_ties_within_any_tolerance(tolerance: float, d: int) -> None:
         assert max(map(len, tied)) > 1
 
 
-def test_planted_ties() -> None:
+def test_planted_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [0.0, 0.5]])
     assert rows(square, np.eye(2)) == [[0], [1], [2], [3], [0, 1]]
     many = np.concatenate([square, 0.1 * np.random.default_rng(0).normal(size=(400, 2))])
     assert rows(many, np.eye(2))[4] == [0, 1]
     np.testing.assert_allclose(step(many, alpha=1.0)[4], [0, 0.75])  # half the way to (0, 1)
-
-
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     z = np.random.default_rng(1).normal(size=(500, 6))
     whole, soft = step(z), step(z, temperature=0.5)
     monkeypatch.setattr(hardmax, "BLOCK", 1_700)
     np.testing.assert_array_equal(step(z), whole)
     np.testing.assert_allclose(step(z, temperature=0.5), soft, atol=1e-14)
+    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    a = turn @ np.diag([1.0, 0.0]) @ turn.T
+    z = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -2.0], 3 * turn[:, 1]])
+    assert rows(z, a)[3] == [0, 1, 2, 3] and len(rows(z, a)[0]) == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 40), st.floats(0.01, 100), st.booleans())
 def test_simulate_is_step_after_step(seed: int, d: int, n: int, alpha: float, grid: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -132,21 +128,40 @@ def test_simulate_is_step_after_step(seed: int, d: int, n: int, alpha: float, gr
     assert dict(zip(run.leaders.tolist(), run.since.tolist(), strict=True)) == since
 
 
-def test_leaders_by_hand() -> None:
+def test_leaders_and_odd_tokens_by_hand() -> None:
     run = simulate([[3.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]], layers=2, alpha=1.0)
     np.testing.assert_allclose(run.positions[:, :, 0], [[3, 1, -1, -1], [3, 2, -1, -1], [3, 2.5, -1, -1]])
     assert run.leaders.tolist() == [0, 2] and run.since.tolist() == [0, 0]
     assert run.notes == ("Tokens 2, 3 are equal, so they move together.",)
     late = simulate([[1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.0, -1.0]], layers=3)
     assert late.leaders.tolist() == [0, 1, 3]  # token 2 ties between two and stays
-
-
-def test_convergence_is_the_layer_where_nothing_moves() -> None:
     assert simulate([[2.0], [-1.0]], layers=3).converged == 0
     assert simulate([[2.0], [1.0]], alpha=1.0, layers=8).converged is None
     run = simulate([[2.0], [1.0]], alpha=1.0, layers=40, tolerance=1e-6)
     assert run.converged == 18  # half of 2^-k moved at layer k, of a norm of 2
     assert simulate([[2.0], [1.0]], layers=0).positions.shape == (1, 2, 1)
+    z = np.array([[2.0, 0.0], [1.0, 0.1], [0.5, 0.0]])
+    run = simulate(z, layers=4, pinned=[1])
+    np.testing.assert_array_equal(run.positions[:, 1], np.tile(z[1], (5, 1)))
+    np.testing.assert_allclose(run.positions[:, 2], simulate(z[[0, 2]], layers=4).positions[:, 1])
+    refused(InputError, "no token 7 to pin", simulate, z, pinned=[7])
+    z = np.concatenate([np.zeros((1, 2)), np.random.default_rng(0).normal(size=(400, 2))])
+    assert rows(z, np.eye(2))[0] == list(range(401))
+    run = simulate(z, layers=1)
+    np.testing.assert_allclose(run.positions[1, 0], z.mean(axis=0) / 2)
+    assert run.notes == ("Token 0 at the origin: without a direction, attention goes to all tokens.",)
+    assert 0 not in run.leaders
+    for z in (np.ones((300, 2)), np.outer(np.linspace(-1, 2, 300), [1.0, 2.0]), np.tile([[1.0, 0], [0, 1]], (150, 1))):
+        for position in simulate(z, layers=3).positions:
+            assert np.isfinite(position).all() and rows(position, np.eye(z.shape[1])) == members(position, np.eye(z.shape[1]))
+    cases: list[tuple[dict[str, object], str]] = \
+    [({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is not a finite number"), ({"tokens": []}, "at least one"),
+     ({"tokens": [1.0, 2.0]}, "a row for each token"), ({"tokens": [["a", "b"]]}, "table of numbers"), ({"A": np.eye(3)}, "2 x 2 numbers"),
+     ({"A": [[np.inf, 0], [0, 1]]}, "not a finite number"), ({"alpha": 0.0}, "alpha must be a finite number above 0"),
+     ({"alpha": "much"}, "must be numbers"), ({"temperature": -1.0}, "temperature"), ({"tolerance": 1.5}, "tolerance"),
+     ({"layers": -1}, "number of layers"), ({"layers": 2.5}, "number of layers")]  # fmt: skip
+    for change, message in cases:
+        refused(InputError, message, simulate, **({"tokens": [[1.0, 2.0], [0.5, 0.1]]} | change))
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -168,25 +183,7 @@ def test_softmax_becomes_hardmax(symmetric: bool) -> None:
     np.testing.assert_allclose(tied, [[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4])
 
 
-def test_pinned_tokens_stay_and_attract() -> None:
-    z = np.array([[2.0, 0.0], [1.0, 0.1], [0.5, 0.0]])
-    run = simulate(z, layers=4, pinned=[1])
-    np.testing.assert_array_equal(run.positions[:, 1], np.tile(z[1], (5, 1)))
-    np.testing.assert_allclose(run.positions[:, 2], simulate(z[[0, 2]], layers=4).positions[:, 1])
-    with pytest.raises(InputError, match="no token 7 to pin"):
-        simulate(z, pinned=[7])
-
-
-def test_a_zero_token_attends_to_all() -> None:
-    z = np.concatenate([np.zeros((1, 2)), np.random.default_rng(0).normal(size=(400, 2))])
-    assert rows(z, np.eye(2))[0] == list(range(401))
-    run = simulate(z, layers=1)
-    np.testing.assert_allclose(run.positions[1, 0], z.mean(axis=0) / 2)
-    assert run.notes == ("Token 0 at the origin: without a direction, attention goes to all tokens.",)
-    assert 0 not in run.leaders
-
-
-@pytest.mark.parametrize("scale", [1e-150, 1e-9, 1.0, 1e9, 1e150])
+@pytest.mark.parametrize("scale", [1e-150, 1e9])
 def test_scale_changes_nothing(scale: float) -> None:
     rng = np.random.default_rng(5)
     z, a = rng.normal(size=(500, 2)), positive(rng, 2)
@@ -195,17 +192,10 @@ def test_scale_changes_nothing(scale: float) -> None:
     np.testing.assert_array_equal(simulate(z * scale, a).leaders, simulate(z, a).leaders)
 
 
-def test_degenerate_tokens_in_numbers() -> None:
-    for z in (np.ones((400, 2)), np.outer(np.linspace(-1, 2, 400), [1.0, 2.0]), np.zeros((400, 3)), np.tile([[1.0, 0], [0, 1]], (200, 1))):
-        for position in simulate(z, layers=3).positions:
-            assert np.isfinite(position).all() and rows(position, np.eye(z.shape[1])) == members(position, np.eye(z.shape[1]))
-
-
 @pytest.mark.parametrize(
     ("a", "name"),
     [([[2.0, 1.0], [1.0, 2.0]], "definite"), ([[1.0, 1.0 + 1e-12], [1.0, 2.0]], "definite"), ([[1.0, 1.0], [1.0, 1.0]], "semidefinite"),
-     ([[0.0, 0.0], [0.0, 0.0]], "semidefinite"), ([[1.0, 2.0], [2.0, 1.0]], "indefinite"), ([[-1.0, 0.0], [0.0, -2.0]], "indefinite"),
-     ([[1.0, 0.5], [0.0, 1.0]], "general"), ([[0.0, -1.0], [1.0, 0.0]], "general")],
+     ([[1.0, 2.0], [2.0, 1.0]], "indefinite"), ([[-1.0, 0.0], [0.0, -2.0]], "indefinite"), ([[1.0, 0.5], [0.0, 1.0]], "general")],
 )  # fmt: skip
 def test_kinds_of_matrices(a: list[list[float]], name: str) -> None:
     """Only a symmetric positive definite matrix is without a note on the theorem; tokens stay in the hull of their start with any."""
@@ -215,25 +205,3 @@ def test_kinds_of_matrices(a: list[list[float]], name: str) -> None:
     assert [note.startswith("A is") for note in run.notes] == [True] * (name != "definite")
     assert ("(-1)" in " ".join(run.notes)) == (a == [[1.0, 2.0], [2.0, 1.0]])
     assert (run.positions.min(axis=(0, 1)) >= tokens.min(axis=0)).all() and (run.positions.max(axis=(0, 1)) <= tokens.max(axis=0)).all()
-
-
-def test_tokens_without_a_direction_attend_to_all() -> None:
-    """A token in the null space of A has a direction that is only rounding error, which decides nothing."""
-    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
-    a = turn @ np.diag([1.0, 0.0]) @ turn.T
-    z = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -2.0], 3 * turn[:, 1]])
-    assert rows(z, a)[3] == [0, 1, 2, 3] and len(rows(z, a)[0]) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is not a finite number"), ({"tokens": []}, "at least one"),
-     ({"tokens": [1.0, 2.0]}, "a row for each token"), ({"tokens": [["a", "b"]]}, "table of numbers"), ({"A": np.eye(3)}, "2 x 2 numbers"),
-     ({"A": [[np.inf, 0], [0, 1]]}, "not a finite number"), ({"alpha": 0.0}, "alpha must be a finite number above 0"),
-     ({"alpha": "much"}, "must be numbers"), ({"temperature": -1.0}, "temperature"), ({"tolerance": 1.5}, "tolerance"),
-     ({"layers": -1}, "number of layers"), ({"layers": 2.5}, "number of layers")],
-)  # fmt: skip
-def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
-    arguments: dict[str, object] = {"tokens": [[1.0, 2.0], [0.5, 0.1]]} | change
-    with pytest.raises(InputError, match=message):
-        simulate(**arguments)  # type: ignore[arg-type]

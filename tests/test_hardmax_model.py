@@ -28,21 +28,12 @@ from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests import kit
-from tests.kit import random_model
+from tests.kit import random_model, refused
 
 TEXT = "what a bright, warm garden we saw! The soup was dull and the song was clever; a warm lighthouse"
 
-# ---- words
 
-
-def test_words_beyond_what_any_model_reads_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = WordsTokenizer.fit(["pear plum"], min_count=1)
-    monkeypatch.setattr(sentviz.data.tokenizers, "LONGEST", 13)
-    assert tokenizer.ids_batch(["pear plum fig pear fig"])[0].tolist() == tokenizer.encode("pear plum").ids.tolist()
-    assert tokenizer.unknown("pear plum fig pear fig") == ("fig",)
-
-
-def test_cleaning_keeps_what_may_matter() -> None:
+def test_cleaning_keeps_what_may_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = WordsTokenizer.fit(["It's <br />the Cat's garden, isn't it? not 12 bad-bad gardens"], min_count=1)
     text = "The CAT’s <br /> garden isn't bad: x2 unheard of"
     encoded = tokenizer.encode(text)
@@ -53,25 +44,23 @@ def test_cleaning_keeps_what_may_matter() -> None:
     raw = WordsTokenizer.fit(["the cat's the garden"], min_count=1, cleaning=False)
     assert "the" in raw and "cat's" in raw and "the" not in tokenizer
     assert {"the", "it's", "s"} <= stop_words() and not {"not", "never", "very", "n't"} & stop_words()
-
-
-def test_the_vocabulary_is_by_count_and_bounded_and_stored_whole(tmp_path: Path) -> None:
     tokenizer = WordsTokenizer.fit(["pear plum plum fig fig", "apple plum"], min_count=1, most=3)
     assert [tokenizer.token_of(i) for i in range(4, tokenizer.vocab_size)] == ["plum", "fig", "apple"]
-    with pytest.raises(InputError, match="no vocabulary"):
-        WordsTokenizer.fit(["pear"], min_count=2)
+    refused(InputError, "no vocabulary", WordsTokenizer.fit, ["pear"], min_count=2)
     tokenizer.save(tmp_path / "tokenizer.json")
     read = WordsTokenizer.load(tmp_path / "tokenizer.json")
     assert isinstance(read, WordsTokenizer) and read.encode("a fig, an apple").tokens == tokenizer.encode("a fig, an apple").tokens
+    tokenizer = WordsTokenizer.fit(["pear plum"], min_count=1)
+    monkeypatch.setattr(sentviz.data.tokenizers, "LONGEST", 13)
+    assert tokenizer.ids_batch(["pear plum fig pear fig"])[0].tolist() == tokenizer.encode("pear plum").ids.tolist()
+    assert tokenizer.unknown("pear plum fig pear fig") == ("fig",)
 
 
 @pytest.mark.parametrize("text", ["the of and", "zzz 123 ...", "<br />"])
 def test_texts_without_a_known_word(text: str) -> None:
-    """One sentence where a text is read alone; among others and in a file the decoder's bias answers."""
     model = random_model()
     for ask in (model.follow, model.trace):
-        with pytest.raises(InputError, match="None of the words"):
-            ask(text)
+        refused(InputError, "None of the words", ask, text)
     frame, bias = model.predict([TEXT, text]), 1 / (1 + np.exp(-model.decision[1]))
     assert frame["positive"][1] == pytest.approx(bias, abs=1e-6) and len(model.tokenizer.ids_batch([text])[0]) == 0
     assert frame["remark"][0] == "" and "none of the words of this text" in frame["remark"][1]
@@ -79,11 +68,7 @@ def test_texts_without_a_known_word(text: str) -> None:
     for rows in (file, file.head(1)):
         answered = predicted(model, RowsSource(model.name, "digest"), rows, "mine").frame["p1"].tolist()
         assert answered == pytest.approx([bias, frame["positive"][0]][: len(rows)], abs=1e-6)
-    with pytest.raises(InputError, match="empty"):
-        model.follow("  ")
-
-
-# ---- the model
+    refused(InputError, "empty", model.follow, "  ")
 
 
 @pytest.mark.parametrize("width", [1, 5])
@@ -105,10 +90,9 @@ def test_follow_is_simulate_on_its_embeddings(width: int) -> None:
     assert len(long.words) == 128 and long.dropped == 600 - 128
 
 
-def test_the_trace_is_the_followed_review() -> None:
+def test_traces_and_changes_are_those_of_followed_reviews() -> None:
     model = random_model()
     trace, review = model.trace(TEXT, scores=True, projections=True), model.follow(TEXT)
-    assert trace.attention is not None and trace.hidden is not None and trace.scores is not None
     n = len(review.words)
     assert trace.attention.shape == (4, 1, n, n) and trace.hidden.shape == (5, n, 2)
     np.testing.assert_allclose(trace.hidden, review.positions, atol=1e-12)
@@ -119,9 +103,13 @@ def test_the_trace_is_the_followed_review() -> None:
     some = model.trace(TEXT, layers=[2], queries=[1, 3])
     np.testing.assert_array_equal(some.attention, trace.attention[2:3, :, [1, 3]])
     np.testing.assert_allclose(verdict_by_layer(model, trace), review.probabilities, atol=1e-6)
-
-
-def test_without_and_pinned() -> None:
+    model = random_model()
+    names = [name for name, method in SCORES.items() if name != "difference" and not method.package]
+    trace = explained(model, model.trace(TEXT), names)
+    assert all(score(trace, name).shape == (len(trace.tokens),) and np.isfinite(score(trace, name)).all() for name in names)
+    k = int(trace.probabilities.argmax())
+    odds = [np.log(p[k] / p[1 - k]) for p in (model.follow(TEXT, without=without).probabilities[-1] for without in ([], [0]))]
+    assert score(trace, "removal")[0] == pytest.approx(odds[0] - odds[1], abs=1e-5)
     model = random_model()
     whole, left = model.follow(TEXT), model.follow(TEXT, without=[1])
     assert left.words == whole.words[:1] + whole.words[2:]
@@ -130,11 +118,12 @@ def test_without_and_pinned() -> None:
     np.testing.assert_array_equal(followed.positions[-1, 1], whole.positions[0, 2])
     assert not np.array_equal(model.follow(TEXT, temperature=1.0).positions[-1], whole.positions[-1])
     for text, change, fault in ((TEXT, {"pinned": [99]}, "no token 99"), ("warm", {"without": [0]}, "No token is left")):
-        with pytest.raises(InputError, match=fault):
-            model.follow(text, **change)
-
-
-def test_padding_is_a_shorter_batch() -> None:
+        refused(InputError, fault, model.follow, text, **change)
+    model = random_model()
+    ones = np.ones((4, 1))
+    np.testing.assert_array_equal(model.trace("a warm garden", lambdas=ones).logits, model.trace("a warm garden").logits)
+    refused(InputError, "mixing cannot be changed", model.trace, "a warm garden", lambdas=ones / 2)
+    refused(InputError, "single texts", model.trace, TEXT, "another text")
     network, rows = random_model().network, [np.array([4, 5, 6, 7, 5]), np.array([8, 4]), np.array([9])]
     together = network(kit.batch(rows))
     for i, row in enumerate(rows):
@@ -143,6 +132,17 @@ def test_padding_is_a_shorter_batch() -> None:
     with torch.no_grad():
         network.embedding.weight[0] = 7.0  # the vector of the padding must not matter
     torch.testing.assert_close(network(kit.batch(rows)).logits, together.logits)
+    z = torch.tensor([[[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]]], dtype=torch.float64)
+    np.testing.assert_allclose(shares(z, z, None, TOLERANCE)[0].numpy(), weights(z[0].numpy()))
+    averaged = gathered(z, torch.ones(1, 3), 0.3)[0].numpy()
+    np.testing.assert_allclose(averaged, weights(z[0].numpy(), temperature=0.3) @ z[0].numpy(), atol=1e-8)
+    mask = torch.tensor([[False, True, True]])
+    np.testing.assert_allclose(shares(z, z, mask, TOLERANCE)[0].numpy(), [[0, 0, 1], [0, 1, 0], [0, 1, 0]])
+    encoder = random_model().network
+    for raw in (-30.0, 30.0):
+        with torch.no_grad():
+            encoder.raw_alpha.fill_(raw)
+        assert float(encoder.alpha) > 0
 
 
 def one_by_one(network: HardmaxEncoder, rows: list[np.ndarray], temperature: float) -> torch.Tensor:
@@ -191,54 +191,14 @@ def test_gradients_by_finite_differences(temperature: float) -> None:
             assert float(slope[place]) == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-7)
 
 
-def test_ties_share_their_gradient_and_alpha_is_positive() -> None:
-    z = torch.tensor([[[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]]], dtype=torch.float64)
-    np.testing.assert_allclose(shares(z, z, None, TOLERANCE)[0].numpy(), weights(z[0].numpy()))
-    averaged = gathered(z, torch.ones(1, 3), 0.3)[0].numpy()
-    np.testing.assert_allclose(averaged, weights(z[0].numpy(), temperature=0.3) @ z[0].numpy(), atol=1e-8)
-    mask = torch.tensor([[False, True, True]])
-    np.testing.assert_allclose(shares(z, z, mask, TOLERANCE)[0].numpy(), [[0, 0, 1], [0, 1, 0], [0, 1, 0]])
-    encoder = random_model().network
-    for raw in (-30.0, 30.0):
-        with torch.no_grad():
-            encoder.raw_alpha.fill_(raw)
-        assert float(encoder.alpha) > 0
-
-
-# ---- explanations
-
-
-def test_every_explanation_takes_it() -> None:
-    model = random_model()
-    names = [name for name, method in SCORES.items() if name != "difference" and not method.package]
-    trace = explained(model, model.trace(TEXT), names)
-    assert all(score(trace, name).shape == (len(trace.tokens),) and np.isfinite(score(trace, name)).all() for name in names)
-    k = int(trace.probabilities.argmax())
-    odds = [np.log(p[k] / p[1 - k]) for p in (model.follow(TEXT, without=without).probabilities[-1] for without in ([], [0]))]
-    assert score(trace, "removal")[0] == pytest.approx(odds[0] - odds[1], abs=1e-5)
-
-
 @pytest.mark.parametrize("off", [[], [(0, 0), (3, 0)], [(layer, 0) for layer in range(4)]])
 def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
-    """Predictions equal those of traces, for repeated words, silenced layers and any length; if all are silent, nothing moves."""
     model, texts = random_model(), [TEXT, "warm", "dull song dull song dull"]
     traces = [model.trace(text, heads_off=off) for text in texts]
     answers = model.predict(texts, heads_off=off)[list(model.labels)].to_numpy()
     np.testing.assert_allclose(answers, np.stack([trace.probabilities for trace in traces]), atol=1e-6)
     assert traces[0].hidden is not None and np.array_equal(traces[0].hidden[-1], traces[0].hidden[0]) == (len(off) == 4)
 
-
-def test_what_it_cannot_do_is_refused() -> None:
-    model = random_model()
-    ones = np.ones((4, 1))
-    np.testing.assert_array_equal(model.trace("a warm garden", lambdas=ones).logits, model.trace("a warm garden").logits)
-    with pytest.raises(InputError, match="mixing cannot be changed"):
-        model.trace("a warm garden", lambdas=ones / 2)
-    with pytest.raises(InputError, match="single texts"):
-        model.trace(TEXT, "another text")
-
-
-# ---- training and the run
 
 STRANGE = {"train": (3, 50, 159), "validation": (0,), "test": (7, 8)}  # rows without a known word
 Splits = dict[str, datasets.Split]
@@ -262,7 +222,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Splits]:
 
 
 def test_a_trained_run_is_an_ordinary_one(trained: tuple[Run, Splits]) -> None:
-    """A row without a known word is dropped in training, and answered at the origin in the test; metrics count all rows."""
     run, splits = trained
     counts = {split: (stored["n"], stored["dropped"]) for split, stored in run.config["data"]["splits"].items()}
     assert counts["train"] == (len(splits["train"]) - 3, 3) and counts["validation"] == (len(splits["validation"]), 0)
@@ -286,44 +245,31 @@ def test_a_trained_run_is_an_ordinary_one(trained: tuple[Run, Splits]) -> None:
     assert run.example().tokens == model.trace(run.config["recipe"]["example"]).tokens
 
 
-@pytest.mark.exhaustive
-def test_training_again_gives_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kit.use_toy_data(monkeypatch)
-    first, again = (train(recipe(epochs=2), tmp_path / name, progress=False) for name in ("a", "b"))
-    assert again.config["files"]["model.safetensors"] == first.config["files"]["model.safetensors"]
-    straight = train(kit.hardmax_recipe("hardmax-d4-straight-raw", epochs=2, example=TEXT), tmp_path, progress=False)
-    model = HardmaxModel.of(straight)
-    assert "softmax" not in straight.metrics() and "the" in model.tokenizer and model.config.width == 4
-
-
 def test_an_example_that_it_cannot_read_gives_way_to_one_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     splits = kit.use_toy_data(monkeypatch)
     run = train(recipe(example="정말 따뜻하고 밝은 영화", epochs=1), tmp_path, progress=False)
     assert run.example().text == run.config["recipe"]["example"] and run.example().text in {example.text for example in EXAMPLES}
     frame = splits["train"].frame.replace(to_replace={"text": {word: f"{word}x" for word in (*kit.BAD, "song")}}, regex=True)
     splits["train"] = replace(splits["train"], frame=frame)
-    with pytest.raises(InputError, match="would know no word of the example"):
-        train(recipe(example="정말 따뜻하고 밝은 영화", epochs=2), tmp_path / "other", progress=False)
+    refused(
+        InputError, "would know no word", train, recipe(example="정말 따뜻하고 밝은 영화", epochs=2), tmp_path / "other", progress=False
+    )
 
 
 @pytest.mark.parametrize(("dataset", "message"), [("klue_nli", "has pairs"), ("yelp_full", "has 5 classes")])
 def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The data set is refused before it is read and before a folder is made."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
-    with pytest.raises(InputError, match=f"needs two classes of single texts, but {dataset} {message}"):
-        train(recipe(dataset=dataset), tmp_path / "runs")
+    message = f"needs two classes of single texts, but {dataset} {message}"
+    refused(InputError, message, train, recipe(dataset=dataset), tmp_path / "runs")
     assert not list(tmp_path.iterdir())
     for seed in (-1, 1 << 63):
-        with pytest.raises(InputError, match=f"seed .*{seed}"):
-            recipe(seed=seed)
-    with pytest.raises(InputError, match="no model 'hardmax-3'"):
-        kit.hardmax_recipe("hardmax-3")
+        refused(InputError, f"seed .*{seed}", recipe, seed=seed)
+    refused(InputError, "no model 'hardmax-3'", kit.hardmax_recipe, "hardmax-3")
 
 
 def test_runs_that_are_none_are_refused(trained: tuple[Run, Splits], tiny_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="not a hardmax classifier"):
-        HardmaxModel.of(Run.open(tiny_run))
+    refused(RunError, "not a hardmax classifier", HardmaxModel.of, Run.open(tiny_run))
     config = json.loads((trained[0].folder / "config.json").read_text())
     for change in ({"width": 0}, {"classes": 3}, {"layers": "many"}):
         (tmp_path / "config.json").write_text(json.dumps(config | {"model": config["model"] | change}))

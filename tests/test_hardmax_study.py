@@ -1,4 +1,4 @@
-"""The hardmax paper: accuracies by setting and dimension, leaders over a split and their words, its panels and its table of matrices."""
+"""The hardmax paper: accuracies, leaders and their words, its panels, its table of matrices, and its playground."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 
+from app.components.browser import Picked, new_point, picked_token
 from experiments.hardmax import matrices
 from sentviz.analysis.testset.leaders import CONFIDENCES, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
-from sentviz.charts.look import Look
-from sentviz.charts.scene import scene_of
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import DataMissingError, InputError
-from sentviz.models.clustering import simulate
+from sentviz.models.clustering.playground import DEFAULTS, MATRICES, linked, matrix_of, pasted, settings, starts
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.papers.hardmax import claims, figures, study
+from sentviz.papers.hardmax import claims, study
 from sentviz.papers.hardmax.study import PUBLIC, beside, by_row, by_setting, trained
 from sentviz.papers.studies.compare_configurations import points
 from sentviz.papers.studies.items import make_table
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 from tests import kit
-from tests.charts import figure_of, of_leaders, stub
+from tests.charts import figure_of, of_leaders
+from tests.kit import opened, page_text, refused
 from tests.shipped import SHIPPED
 from tests.studies import made_run, made_seeds, plant
 
@@ -35,25 +36,18 @@ HERE = [run for run in SHIPPED if run.config["model"].get("kind") == "hardmax"]
 shipped = pytest.mark.skipif(len(HERE) < 4, reason="the hardmax runs are not in checkpoints/")
 SHORT, WIDE = "128 words", "512 words, wide start"
 
-# ---- accuracies
-
 
 def width(root: Path, d: int, wrong: int, seeds: int = 1, variant: str = "") -> list[Run]:
     return made_seeds(root / f"{variant}", "imdb", f"hardmax-d{d}", seeds, wrong=wrong, variant=variant)
 
 
 def test_no_seed_is_lost(tmp_path: Path) -> None:
-    """The mean of a dimension is taken over all its seeds, in any order of the runs; a run with another name is ignored."""
     two, single = width(tmp_path, 2, 20, 2), width(tmp_path, 4, 60)
     unlisted = made_run(tmp_path, "imdb", "hardmax-d2", 3, wrong=90, name="tried-out")
     seeds = {d: [run.config["recipe"]["seed"] for run in each] for d, each in trained([*single, *two[::-1], unlisted]).items()}
     assert seeds == {2: [0, 1], 4: [0]} and beside([]).empty
     assert beside([*two, *single]).set_index("d")[["value", "seeds"]].to_numpy().tolist() == [[0.9, 2], [0.7, 1]]
     assert points(by_row(two))["value"].tolist() == [0.9, 0.9]
-
-
-def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(tmp_path: Path) -> None:
-    """Of two dimensions unless another is asked for, and of every seed."""
 
     def holding(run: Run, *files: str) -> Run:
         changed = Run(run.name, run.folder)
@@ -80,11 +74,7 @@ def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
             assert {run.shape.max_length for run in own} == {512 if variant else 128}
 
 
-# ---- words of leaders
-
-
-def test_polar_words_are_compared_at_the_same_frequency() -> None:
-    """If frequent words lead and are polar more often, but within a tenth of the vocabulary leading makes no difference, there is none."""
+def test_polar_words_and_their_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     frequent = [(f"{'p' if i % 2 else 'n'}{i}", i // 2 % 10 < 9) for i in range(200)]
     rare = [(f"{'p' if i % 10 == 0 else 'n'}{i + 200}", i // 10 % 10 == 0) for i in range(1800)]
     frame = pd.DataFrame([*frequent, *rare], columns=["word", "leads"]).astype({"leads": int})
@@ -93,10 +83,6 @@ def test_polar_words_are_compared_at_the_same_frequency() -> None:
     gap, low, high = claims.more_polar(frame, polar)
     assert led - rest > 0.15 and abs(gap) < 0.02 and low < 0 < high
     assert claims.more_polar(frame.assign(leads=1), polar)[1:] == (float("-inf"), float("inf"))
-
-
-def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A share is of the reach of words that lead, if only once: 8 log-odds are 4 from a line of slope 2, words that never lead further."""
     words = pd.DataFrame({"word": ["far", "near", "never"], "score": [-8.0, 3.0, 90.0]})
     rows = [("reviews", "", 2.0), ("words", "far", 1.0), ("words", "near", 5.0)]
     counted = pd.DataFrame(rows, columns=["table", "name", "value"]).assign(label="negative", correct=True, confidence=0.95)
@@ -105,10 +91,6 @@ def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatc
     for wanted, distance, named in ((-0.5, 2.0, ["far"]), (-0.25, 1.0, ["near", "far"]), (3.0, 3.0, ["far"]), (0.5, 0.5, ["near", "far"])):
         leaders, least = claims.frequent_leaders(run, wanted)
         assert least == distance and leaders["word"].tolist() == named
-
-
-def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one fills in, a third one is not read; a lexicon that is not installed is passed over."""
     each = {"warm": (0.7, 0.2, 0.1)}, {"warm": (0.1, 0.2, 0.7), "dull": (0.2, 0.2, 0.6)}, {"soup": (1.0, 0.0, 0.0)}
     lexicons = dict(zip(LEXICONS["en"], each, strict=True))
 
@@ -123,9 +105,6 @@ def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pyt
     assert claims._polarities() == pytest.approx({"warm": -0.6, "dull": -0.4})
     lexicons.clear()
     assert claims._polarities() == {}
-
-
-# ---- leaders over a split
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +138,7 @@ def test_measures_and_leaders_are_those_of_each_review(model: HardmaxModel) -> N
             assert measures[i, k].tolist() == pytest.approx([leading_words, clusters, at_leaders])
 
 
-def test_the_survey_counts_reviews(model: HardmaxModel, frame: pd.DataFrame) -> None:
-    """Leaders and reviews by label, answer and confidence equal counts over single reviews; a table per layer equals means over all."""
+def test_the_survey_and_its_leaders_are_counted(model: HardmaxModel, frame: pd.DataFrame) -> None:
     split = kit.toy_splits()["test"].frame
     counts: Counter[tuple[str, str, bool]] = Counter()
     answers = model.predict(split["text"].tolist())
@@ -180,9 +158,6 @@ def test_the_survey_counts_reviews(model: HardmaxModel, frame: pd.DataFrame) -> 
             of_layer = measures[:, k, column]
             want = [of_layer.mean(), np.quantile(of_layer, 0.25), len(split)]
             assert table.loc[(name, k), ["mean", "q25", "n"]].tolist() == pytest.approx(want, rel=1e-5)
-
-
-def test_the_most_frequent_leaders(model: HardmaxModel, frame: pd.DataFrame) -> None:
     weight, _ = model.decision
     leaders = frequent(frame, model.vocabulary, weight, distance=0, confidence=0.5, top=3)
     words = frame[(frame["table"] == "words") & frame["correct"]]
@@ -194,82 +169,73 @@ def test_the_most_frequent_leaders(model: HardmaxModel, frame: pd.DataFrame) -> 
     middle = float(leaders["distance"].abs().median())
     far = frequent(frame, model.vocabulary, weight, distance=middle, confidence=0.5, top=100)
     assert (far["distance"].abs() >= middle).all() and frequent(frame, model.vocabulary, weight, distance=1e9).empty
-    wrong: Any
     for wrong in ({"confidence": 0.2}, {"distance": -1.0}, {"distance": float("nan")}, {"top": 0}):
-        with pytest.raises(InputError):
-            frequent(frame, model.vocabulary, weight, **wrong)
+        refused(InputError, ".", frequent, frame, model.vocabulary, weight, **wrong)
     table = leading(frame, model.vocabulary)
     assert table["word"].tolist() == model.vocabulary["word"].tolist() and "leads" not in model.vocabulary
     assert table["leads"].sum() == frame.loc[frame["table"] == "words", "value"].sum()
-
-
-def test_texts_without_a_known_word_are_left_out(model: HardmaxModel, frame: pd.DataFrame) -> None:
     split = kit.toy_splits()["test"]
     strange = split.frame.head(2).assign(text="the unheard-of")
     pd.testing.assert_frame_equal(survey(model, replace(split, frame=pd.concat([strange, split.frame], ignore_index=True))), frame)
-    with pytest.raises(InputError, match="knows no word of these texts"):
-        survey(model, replace(split, frame=strange))
-
-
-# ---- pictures
-
-WORDS = ("amazing", "cast", "plot", "torture", "dull")
-POINTS = np.array([[1.0, 1.0], [0.2, 0.1], [-0.1, -0.2], [0.6, -0.9], [-1.2, -1.0]])
-
-
-def test_three_panels_show_words_clusters_and_distances(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The panels are below each other in a narrow figure; without the decoder there are two."""
-    run = simulate(POINTS, None, 1.5, 8)
-    means = run.positions.mean(axis=1)
-    odds = 1 / (1 + np.exp(-(means @ [2.0, 2.0] - 0.5)))
-    scene = scene_of(run, WORDS, "five words", decision=([2.0, 2.0], -0.5), means=means, probabilities=odds)
-    monkeypatch.setattr(figures, "with_weights", lambda runs: [stub()])
-    monkeypatch.setattr(figures, "scene_of_review", lambda run, model, review: scene)
-    monkeypatch.setattr(figures, "sourced", lambda figure, run: figure)
-    monkeypatch.setattr(HardmaxModel, "of", lambda run: stub(follow=lambda text: None))
-    drawn, two = (figure_of("hardmax-components", stub(runs=[]), **options) for options in ({}, {"decoder": False}))
-    assert drawn.frame.groupby("panel", sort=False).size().to_dict() == {"embedding": 5, "transformer": 5, "decoder": 5}
-    for panel, layer in (("embedding", 0), ("transformer", 8)):
-        rows = drawn.frame[drawn.frame["panel"] == panel]
-        np.testing.assert_allclose(rows[["x", "y"]].to_numpy(), run.positions[layer])
-        assert rows["word"].tolist() == list(WORDS) and set(np.flatnonzero(rows["leader"])) == set(run.leaders)
-    np.testing.assert_allclose(drawn.frame["x"].tail(5), (run.positions[-1] @ [2.0, 2.0] - 0.5) / np.sqrt(8))
-    assert two.frame["panel"].tolist() == ["embedding"] * 5 + ["transformer"] * 5 and two.name == "hardmax-clusters"
-    for pixels, across in ((990, 3), (400, 1)):
-        layout = replace(drawn, look=Look(width=pixels)).plot.layout
-        assert len({round(layout[axis].domain[0], 2) for axis in ("xaxis", "xaxis2", "xaxis3")}) == across
-        assert (layout.height > 600) == (across == 1)
+    refused(InputError, "knows no word of these texts", survey, model, replace(split, frame=strange))
 
 
 def test_marked_words_have_a_ring_and_their_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = pd.DataFrame({"word": [*WORDS, "rest"], "x0": [*POINTS[:, 0], 0.0], "x1": [*POINTS[:, 1], 0.1], "leads": [5, 0, 2, 0, 9, 0]})
+    words = pd.DataFrame({"word": ["cast", "torture", "dull"], "x0": [0.2, 0.6, -1.2], "x1": [0.1, -0.9, -1.0], "leads": [5, 0, 9]})
     of = of_leaders(monkeypatch, words.assign(score=2 * words["x0"] + 2 * words["x1"]), ([2.0, 2.0], 0.0))
     drawn = figure_of("vocabulary", of, marked=("torture", "absent"))
     assert "<b>torture (−0.21)</b>" in [str(note.text) for note in drawn.plot.layout.annotations]
-    assert "Rings" in drawn.caption and "Rings" not in figure_of("vocabulary", of).caption
     assert [list(trace.x) for trace in drawn.plot.data if trace.marker.symbol == "circle-open"] == [[0.6]]
 
 
-# ---- other matrices
-
-
-def test_kinds_of_matrices_are_what_their_names_say() -> None:
-    rng = np.random.default_rng(1)
-    for d in (2, 4):
-        by_kind = {name: make_one(rng, d) for name, make_one in matrices.KINDS.items()}
-        for name, a in by_kind.items():
-            assert a.shape == (d, d) and np.allclose(a, a.T) == name.startswith("symmetric")
-            assert (np.linalg.matrix_rank(a) == 1) == name.endswith("rank 1")
-        values = {name: np.linalg.eigvalsh(a) for name, a in by_kind.items() if name.startswith("symmetric")}
-        assert (values["symmetric positive definite"] > 0).all() and (values["symmetric negative definite"] < 0).all()
-        assert np.ptp(np.sign(values["symmetric, with negative eigenvalues"])) == 2
-    row, negative = (matrices.count(f"symmetric {sign} definite", runs=6) for sign in ("positive", "negative"))
-    assert all(row[name] == 1 for name in matrices.STATEMENTS) and (row["single"], negative["single"]) == (0, 1)
-
-
-def test_the_table_of_matrices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_table_of_matrices_needs_its_measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     frame = make_table(find_paper("hardmax"), "matrices", []).frame
     assert frame["kind"].tolist() == list(matrices.KINDS) and frame.iloc[0][list(matrices.STATEMENTS)].eq(1).all()
     plant(monkeypatch, "hardmax.study.MATRICES", tmp_path, frame.iloc[:0])
-    with pytest.raises(InputError, match="python -m experiments hardmax matrices"):
-        make_table(find_paper("hardmax"), "matrices", [])
+    refused(InputError, "python -m experiments hardmax matrices", make_table, find_paper("hardmax"), "matrices", [])
+
+
+@pytest.mark.slow
+def test_without_a_run_the_page_teaches_and_the_playground_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("review", "leaders"):
+        monkeypatch.setattr(f"app.views.hardmax.{part}.runs", dict)
+        assert "sentviz train imdb" in page_text(opened("hardmax", run="", lab=part))
+    assert "holds" in page_text(opened("hardmax", run="", lab="playground"))
+
+
+@pytest.mark.parametrize("link", ["", "n:51", "n", "start:odd~dimension:4", "seed:-1~layers:61~angle:7", "alpha:nan~e1:inf", "x:1", "~~:"])
+def test_settings_that_cannot_be_are_the_default(link: str) -> None:
+    assert settings(link) == DEFAULTS
+    for changed in MATRICES.values():
+        assert settings(linked(DEFAULTS | changed | {"alpha": 0.5})) == DEFAULTS | changed | {"alpha": 0.5}
+    assert linked(settings("n:50~alpha:0.25")) == "n:50~alpha:0.25"
+
+
+def test_points_that_cannot_be_are_one_sentence() -> None:
+    assert pasted("[1, 2]\n(3;4)\n\n 5\t6 ", 2).tolist() == [[1, 2], [3, 4], [5, 6]]
+    for text, fault in (("1 2\n3", "Line 2"), ("1, x", "not a number"), ("nan 1", "not finite"), ("1 1\n" * 2001, "2,000")):
+        refused(InputError, fault, pasted, text, 2)
+    axis = np.array([np.cos(np.pi / 6), np.sin(np.pi / 6)])
+    np.testing.assert_allclose(matrix_of([2.0, 2.0], 30.0, 90.0), [[0, -2], [2, 0]], atol=1e-12)
+    np.testing.assert_allclose(matrix_of([3.0, 1.0], 30.0) @ axis, 3 * axis)
+    np.testing.assert_allclose(np.linalg.eigvalsh(matrix_of([3.0, 1.0], 30.0)), [1, 3])
+    for kind in ("gauss", "disc", "sphere", "clusters", "grid"):
+        z = starts(kind, 50, 3, 1)
+        assert z.shape[1] == 3 and 0 < len(z) <= 50 and (z == starts(kind, 50, 3, 1)).all()
+    np.testing.assert_allclose(np.linalg.norm(starts("sphere", 20, 3, 0), axis=1), 1)
+
+
+def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, state = {"id": "abc", "words": ["a", "b", "c"], "layers": 8}, dict[str, Any]()
+    monkeypatch.setattr(st, "session_state", {"canvas": state})
+    tokens: list[tuple[Any, Picked | None]] = [({"id": "abc", "index": 2, "layer": 8}, Picked(2, 8))]
+    tokens += [({"id": "abc", "index": index, "layer": layer}, None)
+               for index, layer in ((3, 0), (-1, 0), (0, 9), (True, 0), (1.0, 0), ("1", 0), (None, 0), (1, None))]  # fmt: skip
+    for answer, wanted in (*tokens, ({"id": "another", "index": 0, "layer": 0}, None), (None, None), ([1, 2], None), ("token", None)):
+        state["token"] = answer
+        assert picked_token("canvas", data) == wanted, answer
+    for at in ([1], ["1", 2], [float("nan"), 0], [True, 0], None, [1e9, 0]):
+        state["point"] = at
+        assert new_point("canvas") is None
+    state["point"] = [1, 2.5]
+    assert new_point("canvas") == (1.0, 2.5)

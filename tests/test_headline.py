@@ -22,7 +22,7 @@ from sentviz.models.model import Model
 from sentviz.runs.headline_evidence import Edit, Evidence, Flip
 from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
-from tests.kit import gated_model, planted_model, small_model, toy_splits
+from tests.kit import gated_model, planted_model, refused, small_model, toy_splits
 from tests.slow import best_cut
 
 OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]
@@ -33,7 +33,7 @@ def with_headline(model: Model, text: str) -> Trace:
     return supported(model, model.trace(text), chance(model, OWN))
 
 
-def test_the_planted_reason_is_named() -> None:
+def test_planted_reasons_are_named_above_chance() -> None:
     model = planted_model(lambda there: 3 * there("tender") - 1)
     assert headline(with_headline(model, TEXT)) == "Positive, 98\u00a0%. Without “tender” it would be negative (88\u00a0%)."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
@@ -45,6 +45,23 @@ def test_the_planted_reason_is_named() -> None:
     passes = trace.evidence.flip.passes  # type: ignore[union-attr]
     none = f"None of the {passes} tested edits of up to 3 words changes the predicted class."
     assert passes > 20 and headline(trace) == f"Positive, 88\u00a0%. No single word explains this. {none}"
+    model = small_model()
+    falls: dict[int, list[float]] = {1: [], 2: [], 3: [], 4: []}
+    for text, _ in OWN:
+        units = find_units(model, model.trace(text))
+        for (start, stop), fall in units.falls.items():
+            if units.words[start].text != ",":
+                falls[stop - start].append(fall)
+    got = chance(model, OWN)
+    assert got == {size: pytest.approx(np.quantile(values, CHANCE_QUANTILE)) for size, values in falls.items()} and len(got) == 4
+    gated = gated_model()
+    change = {"gates_open": (1,)}
+    trace = supported(gated, gated.trace("a warm song", **change), {})  # type: ignore[arg-type]
+    assert reason(trace) == "No single word explains this." and trace.evidence is not None and trace.evidence.flip is None
+    model, mixed = small_model(components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
+    trace = supported(model, model.trace("a warm song we saw", **mixed), {})  # type: ignore[arg-type]
+    units = explained(model, trace, ["units"]).token_scores["units"]
+    assert trace.token_scores["units"].tolist() == units.tolist() and units.any()
 
 
 def scored(falls: list[float], against: dict[int, float], flip: Flip | None = None, odds: float = 2.0, cold: float = 0.0) -> Trace:
@@ -86,22 +103,7 @@ def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> Non
     assert (MIN_FALL, reason(trace), headline(trace)) == (0.1, "", "Positive, 88\u00a0%.")
 
 
-def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
-    model = small_model(labels=("bad", "middling", "good"))
-    falls = explained(model, model.trace("a warm song we saw"), ["units"])
-    places, values = falls.units["units"], np.zeros(len(falls.tokens), np.float32)
-    unit = places == places[falls.tokens.index("warm")]
-    values[unit] = 9.0  # planted, so that this unit is the reason
-    got = supported(model, falls.replace(token_scores={"units": values, "removal": 0 * values}), dict.fromkeys(range(1, 5), 0.5))
-    inside = np.flatnonzero(unit)
-    left, right = falls.offsets[inside[0], 0], falls.offsets[inside[-1], 1]
-    shorter = model.trace((falls.text[:left] + falls.text[right + 1 :]).strip())
-    assert got.evidence is not None and got.evidence.without == pytest.approx(shorter.probabilities, abs=1e-5)
-    still = "still " * (shorter.label == falls.label)
-    assert reason(got).endswith(f"it would {still}be {shorter.label} ({percent(shorter.confidence, 0)}).")
-
-
-def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
+def test_reasons_for_other_classes() -> None:
     """A class with 3 % is explained by the word without which it rises most, one with 73 % against another by its largest fall."""
     trace = small_model(labels=("bad", "middling", "good")).trace("warm song, cold soup")
     z = np.array([0.0, 2.0, 3.0], np.float32)
@@ -127,29 +129,18 @@ def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
     assert reason_for(bad, 3.0, none).endswith("up to 3 words changes the prediction to “bad”.")
     assert reason_for(bad, 3.0, replace(none, goal=among.goal)).endswith("makes “middling” more probable than “good”.")
     assert supported(small_model(), small_model().trace("a warm song").for_target(Target("negative")), {}).target == PREDICTED
-
-
-def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
-    model = small_model()
-    falls: dict[int, list[float]] = {1: [], 2: [], 3: [], 4: []}
-    for text, _ in OWN:
-        units = find_units(model, model.trace(text))
-        for (start, stop), fall in units.falls.items():
-            if units.words[start].text != ",":
-                falls[stop - start].append(fall)
-    got = chance(model, OWN)
-    assert got == {size: pytest.approx(np.quantile(values, CHANCE_QUANTILE)) for size, values in falls.items()} and len(got) == 4
-
-
-def test_what_cannot_be_searched_is_not_claimed() -> None:
-    gated = gated_model()
-    change = {"gates_open": (1,)}
-    trace = supported(gated, gated.trace("a warm song", **change), {})  # type: ignore[arg-type]
-    assert reason(trace) == "No single word explains this." and trace.evidence is not None and trace.evidence.flip is None
-    model, mixed = small_model(components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
-    trace = supported(model, model.trace("a warm song we saw", **mixed), {})  # type: ignore[arg-type]
-    units = explained(model, trace, ["units"]).token_scores["units"]
-    assert trace.token_scores["units"].tolist() == units.tolist() and units.any()
+    model = small_model(labels=("bad", "middling", "good"))
+    falls = explained(model, model.trace("a warm song we saw"), ["units"])
+    places, values = falls.units["units"], np.zeros(len(falls.tokens), np.float32)
+    unit = places == places[falls.tokens.index("warm")]
+    values[unit] = 9.0  # planted, so that this unit is the reason
+    got = supported(model, falls.replace(token_scores={"units": values, "removal": 0 * values}), dict.fromkeys(range(1, 5), 0.5))
+    inside = np.flatnonzero(unit)
+    left, right = falls.offsets[inside[0], 0], falls.offsets[inside[-1], 1]
+    shorter = model.trace((falls.text[:left] + falls.text[right + 1 :]).strip())
+    assert got.evidence is not None and got.evidence.without == pytest.approx(shorter.probabilities, abs=1e-5)
+    still = "still " * (shorter.label == falls.label)
+    assert reason(got).endswith(f"it would {still}be {shorter.label} ({percent(shorter.confidence, 0)}).")
 
 
 PLAIN = "what a warm, clever song we saw"
@@ -157,7 +148,6 @@ WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 
 
 def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model) -> None:
-    """Every span of one to four words without a mark inside equals one plain prediction; effects of words do not just add up."""
     change = {"lambdas": [[1, -2], [1, 0.5]]}
     trace = model.trace(PLAIN, **change)  # type: ignore[arg-type]
     units, k = find_units(model, trace), int(trace.probabilities.argmax())
@@ -172,36 +162,17 @@ def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model) ->
     assert again.falls == pytest.approx(units.falls, abs=1e-5) and again.spans == units.spans
     interactions = [units.falls[i, j] - sum(units.falls[x, x + 1] for x in range(i, j)) for i, j in wanted]
     assert max(map(abs, interactions)) > 0.01
+    trace = model.trace("warm song we saw cold soup the dull garden")
+    whole, some = find_units(model, trace), find_units(model, trace, passes=5)
+    single = [span for span in some.falls if span[1] - span[0] == 1]
+    assert len(some.falls) == 9 + 5 and len(single) == 9 and set(some.falls) < set(whole.falls)
+    strongest = max(single, key=lambda span: abs(some.falls[span]))
+    assert all(start <= strongest[0] < stop for start, stop in set(some.falls) - set(single))
+    assert find_units(model, model.trace("warm")).falls == {(0, 1): 0.0}
+    assert set(find_units(model, model.trace("warm song")).falls) == {(0, 1), (1, 2)}
 
 
-def test_the_cut_is_the_best_of_all_cuts() -> None:
-    rng, sizes = np.random.default_rng(0), set()
-    for _ in range(40):
-        falls = {(i, j): float(rng.normal() * 2) for i in range(7) for j in range(i + 1, min(i + 4, 7) + 1)}
-        for span in rng.permutation([span for span in falls if span[1] - span[0] > 1])[:6].tolist():
-            del falls[tuple(span)]
-        spans = cut(7, falls, 1.0)
-        assert list(spans) in best_cut(7, falls, 1.0)[1]
-        sizes |= {stop - start for start, stop in spans}
-        plain = {(i, j): sum(falls[x, x + 1] for x in range(i, j)) for i, j in falls}
-        assert cut(7, plain, 1.0) == tuple((i, i + 1) for i in range(7))
-    assert sizes == {1, 2, 3, 4}
-
-
-def test_a_pair_that_is_read_together_is_a_unit() -> None:
-    """The pair "not dull" is a unit if it is planted as good, "not" as neutral and "dull" as bad; additive effects make no unit."""
-    model = planted_model(lambda there: 4 * there("not") * there("dull") - 2 * there("dull") + 0.5)
-    trace = explained(model, model.trace("it is not dull a song"), ["removal", "units"])
-    drawn, values = strip(trace, "units").frame, dict(zip(trace.tokens, score(trace, "units"), strict=True))
-    assert trace.label == "positive" and drawn["token"].tolist() == ["it", "is", "not dull", "a", "song"]
-    assert values["not"] == values["dull"] == pytest.approx(4, abs=1e-5)  # log-odds are twice the value: 2 x 2.5 - 2 x 0.5
-    assert values["song"] == pytest.approx(0, abs=1e-5) and score(trace, "removal")[3] == pytest.approx(4, abs=1e-5)
-    assert drawn["unit removal"].tolist()[2] == values["dull"]
-    adding = planted_model(lambda there: 2 * there("warm") + there("not") + there("song"))
-    assert len(find_units(adding, adding.trace("it is not a warm song")).spans) == 6
-
-
-def test_words_are_those_between_spaces() -> None:
+def test_words_cuts_pairs_and_bigrams() -> None:
     model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64, cls=True, segments=2)
     trace = model.trace("I don't like it... well-made, but cold!", "cold :)")
     words = spaced_words(trace)
@@ -213,17 +184,37 @@ def test_words_are_those_between_spaces() -> None:
     units = explained(model, trace, ["removal", "units"])
     assert not score(units, "units")[trace.specials].any()
     assert strip(units, "units").frame["special"].sum() == trace.specials.sum()
-
-
-def test_a_long_text_is_asked_within_its_budget(model: Model) -> None:
-    trace = model.trace("warm song we saw cold soup the dull garden")
-    whole, some = find_units(model, trace), find_units(model, trace, passes=5)
-    single = [span for span in some.falls if span[1] - span[0] == 1]
-    assert len(some.falls) == 9 + 5 and len(single) == 9 and set(some.falls) < set(whole.falls)
-    strongest = max(single, key=lambda span: abs(some.falls[span]))
-    assert all(start <= strongest[0] < stop for start, stop in set(some.falls) - set(single))
-    assert find_units(model, model.trace("warm")).falls == {(0, 1): 0.0}
-    assert set(find_units(model, model.trace("warm song")).falls) == {(0, 1), (1, 2)}
+    rng, sizes = np.random.default_rng(0), set()
+    for _ in range(40):
+        falls = {(i, j): float(rng.normal() * 2) for i in range(7) for j in range(i + 1, min(i + 4, 7) + 1)}
+        for span in rng.permutation([span for span in falls if span[1] - span[0] > 1])[:6].tolist():
+            del falls[tuple(span)]
+        spans = cut(7, falls, 1.0)
+        assert list(spans) in best_cut(7, falls, 1.0)[1]
+        sizes |= {stop - start for start, stop in spans}
+        plain = {(i, j): sum(falls[x, x + 1] for x in range(i, j)) for i, j in falls}
+        assert cut(7, plain, 1.0) == tuple((i, i + 1) for i in range(7))
+    assert sizes == {1, 2, 3, 4}
+    model = planted_model(lambda there: 4 * there("not") * there("dull") - 2 * there("dull") + 0.5)
+    trace = explained(model, model.trace("it is not dull a song"), ["removal", "units"])
+    drawn, values = strip(trace, "units").frame, dict(zip(trace.tokens, score(trace, "units"), strict=True))
+    assert trace.label == "positive" and drawn["token"].tolist() == ["it", "is", "not dull", "a", "song"]
+    assert values["not"] == values["dull"] == pytest.approx(4, abs=1e-5)  # log-odds are twice the value: 2 x 2.5 - 2 x 0.5
+    assert values["song"] == pytest.approx(0, abs=1e-5) and score(trace, "removal")[3] == pytest.approx(4, abs=1e-5)
+    assert drawn["unit removal"].tolist()[2] == values["dull"]
+    adding = planted_model(lambda there: 2 * there("warm") + there("not") + there("song"))
+    assert len(find_units(adding, adding.trace("it is not a warm song")).spans) == 6
+    texts = ["The cat sat.", "the cat ran", "a dog sat."] * 2 + ["the dog ran"]
+    bigrams = Bigrams.of(texts, least=2, bits=1 << 14)
+    known = {("the", "cat"), ("cat", "sat"), ("sat", "."), ("cat", "ran"), ("a", "dog"), ("dog", "sat"), (EDGE, "the"), ("ran", EDGE)}
+    words = sorted({word for text in texts for word in read_words(text)})
+    pairs = [(left, right) for left in words for right in words]
+    seen = bigrams.seen(*(hashed(column) for column in zip(*pairs, strict=True)))
+    got = {pair for pair, there in zip(pairs, seen, strict=True) if there}
+    assert known < got and got - known == {(".", EDGE), (EDGE, "a")}
+    assert bigrams.fits(hashed(["cat", "dog", "Cat"]), "the", "ran").tolist() == [True, False, True]
+    codes = hashed(f"word{i}" for i in range(5000))
+    assert bigrams.seen(codes[:2500], codes[2500:]).mean() < 0.01
 
 
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
@@ -231,7 +222,6 @@ TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I 
 
 @pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
 def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
-    """The edited text of a flip is predicted as another class, with the reported probability, by random models."""
     tokenizer, flips = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None, 0
     for seed in range(4):
         pair = "a cold soup" if seed % 2 else None
@@ -249,7 +239,6 @@ def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
 
 @pytest.mark.parametrize("against", [False, True], ids=["class", "against"])
 def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
-    """Of three classes, the edited text has the goal's class, or exchanges two; no removal or quick swap that does so is missed."""
     reached = 0
     for seed in range(3):
         model = small_model(seed, labels=("bad", "middling", "good"))
@@ -277,10 +266,9 @@ def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
 
 
 def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A flip has one word if any plausible edit of one word flips the answer, however late it is tried; all are predicted here."""
     monkeypatch.setattr("sentviz.analysis.explain.counterfactual.CHUNK", 3)
     seen = set()
-    for seed in range(5):
+    for seed in range(4):
         model = small_model(seed)
         trace = model.trace(TEXTS[seed % 2])
         text = _EditableText(model, trace)
@@ -295,8 +283,7 @@ def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == {True, False}
 
 
-def test_planted_reasons_are_found() -> None:
-    """A planted word and a planted pair are found, no flip is reported without a reason, and no other word changes."""
+def test_planted_reasons_and_interventions_hold() -> None:
     model = planted_model(lambda there: 2 * there("warm") - 1)
     flip = smallest_flip(model, model.trace("it is a warm song"))
     assert (flip.edits, flip.text, flip.label) == ((Edit(3, "warm"),), "it is a song", "negative")
@@ -315,19 +302,6 @@ def test_planted_reasons_are_found() -> None:
     short = smallest_flip(nothing, nothing.trace(text), passes=3)
     assert (short.passes, short.most) == (3, 1)  # no word is said of edits that were never asked about
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0
-
-
-@pytest.mark.exhaustive
-def test_of_a_long_text_what_is_read_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, text = planted_model(lambda there: 2 * there("warm") - 1), "it is a warm song " + "and it is a tender one, " * 25
-    trace = model.trace(text)
-    cut = smallest_flip(model, trace, passes=12)
-    assert len(trace.tokens) < len(text.split()) and cut.text == text.replace("warm ", "")
-    monkeypatch.setattr("sentviz.analysis.explain.counterfactual.EXTRA_CHARACTERS", 10**9)
-    assert smallest_flip(model, trace, passes=12) == cut
-
-
-def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
     model = planted_model(lambda there: 2 * there("cold") - 1)
     flip = smallest_flip(model, model.trace("it is warm."))
     assert [(edit.old, edit.new) for edit in flip.edits] == [("warm", "cold")] and flip.words == "with “cold” for “warm”"
@@ -336,9 +310,6 @@ def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
     flip = smallest_flip(noun, noun.trace("it is not a song."))
     assert [(edit.old, edit.new) for edit in flip.edits] == [("song", "soup")]
     assert smallest_flip(noun, noun.trace("it is not")).edits == ()
-
-
-def test_interventions_hold_for_the_edited_text() -> None:
     model, change = small_model(3, components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
     flips = [smallest_flip(model, model.trace(text, **change), drawn=1) for text in TEXTS]  # type: ignore[arg-type]
     assert any(flip.edits for flip in flips)
@@ -346,19 +317,4 @@ def test_interventions_hold_for_the_edited_text() -> None:
         if flip.edits:
             assert model.trace(flip.text, **change).label == flip.label  # type: ignore[arg-type]
     gated = gated_model()
-    with pytest.raises(InputError, match="Gates"):
-        smallest_flip(gated, gated.trace("a warm song", gates_open=[1]))
-
-
-def test_bigrams_are_the_pairs_that_were_counted() -> None:
-    texts = ["The cat sat.", "the cat ran", "a dog sat."] * 2 + ["the dog ran"]
-    bigrams = Bigrams.of(texts, least=2, bits=1 << 14)
-    known = {("the", "cat"), ("cat", "sat"), ("sat", "."), ("cat", "ran"), ("a", "dog"), ("dog", "sat"), (EDGE, "the"), ("ran", EDGE)}
-    words = sorted({word for text in texts for word in read_words(text)})
-    pairs = [(left, right) for left in words for right in words]
-    seen = bigrams.seen(*(hashed(column) for column in zip(*pairs, strict=True)))
-    got = {pair for pair, there in zip(pairs, seen, strict=True) if there}
-    assert known < got and got - known == {(".", EDGE), (EDGE, "a")}
-    assert bigrams.fits(hashed(["cat", "dog", "Cat"]), "the", "ran").tolist() == [True, False, True]
-    codes = hashed(f"word{i}" for i in range(5000))
-    assert bigrams.seen(codes[:2500], codes[2500:]).mean() < 0.01
+    refused(InputError, "Gates", smallest_flip, gated, gated.trace("a warm song", gates_open=[1]))

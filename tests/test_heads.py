@@ -25,15 +25,11 @@ from sentviz.models.batches import by_length, collate
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture
 from sentviz.runs.target import Target
-from tests.kit import BAD, GOOD, LABELS, fake_trace, gated_model, random_model, small_encoder, small_model, toy_splits
+from tests.kit import BAD, GOOD, LABELS, fake_trace, gated_model, random_model, refused, small_encoder, small_model, toy_splits
 from tests.slow import gate_mean
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()[:9]
-FORMS = {
-    "ndt": {"components": 2, "mixing": "free"},
-    "diff": {"components": 2, "mixing": "differential", "head_norm": True},
-    "cls": {"pooling": "cls"},
-}
+FORMS = {"diff": {"components": 2, "mixing": "differential", "head_norm": True}, "cls": {"pooling": "cls"}}
 
 
 def by_loops(maps: np.ndarray, specials: np.ndarray, cls: bool) -> dict[str, float]:
@@ -55,7 +51,6 @@ def by_loops(maps: np.ndarray, specials: np.ndarray, cls: bool) -> dict[str, flo
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_mean_over_texts_is_that_of_the_texts_one_by_one(form: str) -> None:
-    """Means, deviations and intervals of padded batches equal loops over traces of single texts."""
     model = small_model(cls=form == "cls", **FORMS[form])
     got = over_split(model, pd.DataFrame({"text": TEXTS}))
     rows = []
@@ -76,7 +71,7 @@ def test_the_mean_over_texts_is_that_of_the_texts_one_by_one(form: str) -> None:
     assert set(got["measure"]) == {*MEASURES, *(CLS_MEASURES if form == "cls" else ())}
 
 
-def test_one_sentence_is_the_mean_of_one_text() -> None:
+def test_one_sentence_and_its_layers(model: Model) -> None:
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXTS[0])
     own, streamed = of_trace(trace), over_split(model, pd.DataFrame({"text": TEXTS[:1]}))
@@ -84,34 +79,14 @@ def test_one_sentence_is_the_mean_of_one_text() -> None:
     wide = own[own["head"] >= 0].pivot(index=["layer", "head"], columns="measure", values="value").reset_index()
     shared = ["layer", "head", "entropy", "previous", "next", "same", "first"]
     pd.testing.assert_frame_equal(wide[shared], head_patterns(trace)[shared], check_names=False, atol=1e-6)
-
-
-def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = small_model(pooling="cls", cls=True)
-    whole = over_split(model, pd.DataFrame({"text": TEXTS}))
-    monkeypatch.setattr("sentviz.analysis.maps.heads.WEIGHTS_PER_BATCH", 1)
-    seen: list[tuple[int, int]] = []
-    rows = model.read(pd.DataFrame({"text": TEXTS}))
-    pd.testing.assert_frame_equal(over_rows(model, rows, lambda done, total: seen.append((done, total))), whole, atol=1e-6)
-    assert seen == [(i + 1, 9) for i in range(9)]
-
-
-def test_what_has_no_measures_is_refused() -> None:
     model = small_model()
     for part in ({"layers": [1]}, {"heads": [1]}, {"queries": [1, 2]}):
-        with pytest.raises(InputError, match="Head measures need a complete trace"):
-            of_trace(model.trace(TEXTS[0], **part))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no text"):
-        over_rows(model, [])
-    with pytest.raises(InputError, match="without attention maps"):
-        of_trace(model.trace(TEXTS[0], maps=False))
-
-
-def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
+        refused(InputError, "Head measures need a complete trace", of_trace, model.trace(TEXTS[0], **part))
+    refused(InputError, "no text", over_rows, model, [])
+    refused(InputError, "without attention maps", of_trace, model.trace(TEXTS[0], maps=False))
     trace = model.trace("what a warm clever song")
     shares = verdict_by_layer(model, trace)
     np.testing.assert_allclose(shares[-1], trace.probabilities, atol=1e-6)
-    assert trace.hidden is not None
     state = {name: tensor.double().numpy() for name, tensor in model.network.state_dict().items()}
     for layer, hidden in enumerate(trace.hidden.astype(np.float64)):
         rows = [row / math.sqrt(float((row**2).mean()) + 1e-6) * state["final_norm.weight"] for row in hidden]
@@ -122,9 +97,7 @@ def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_habits_by_hand(signed: bool) -> None:
-    """Every habit of every head equals loops over queries and keys, also on signed maps."""
     trace = fake_trace(layers=2, heads=3, components=2, signed=signed, tokens=["a", ",", "b", "!?", "c"])
-    assert trace.attention is not None
     n = len(trace.tokens)
     places = [(i, j) for i in range(n) for j in range(n)]
     for row in head_patterns(trace).to_dict("records"):
@@ -142,8 +115,7 @@ def test_habits_by_hand(signed: bool) -> None:
             },
             abs=1e-6,
         )
-    with pytest.raises(InputError, match=r"components 0.*, not 7"):
-        head_patterns(trace, 7)
+    refused(InputError, r"components 0.*, not 7", head_patterns, trace, 7)
 
 
 TEXT = "a warm garden and a dull song , but a clever town"
@@ -163,41 +135,7 @@ def one_by_one(model: Model, text: str, **change: Any) -> list[list[float]]:
     return [[base - odds(layer, head) for head in range(has.heads)] for layer in range(has.layers)]
 
 
-@pytest.mark.parametrize(
-    ("model", "change"),
-    [
-        (small_model(1, **NDT), {}),
-        (small_model(2, **NDT), {"lambdas": [[1, -0.5], [1, 0.9], [1, 0]], "heads_off": [(1, 0)]}),
-        (small_model(3, masked=False, layers=1), {}),
-        (gated_model(4), {"gates_shut": [2], "strength": {"gate": 2.0}}),
-        (random_model(5), {"heads_off": [(2, 0)]}),
-    ],
-    ids=["ndt", "changed", "padding", "gated", "hardmax"],
-)
-def test_all_at_once_is_one_by_one(model: Model, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = one_by_one(model, TEXT, **change)
-    trace = model.trace(TEXT, maps=False, **change)
-    drops = silenced(model, trace).falls
-    np.testing.assert_allclose(drops, wanted, atol=2e-5)
-    assert np.abs(drops).max() > 1e-3
-    for layer, head in change.get("heads_off", ()):
-        assert drops[layer, head] == pytest.approx(0, abs=2e-6)
-    monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 2 * len(trace.tokens))
-    np.testing.assert_allclose(silenced(model, trace).falls, wanted, atol=2e-5)
-
-
-def test_heads_are_measured_for_any_class() -> None:
-    model = small_model(7, labels=("bad", "middling", "good"), **NDT)
-    trace = model.trace(TEXT, maps=False).for_target(Target("good", "bad"))
-    effects = silenced(model, trace)
-    for layer in range(3):
-        for head in range(model.capabilities.heads):
-            z = model.trace(TEXT, maps=False, heads_off=[(layer, head)]).logits
-            assert effects.flips[layer, head] == (z.argmax() != trace.logits.argmax())
-            assert effects.falls[layer, head] == pytest.approx((trace.logits[2] - trace.logits[0]) - (z[2] - z[0]), abs=2e-5)
-
-
-def test_heads_that_matter_are_the_fewest_with_most_of_the_changes() -> None:
+def test_heads_that_matter_are_silenced_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list is sorted by absolute change. It stops with the head that completes SHARE of their sum, or with MOST heads."""
     for seed in range(20):
         falls = (np.random.default_rng(seed).standard_normal((3, 5)) ** 5).astype(np.float32)
@@ -208,6 +146,30 @@ def test_heads_that_matter_are_the_fewest_with_most_of_the_changes() -> None:
         assert sum(sizes[:-1]) < SHARE * total
         assert len(heads) == MOST or sum(sizes) >= SHARE * total - 1e-6
     assert HeadEffects(np.zeros((2, 2), np.float32), np.zeros((2, 2), np.bool_)).leading == []
+    model = small_model(7, labels=("bad", "middling", "good"), **NDT)
+    trace = model.trace(TEXT, maps=False).for_target(Target("good", "bad"))
+    effects = silenced(model, trace)
+    for layer in range(3):
+        for head in range(model.capabilities.heads):
+            z = model.trace(TEXT, maps=False, heads_off=[(layer, head)]).logits
+            assert effects.flips[layer, head] == (z.argmax() != trace.logits.argmax())
+            assert effects.falls[layer, head] == pytest.approx((trace.logits[2] - trace.logits[0]) - (z[2] - z[0]), abs=2e-5)
+    for model, change in (
+        (small_model(1, **NDT), {}),
+        (small_model(2, **NDT), {"lambdas": [[1, -0.5], [1, 0.9], [1, 0]], "heads_off": [(1, 0)]}),
+        (small_model(3, masked=False, layers=1), {}),
+        (gated_model(4), {"gates_shut": [2], "strength": {"gate": 2.0}}),
+        (random_model(5), {"heads_off": [(2, 0)]}),
+    ):
+        wanted = one_by_one(model, TEXT, **change)
+        trace = model.trace(TEXT, maps=False, **change)
+        drops = silenced(model, trace).falls
+        np.testing.assert_allclose(drops, wanted, atol=2e-5)
+        assert np.abs(drops).max() > 1e-3
+        for layer, head in change.get("heads_off", ()):
+            assert drops[layer, head] == pytest.approx(0, abs=2e-6)
+        monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 2 * len(trace.tokens))
+        np.testing.assert_allclose(silenced(model, trace).falls, wanted, atol=2e-5)
 
 
 ALL_TEXTS = toy_splits()["test"].frame["text"].tolist()
@@ -217,7 +179,6 @@ CLASSES = WordClasses({"positive words": frozenset(GOOD), "negative words": froz
 
 @pytest.fixture(scope="module")
 def gated() -> Model:
-    """Return a gated model that reads [CLS] and tags, with a window."""
     tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 4)  # some words of the test split are unknown
     gated = {"pooling": "cls", "gate": True, "positions": "aware", "window": 2, "layers": 3}
     encoder = small_encoder(vocab_size=tokenizer.vocab_size, classes=2, max_length=16, **gated).float()
@@ -243,7 +204,6 @@ def tokens(gated: Model) -> Iterator[tuple[int, str, str, str, list[float]]]:
 
 
 def test_means_intervals_and_chance_are_those_of_loops(gated: Model, measured: pd.DataFrame) -> None:
-    """Loops over the tokens of single traces give the same rows of every kind."""
     seen = list(tokens(gated))
     assert {name for _, _, name, _, _ in seen} > {"", "function words", "positive words", "other words"}
     checked = set()
@@ -266,10 +226,6 @@ def test_means_intervals_and_chance_are_those_of_loops(gated: Model, measured: p
     kinds = {kind: {name for group_kind, name in checked if group_kind == kind} for kind in ("all", "class", "tag", "word")}
     assert kinds["tag"] <= set(TAGS) - {""} and kinds["class"] <= set(NAMES) and len(kinds["word"]) > 5
     assert set(measured["layer"]) == {-1, 0, 1, 2} and set(measured["tagger"]) == {"english-1"}
-
-
-def test_a_difference_is_that_of_two_means_and_its_interval_that_of_texts(gated: Model, measured: pd.DataFrame) -> None:
-    """The effect of each text on the difference, written out, gives the same interval."""
     (first, second), sides = next(iter(CONTRASTS.items()))
     seen = list(tokens(gated))
     for row in measured[(measured["kind"] == "difference") & (measured["against"] == second)].itertuples():
@@ -286,6 +242,15 @@ def test_a_difference_is_that_of_two_means_and_its_interval_that_of_texts(gated:
         assert row.value == pytest.approx(means[0] - means[1], abs=1e-6)
         assert row.high - row.low == pytest.approx(2 * t.ppf(0.975, n - 1) * error, abs=1e-6)
         assert row.p == pytest.approx(2 * t.sf(abs(row.value) / error, n - 1), rel=1e-3, abs=1e-12)
+    frame = pd.DataFrame({"text": ["a warm song"] * 2, "text_pair": ["the soup was cold"] * 2})
+    tags = gates_over_split(gated, frame, CLASSES).query("kind == 'tag' and layer == 0").set_index("name")["tokens"]
+    assert tags.sum() == 14 and tags["DET"] == 4
+    refused(InputError, r"toy/random has no gates\.", gates_over_split, small_model(), FRAME, CLASSES)
+    refused(InputError, "no texts to measure", gates_over_split, gated, FRAME.head(0), CLASSES)
+    plain = small_model()
+    seen = plain.network(collate([plain.encode(ALL_TEXTS[0]).reading]), Capture(maps=False, projections=True)).captured
+    refused(InputError, "no gates", gates_of, seen[0].terms)
+    assert FILE == "gates.parquet"
 
 
 def test_batches_and_padding_do_not_change_the_result(gated: Model, measured: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,24 +259,6 @@ def test_batches_and_padding_do_not_change_the_result(gated: Model, measured: pd
     alone = gates_over_split(gated, FRAME, CLASSES, lambda done, total: seen.append((done, total)))
     pd.testing.assert_frame_equal(alone, measured, atol=1e-6)
     assert seen == [(i + 1, len(ALL_TEXTS)) for i in range(len(ALL_TEXTS))]
-
-
-def test_pairs_are_measured_in_both_texts(gated: Model) -> None:
-    frame = pd.DataFrame({"text": ["a warm song"] * 2, "text_pair": ["the soup was cold"] * 2})
-    tags = gates_over_split(gated, frame, CLASSES).query("kind == 'tag' and layer == 0").set_index("name")["tokens"]
-    assert tags.sum() == 14 and tags["DET"] == 4
-
-
-def test_what_cannot_be_measured_is_one_sentence(gated: Model) -> None:
-    with pytest.raises(InputError, match=r"toy/random has no gates\."):
-        gates_over_split(small_model(), FRAME, CLASSES)
-    with pytest.raises(InputError, match="no texts to measure"):
-        gates_over_split(gated, FRAME.head(0), CLASSES)
-    plain = small_model()
-    seen = plain.network(collate([plain.encode(ALL_TEXTS[0]).reading]), Capture(maps=False, projections=True)).captured
-    with pytest.raises(InputError, match="no gates"):
-        gates_of(seen[0].terms)
-    assert FILE == "gates.parquet"
 
 
 def test_the_verdict_says_which_way_and_how_sure() -> None:
@@ -327,8 +274,5 @@ def test_the_verdict_says_which_way_and_how_sure() -> None:
     assert "function words is significantly below 0.1 in 1 of 2 layers" in lines[2]
     assert "adjectives significantly above 0.9 in 1." in lines[2]
     assert "Lowest gates: “the” 0.2" in lines[3] and "Highest gates: “good” 0.7" in lines[3]
-
-
-def test_a_text_alone_has_no_interval() -> None:
     measured = table(np.array([[0.2], [0.6]]), np.zeros(2, dtype=np.int64), [Groups("all", ["all tokens"], np.zeros(2, dtype=np.int64))])
     assert measured["value"].tolist() == pytest.approx([0.4, 0.4]) and measured[["low", "high"]].isna().all(axis=None)

@@ -1,38 +1,38 @@
-"""A run that did not learn settles no claim, and the lines that open a paper's page rest on verdicts."""
+"""What tests of claims share, against loops; a run that did not learn settles no claim; the lines that open a paper's page."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
+from math import comb, erfc, sqrt
 from pathlib import Path
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding, judge_on_learned
+from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding, judge_on_learned, not_testable
 from sentviz.analysis.evaluation import not_learned_in_words, why_not_learned, wilson
 from sentviz.charts.gallery import FIGURES
-from sentviz.errors import SentvizError
-from sentviz.papers.hardmax.study import PUBLIC
+from sentviz.errors import InputError, SentvizError
 from sentviz.papers.studies.claims import claims_of
+from sentviz.papers.studies.compare_configurations import Comparison, Word, compared_frame, configurations, over_seeds, points
 from sentviz.papers.studies.findings import OTHER_RUNS, TITLES, changed_by, opening_of
+from sentviz.papers.studies.judging import all_better, every_better, inside_margin, more_than_half, over_parts, seeds_in_words, too_few
 from sentviz.papers.studies.rates import late_fall, remark, still_learning, stopped_early, with_rates
+from sentviz.papers.studies.results import COLUMNS, of_metric, results, values
 from sentviz.papers.studies.stats import seed_noise
 from sentviz.papers.studies.verdicts import stored_findings
 from sentviz.runs.convergence import LateLoss, _read, converged, late_loss, store, verified
-from sentviz.runs.registry import Opening, Paper, built_in, find_paper
+from sentviz.runs.printed import printed_results
+from sentviz.runs.registry import Opening, Paper, PrintedColumn, PrintedTable, built_in, find_paper
 from sentviz.runs.store import Run
+from tests.kit import refused
 from tests.studies import as_said, made_run, made_seeds
 
-BETTER_AND_WORSE = {  # claim -> data set, and configurations that are right more and less often if it holds
-    "ndt-56d08d": ("sst2", ["diff"], ["vanilla"]),
-    "hardmax-6c9983": ("imdb", [f"hardmax-d{d}" for d in PUBLIC], []),
-    "fused-a001af": ("klue_nli", ["cls-last-scaled"], ["cls"]),
-    "sentiformer-ca109f": ("sst5_trees", ["sentiformer"], ["bilstm", "cnn"]),
-    "sentiformer-dd45d4": ("sst5_trees", ["sentiformer"], ["sentiformer-no-norm"]),
-    "sevenessxin-ce76f7": ("sentiment140", ["7ess-v1", "7ess-v1-epochs"], ["7ess-v1-5k", "7ess-v1-5k-epochs"]),
-}
 VARIANTS = ("5k-epochs", "2-epochs", "epochs", "5k", "fast")
 CHANCE = 100  # wrong rows of 200 in two classes
 
@@ -72,21 +72,7 @@ def test_a_run_learned_if_its_interval_is_above_the_most_frequent_class() -> Non
     assert not_learned_in_words([run_of(test=chance)]).startswith("the run did not learn at learning rate 0.001: a/b 50.0\u00a0%")
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("key", BETTER_AND_WORSE)
-def test_a_claim_holds_fails_and_is_open_if_a_side_did_not_learn(key: str, tmp_path: Path) -> None:
-    dataset, better, worse = BETTER_AND_WORSE[key]
-    for good, bad, verdict in ((5, 70, "holds"), (70, 5, "fails"), (5, CHANCE, "open"), (CHANCE, 5, "open")):
-        sides = [(name, good) for name in better] + [(name, bad) for name in worse]
-        finding = judge(key, [run for name, wrong in sides for run in seeds(tmp_path / f"{good}-{bad}", dataset, name, wrong)])
-        if verdict == "open" and not worse and good != CHANCE:
-            continue
-        assert finding.verdict == verdict
-        assert finding.evidence.startswith("the runs did not learn at learning rate") == (verdict == "open")
-        assert all(part.verdict == verdict and ("did not learn" in part.evidence) == (verdict == "open") for _, part in finding.parts)
-
-
-def test_one_seed_that_did_not_learn_leaves_a_claim_open(tmp_path: Path) -> None:
+def test_sides_that_did_not_learn_leave_claims_open(tmp_path: Path) -> None:
     key = "sentiformer-418db8"
     learned = [*seeds(tmp_path, "sst5_trees", "sentiformer-no-gate", 5, 3), *seeds(tmp_path, "sst5_trees", "sentiformer", 70)]
     collapsed = made_run(tmp_path, "sst5_trees", "sentiformer", 2, wrong=CHANCE)
@@ -96,10 +82,17 @@ def test_one_seed_that_did_not_learn_leaves_a_claim_open(tmp_path: Path) -> None
     unrelated = seeds(tmp_path, "sst5_trees", "sentiformer-no-norm", CHANCE)
     assert judge(key, [*learned, *unrelated]).verdict == "fails"
     assert seed_noise([unrelated]) is None
+    data, failing = {"data": {"name": "x"}, "recipe": {}}, run_of(test=[[5, 0], [5, 0]]).metrics
+    failed = SimpleNamespace(name="x/a", configuration="a", config=data, metrics=failing)
 
+    def test(runs: Any) -> Finding:
+        parts = (("these", Finding("holds" if runs else "open", "numbers")), ("those", Finding("fails", "other numbers")))
+        return Finding("fails", "both", parts, Effect(1.0))
 
-def test_a_model_that_learns_in_more_epochs_can_lose_but_not_win(tmp_path: Path) -> None:
-    """SentiFormer has twice the epochs of its baselines: if it loses, the claim fails; if it wins, the claim is open."""
+    finding = judge_on_learned(test, ("x",), [failed])  # type: ignore[list-item]
+    assert finding.verdict == "fails" and [part.verdict for _, part in finding.parts] == ["open", "fails"]
+    assert finding.parts[0][1].evidence.startswith("the run did not learn: x/a") and finding.parts[1][1].evidence == "other numbers"
+    assert judge_on_learned(test, ("y",), [failed]) == test([failed])  # type: ignore[list-item]
     key, data = "sentiformer-4262b0", "imdb"
     runs = [*seeds(tmp_path, data, "sentiformer", CHANCE, validation=0.5), *seeds(tmp_path, data, "cnn", 40)]
     runs += seeds(tmp_path, data, "bilstm", 40)
@@ -114,23 +107,7 @@ def test_a_model_that_learns_in_more_epochs_can_lose_but_not_win(tmp_path: Path)
     assert "same epochs" in changed_by(claim_of(key), finding)
 
 
-def test_kinds_of_rows_are_left_open_one_by_one(tmp_path: Path) -> None:
-    failed = SimpleNamespace(
-        name="x/a", configuration="a", config={"data": {"name": "x"}, "recipe": {}}, metrics=run_of(test=[[5, 0], [5, 0]]).metrics
-    )
-
-    def test(runs: Any) -> Finding:
-        parts = (("these", Finding("holds" if runs else "open", "numbers")), ("those", Finding("fails", "other numbers")))
-        return Finding("fails", "both", parts, Effect(1.0))
-
-    finding = judge_on_learned(test, ("x",), [failed])  # type: ignore[list-item]
-    assert finding.verdict == "fails" and [part.verdict for _, part in finding.parts] == ["open", "fails"]
-    assert finding.parts[0][1].evidence.startswith("the run did not learn: x/a") and finding.parts[1][1].evidence == "other numbers"
-    assert judge_on_learned(test, ("y",), [failed]) == test([failed])  # type: ignore[list-item]
-
-
-def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
-    """The fall over the last interval is a mean over seeds; a small fall, or one slower than the rival's, does not count."""
+def test_late_falls_and_rules_of_papers(tmp_path: Path) -> None:
     falling = [made_run(tmp_path, "sst2", "vanilla", s, losses=(0.9, 0.8, 0.8 - 0.08 * (s + 1))) for s in range(2)]
     by_preset = {
         "vanilla": falling,
@@ -140,14 +117,22 @@ def test_how_fast_a_model_still_learned(tmp_path: Path) -> None:
         "ndt-free-3": [made_run(tmp_path, "sst2", "ndt-free-3", losses=(0.5,))],
     }
     assert late_fall(falling) == pytest.approx((0.1 + 0.2) / 2) and late_fall(by_preset["ndt-free-2"]) == pytest.approx(-0.2)
-    assert still_learning(by_preset, "vanilla", "diff") == (
-        "vanilla had 1 epoch, and its validation loss still fell by 15.0\u00a0% in the last evaluation interval, that of diff by"
-        " 12.5\u00a0%"
+    words = still_learning(by_preset, "vanilla", "diff")
+    assert words.startswith("vanilla had 1 epoch, and its validation loss still fell by 15.0\u00a0%") and words.endswith(
+        "diff by 12.5\u00a0%"
     )
     assert "that of ndt-free-2 by 0.0\u00a0%" in still_learning(by_preset, "diff", "ndt-free-2")
     assert not still_learning(by_preset, "diff", "vanilla") and not still_learning(by_preset, "ndt-unit-2", "ndt-free-2")
     assert "1 epoch and fewer than two evaluations, so it is unknown" in still_learning(by_preset, "ndt-free-3", "diff")
     assert still_learning(by_preset, "diff", "ndt-free-3").endswith("last evaluation interval")
+    ended, stopped = (made_run(tmp_path, "imdb", "sentiformer", s, losses=losses) for s, losses in enumerate((ENDED, STOPPED)))
+    assert [stopped_early(runs) for runs in ([ended], [stopped], [ended, stopped])] == [0, 3, 3]
+    assert stopped_early([made_run(tmp_path, "imdb", "cnn", variant="fast", losses=STOPPED)]) == 3
+    assert stopped_early([made_run(tmp_path, "imdb", "ndt-unit-2", losses=STOPPED)]) == 0
+    by_preset = {"sentiformer": [stopped], "cnn": [made_run(tmp_path, "imdb", "cnn", losses=ENDED)]}
+    rule = "sentiformer had 1 epoch, and the paper waits until 3 epochs bring no smaller validation loss"
+    assert still_learning(by_preset, "sentiformer", "cnn") == rule
+    assert not still_learning(by_preset, "cnn", "sentiformer")
 
 
 @pytest.mark.parametrize(("wrong", "decided"), [((2, 40), "holds"), ((40, 2), "fails")])
@@ -165,19 +150,6 @@ def test_a_side_that_still_learned_cannot_lose(tmp_path: Path, wrong: tuple[int,
 
 
 ENDED, STOPPED = (0.6, 0.5, 0.5, 0.5, 0.5), (0.6, 0.5, 0.5, 0.5)  # three epochs without a smaller loss, the paper's rule, and two
-
-
-def test_a_training_ends_by_the_rule_of_its_own_paper(tmp_path: Path) -> None:
-    """SentiFormer's paper waits for three epochs without a smaller loss, in every seed; the NDT paper states no rule."""
-    ended, stopped = (made_run(tmp_path, "imdb", "sentiformer", s, losses=losses) for s, losses in enumerate((ENDED, STOPPED)))
-    assert [stopped_early(runs) for runs in ([ended], [stopped], [ended, stopped])] == [0, 3, 3]
-    assert stopped_early([made_run(tmp_path, "imdb", "cnn", variant="fast", losses=STOPPED)]) == 3
-    assert stopped_early([made_run(tmp_path, "imdb", "ndt-unit-2", losses=STOPPED)]) == 0
-    by_preset = {"sentiformer": [stopped], "cnn": [made_run(tmp_path, "imdb", "cnn", losses=ENDED)]}
-    assert still_learning(by_preset, "sentiformer", "cnn") == (
-        "sentiformer had 1 epoch, and the paper waits until 3 epochs bring no smaller validation loss"
-    )
-    assert not still_learning(by_preset, "cnn", "sentiformer")
 
 
 def test_a_run_converged_if_its_loss_no_longer_fell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,13 +214,10 @@ def test_a_claim_holds_only_at_the_best_learning_rates(tmp_path: Path) -> None:
     at_best = judge(key, runs + preferred)
     assert at_best.verdict == "open" and at_best.evidence.endswith("validation prefers learning rate 0.001 for vanilla")
     presets = ["ndt-unit-2", "vanilla-fast"]
-    assert (
-        remark(runs + own + preferred, data, presets)
-        == "the learning rates, 0.0005 (ndt-unit-2) and 0.001 (vanilla), were chosen by validation"
-    )
-    assert remark(runs + preferred, data, presets) == (
-        "the learning rates are 0.0005 (ndt-unit-2) and 0.001 (vanilla); the learning rate of ndt-unit-2 was not searched"
-    )
+    chosen, given = (remark(each, data, presets) for each in (runs + own + preferred, runs + preferred))
+    assert chosen == "the learning rates, 0.0005 (ndt-unit-2) and 0.001 (vanilla), were chosen by validation"
+    rates = "the learning rates are 0.0005 (ndt-unit-2) and 0.001 (vanilla)"
+    assert given == f"{rates}; the learning rate of ndt-unit-2 was not searched"
 
 
 PAPER = find_paper("ndt")
@@ -259,12 +228,8 @@ def with_opening(result: str, **expects: str) -> Paper:
 
 
 def test_an_opening_rests_on_the_stored_verdicts() -> None:
-    """Every verdict that the lines rest on is the stored one, every number is filled, and the figure is one of the gallery.
-    Words that are a verdict rest on none.
-    """
     findings = stored_findings()
     papers = [paper for paper in built_in().values() if paper.opening]
-    assert PAPER in papers
     for paper in papers:
         opening, filled = paper.opening, opening_of(paper, findings)
         assert opening and filled and opening.expects
@@ -274,20 +239,97 @@ def test_an_opening_rests_on_the_stored_verdicts() -> None:
         assert tuple(title for title, _ in filled.lines) == TITLES
         assert all(text.endswith(".") and len(text.split()) <= 80 and not re.search(r"[{}\n]", text) for _, text in filled.lines)
         assert not filled.figure or filled.of in FIGURES[filled.figure].names
-
-
-READ = with_opening("It is {x-000001}, and this {x-000001:verdict}.", x_000001="holds")
-
-
-def test_numbers_are_those_of_the_findings() -> None:
-    filled = opening_of(READ, {"x-000001": Finding("holds", "", effect=Effect(2.5))})
+    stated = with_opening("It is {x-000001}, and this {x-000001:verdict}.", x_000001="holds")
+    filled = opening_of(stated, {"x-000001": Finding("holds", "", effect=Effect(2.5))})
     assert filled and filled.lines[1] == (TITLES[1], f"It is +2.50 points, and this {VERDICT_WORDS['holds']}.")
-
-
-def test_other_verdicts_leave_only_what_the_paper_says() -> None:
     for findings in ({"x-000001": Finding("open", "", effect=Effect(2.5))}, {}):
-        filled = opening_of(READ, findings)
+        filled = opening_of(stated, findings)
         assert filled and [text for _, text in filled.lines] == ["A.", OTHER_RUNS]
     assert opening_of(replace(PAPER, opening=None), {}) is None
-    with pytest.raises(SentvizError, match="x-000002"):
-        opening_of(with_opening("{x-000002}."), {})
+    refused(SentvizError, "x-000002", opening_of, with_opening("{x-000002}."), {})
+
+
+COMPARISON = Comparison(200, (3, 3), (0.9, 0.85), 0.05, 0.02, 0.08, 0.004, "over seeds")
+WORDS: tuple[Word, ...] = ("better", "worse", "cannot be told")
+
+
+def binomial(count: int, number: int) -> float:
+    """Return the two-sided exact p of a count against one half: the probabilities of the counts that are at most as probable."""
+    ways = [comb(number, k) for k in range(number + 1)]
+    return sum(way for way in ways if way <= ways[count]) / 2**number
+
+
+def test_counts_comparisons_and_margins_are_those_of_loops() -> None:
+    for number in range(1, 13):
+        assert too_few(number) == (binomial(0, number) > 0.05)
+        for count in range(number + 1):
+            verdict, p, (share, low, high) = more_than_half(count, number)
+            assert p == pytest.approx(binomial(count, number)) and share == count / number and low <= share <= high
+            assert verdict == ("open" if p > 0.05 else "holds" if count > number / 2 else "fails")
+    adjusted = (0.01, 0.03, 0.02)
+    for words in product(WORDS, repeat=3):
+        worse = [p for p, word in zip(adjusted, words, strict=True) if word == "worse"]
+        wanted = ("fails", min(worse)) if worse else ("holds", 0.03) if set(words) == {"better"} else ("open", None)
+        assert every_better(adjusted, words, ["over seeds"] * 3) == wanted
+    assert every_better(adjusted, ["better"] * 3, ["over seeds"] * 3, complete=False) == ("open", None)
+    assert every_better([0.2], ["cannot be told"], ["McNemar"]) == ("unjudged", None)
+    pairs = {"a": COMPARISON, "b": replace(COMPARISON, p=0.03)}
+    assert all_better(pairs) == ("holds", pytest.approx(0.03))
+    frame = compared_frame(pairs)
+    assert frame["name"].tolist() == ["a", "b"] and frame["adjusted"].tolist() == pytest.approx([0.008, 0.03])
+    assert frame["base"].tolist() == [0.85, 0.85] and frame["verdict"].tolist() == ["better", "better"]
+    assert all_better(pairs | {"c": replace(COMPARISON, difference=-0.05)})[0] == "fails"
+    assert list(compared_frame({}).columns) == list(frame.columns)
+    alone = Finding("holds", "so")
+    assert over_parts({"a": alone}) is alone
+    assert over_parts({"a": alone, "b": not_testable("none")}).evidence == "on a it holds: so; on b it cannot be judged here: none"
+    assert seeds_in_words(3) == "3 seeds" and seeds_in_words(1) == "one seed; other seeds are unknown"
+    ends = [(0.0, -0.004, 0.004), (0.001, -0.002, 0.004), (-0.002, -0.008, 0.004), (0.02, 0.012, 0.028)]
+    errors = [(high - low) / 2 / NormalDist().inv_cdf(0.975) for _, low, high in ends]
+    levels = [erfc((0.01 - abs(value)) / error / sqrt(2)) / 2 for (value, _, _), error in zip(ends[:3], errors[:3], strict=True)]
+    inside, p = inside_margin(ends[:3], 0.01)
+    assert inside == [True, True, True] and p == pytest.approx(max(levels))
+    inside, p = inside_margin(ends, 0.01)
+    beyond = erfc((0.02 - 0.01) / errors[3] / sqrt(2)) / 2
+    assert inside == [True, True, True, False] and p == pytest.approx(4 * beyond)
+    assert inside_margin([(0.0, -0.02, 0.02)], 0.01)[0] == [None] and inside_margin([], 0.01) == ([], None)
+
+
+def test_results_have_every_printed_and_stored_number(tmp_path: Path) -> None:
+    paper = find_paper("sentiformer")
+    frame = results([], [paper]).set_index(["dataset", "model"])["value"]
+    printed = pd.read_csv(paper.folder / "printed" / "accuracy.csv").set_index("model")
+    assert frame["imdb", "bilstm"] == printed.loc["BiLSTM", "imdb"] / 100 and frame["sst5_trees", "sentiformer"] == pytest.approx(0.923)
+    assert ("imdb", "BERT-base") not in frame.index and not frame.index.has_duplicates
+    ndt = results([], [find_paper("ndt")])
+    assert set(ndt["metric"]) == {"accuracy", "precision", "f1", "auc", "silhouette"} and set(ndt["source"]) == {"printed"}
+    lambdas = printed_results(find_paper("ndt")).query("metric == 'lambda'")
+    assert lambdas["layer"].min() == 0 and lambdas["component"].min() == 1
+    runs = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, wrong=10 * (seed + 1), also=("official_test",)) for seed in (0, 1)]
+    runs.append(made_run(tmp_path, "imdb", "ndt-unit-2", variant="equal", wrong=100))
+    frame = results(runs)
+    stored = {
+        (run.name, split, metric): value["value"]
+        for run in runs
+        for split, of_split in run.metrics().items()
+        for metric, value in of_split.items()
+        if isinstance(value, dict) and "value" in value
+    }
+    assert list(frame.columns) == COLUMNS
+    assert {(row.run, row.split, row.metric): row.value for row in frame.itertuples()} == stored and len(frame) == len(stored)
+    assert list(dict.fromkeys(frame["run"])) == [run.name for run in runs]
+    last = frame[frame["run"] == runs[2].name].iloc[0]
+    assert (last["model"], last["variant"], last["seed"], last["dataset"], last["learned"]) == ("ndt-unit-2", "equal", 0, "imdb", False)
+    assert (last["source"], last["paper"]) == ("run", "ndt") and set(frame["converged"]) == {converged(run) for run in runs}
+    assert values(runs[:2]) == [0.95, 0.9] and len(of_metric(runs, split="official_test")) == 2
+    by_model = configurations(runs, "sst2", ["ndt-unit-2"])
+    assert points(by_model).to_dict("list") == {"model": ["ndt-unit-2"] * 2, "seed": [0, 1], "value": [0.95, 0.9]}
+    assert over_seeds(by_model)["value"].tolist() == pytest.approx([0.925]) and points({}).empty and results([]).empty
+    for columns, fault in (
+        ({"imdb": PrintedColumn("accuracy", ("imdb",)), "none": PrintedColumn()}, "has no column 'none'"),
+        ({"imdb": PrintedColumn("accuracy")}, "has no column 'dataset'"),
+        ({"model": PrintedColumn("accuracy", ("imdb",))}, "The column 'model' .* does not hold numbers"),
+    ):
+        paper = find_paper("sentiformer")
+        refused(InputError, fault, printed_results, replace(paper, printed={"accuracy": PrintedTable(columns)}))
+        refused(InputError, r"there is no file printed/none\.csv", printed_results, replace(paper, printed={"none": PrintedTable(columns)}))

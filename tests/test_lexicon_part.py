@@ -1,7 +1,8 @@
-"""The lexicon in the app: strength, and one token's walk from its entries to attention, on small runs."""
+"""The lexicon and the gates in the app, on small runs: strength, one token's walk from its entries to attention, and shut gates."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,18 +20,18 @@ from sentviz.runs.trace import Trace
 from tests.injected import TEXT, train_runs
 from tests.kit import fake_trace, opened, page_text, sane
 
-ALL, LAST, XIA, PLAIN = "toy/cls-all", "toy/cls-last-scaled", "toy/cls-xia", "toy/vanilla-matched"
+ALL = "toy/cls-all"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory, gated_runs: Path) -> Iterator[Path]:
     """Provide runs with and without a lexicon, and the lexicon's file."""
     root = tmp_path_factory.mktemp("injected")
     train_runs(root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_DATA", str(root / "data"))
         patch.setenv("SENTVIZ_HOME", str(root / "home"))
-        patch.setenv("SENTVIZ_RUNS", f"{root / 'runs'}:{tiny_runs}")
+        patch.setenv("SENTVIZ_RUNS", f"{root / 'runs'}:{gated_runs}")
         st.cache_resource.clear()
         yield root
     st.cache_resource.clear()
@@ -40,31 +41,24 @@ def traces(app: AppTest) -> list[Trace]:
     return list(app.session_state["traces"].values())
 
 
-def folder_of(name: str) -> Path:
-    return cache.runs()[name].folder
-
-
 def test_strength_changes_the_answer_its_words_and_the_url() -> None:
-    """The trace is that of the changed model; notice, chip, history and the notebook's lines say so; it can be reset."""
     app = opened(whatif="open", run=ALL, text=TEXT)
     app.slider(key="strength-lexicon").set_value(4.0).run()
     assert app.query_params["change"] == "term:lexicon=4" and "4 times the trained strength of its lexicon" in sane(app)
     assert app.button(key="chip-term:lexicon=4").label.replace("\\", "") == "lexicon × 4" == app.session_state["tries"][-1]["changed"]
     lines = [block.value for block in app.code if "draw(" in block.value]
     assert lines and all("change='term:lexicon=4'" in line for line in lines)
-    model, now = load(Run.open(folder_of(ALL), ALL)), traces(app)[-1]
+    folder = cache.runs()[ALL].folder
+    model, now = load(Run.open(folder, ALL)), traces(app)[-1]
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert now.change.strength == {"lexicon": 4} and np.abs(now.logits - model.trace(TEXT).logits).max() > 1e-6
-    figure = draw(str(folder_of(ALL)), "attention", text=TEXT, strength=4, layer=1, head=1)
+    figure = draw(str(folder), "attention", text=TEXT, strength=4, layer=1, head=1)
     np.testing.assert_allclose(figure.frame["attention"], now.map(1, 1).ravel(), atol=1e-3)
     app.button(key="strength-lexicon-trained").click().run()
     assert "change" not in app.query_params and "This is an intervention" not in page_text(app)
 
 
 def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> None:
-    """Entries and arithmetic are of the strongest token or of the chosen one, which is in the URL until the text changes. The model is run
-    at strength 0 and at the page's strength, which a slider moves.
-    """
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
     assert "**1 · Entries with “warm”**" in page_text(app) and "2 entries of VADER" in page_text(app)
     assert sorted(app.dataframe[0].value["term"]) == ["warm", "warm song"]
@@ -81,7 +75,6 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
 
 
 def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the lexicon's file its entries cannot be listed, and all numbers after them are shown."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setitem(__import__("sys").modules, "vaderSentiment.vaderSentiment", None)
     st.cache_resource.clear()
@@ -96,11 +89,52 @@ def test_a_part_of_a_word_with_a_polarity_is_warned_of() -> None:
     trace = fake_trace(tokens=["T", "he", "bad", "er"])
     polarity = np.full((5, 3), 1 / 3)
     polarity[[2, 3]] = [0.8, 0.1, 0.1], [0.1, 0.1, 0.8]
-    trace = trace.replace(
-        polarity=polarity,
-        text="The bad er",
-        offsets=np.array([[0, 0], [0, 1], [1, 3], [4, 7], [8, 10]]),
-        specials=np.array([True, False, False, False, False]),
-    )
-    assert by_accident(trace) == [(2, "The")]
-    assert by_accident(trace.replace(polarity=None)) == []
+    specials, offsets = np.array([True, *[False] * 4]), np.array([[0, 0], [0, 1], [1, 3], [4, 7], [8, 10]])
+    trace = trace.replace(polarity=polarity, text="The bad er", offsets=offsets, specials=specials)
+    assert by_accident(trace) == [(2, "The")] and by_accident(trace.replace(polarity=None)) == []
+
+
+GATED, GATED_TEXT = "toy/sentiformer", "a warm garden, and not a dull song"
+
+
+def last_trace(app: AppTest) -> Trace:
+    return list(app.session_state["traces"].values())[-1]
+
+
+def test_a_shut_gate_changes_the_answer_the_url_and_the_history(gated_runs: Path) -> None:
+    app = opened(whatif="open", run=GATED, text=GATED_TEXT)
+    app.multiselect(key="gates-shut").set_value([2, 7]).run()
+    assert app.query_params["change"] == "gate:3=0~gate:8=0"
+    assert "the gate of “warm” (3), “a” (8) is shut in every layer" in sane(app)
+    assert "gate of token 3 shut" in app.session_state["tries"][-1]["changed"]
+    model = load(Run.open(gated_runs / GATED, GATED))
+    np.testing.assert_allclose(last_trace(app).logits, model.trace(GATED_TEXT, gates_shut=[2, 7]).logits, atol=1e-5)
+    assert np.abs(last_trace(app).logits - model.trace(GATED_TEXT).logits).max() > 1e-4
+    app.multiselect(key="gates-open").set_value([2]).run()
+    assert (app.query_params["change"], app.multiselect(key="gates-shut").value) == ("gate:3=1~gate:8=0", [7])
+    app.button(key="chip-gate:3=1").click().run()
+    assert app.query_params["change"] == "gate:8=0"
+    app.text_input(key="sentence").set_value("what a cold song").run()
+    assert "change" not in app.query_params and not last_trace(app).change.gates_shut
+    app.multiselect(key="gates-shut").set_value([2]).run()
+    assert last_trace(app).change.gates_shut == (2,)
+    assert "change" not in app.query_params, "the text that they are of is private"
+
+
+def test_another_language_is_said_once() -> None:
+    assert page_text(opened(run=GATED, text="영화는 차갑다")).count("its tagger knows only English") == 1
+    app = opened("attention", run=GATED, look="gates")
+    for text, is_blank in (("   ", True), (GATED_TEXT, False)):
+        app.text_input(key="attention-sentence").set_value(text).run()
+        assert not app.exception and ("The text is empty" in page_text(app)) == is_blank
+    assert last_trace(app).text == GATED_TEXT
+
+
+def test_a_damaged_table_of_tags_is_one_sentence(gated_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(gated_runs / GATED, tmp_path / GATED)
+    (tmp_path / GATED / "tagger.json.gz").write_bytes(b"tags")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    st.cache_resource.clear()
+    app = opened(run=GATED, text=GATED_TEXT)
+    assert ["tagger.json.gz is damaged" in str(each.value).replace("\\", "") for each in app.warning] == [True]
+    st.cache_resource.clear()

@@ -1,9 +1,8 @@
-"""Long maps and maps made on demand: against loops, the whole map and the traces that hold them."""
+"""Long maps, maps made on demand and texts longer than those of the training: against loops, the whole map and traces that hold maps."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from sentviz import load
 from sentviz.analysis.explain import explained, score
 from sentviz.analysis.explain.rollout import value_weighted_maps
 from sentviz.analysis.maps import coarse_map
@@ -21,18 +21,17 @@ from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.heads import of_trace
 from sentviz.analysis.maps.injection import row as injected_row
 from sentviz.analysis.maps.layers import head_patterns
-from sentviz.errors import InputError, MissingMapError
+from sentviz.errors import InputError, MissingMapError, RunError
 from sentviz.models.attention import KeyTerm
 from sentviz.models.encoder import Attention
 from sentviz.models.model import Model
 from sentviz.models.terms import AttentionTerms, HeadNorm
+from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
 from tests import injected
-from tests.kit import fake_trace, small_model
+from tests.kit import fake_trace, gated_model, refused, small_model
 
 REVIEW = "the garden was bright. was it? what a song!\n\na warm, clever soup we saw ... I say"
-
-
 FORMS: dict[str, dict[str, Any]] = {
     "ndt": {"components": 3, "mixing": "free"},
     "diff": {"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1},
@@ -63,12 +62,12 @@ def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
 
 @pytest.mark.parametrize(("queries", "keys", "band_bytes"), [("mean", "sum", 1), ("max", "mean", 2_000), ("sum", "max", 1 << 20)])
 def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes: int) -> None:
-    """Units of a windowed map equal loops over the complete map, and the overview equals means of blocks."""
     model = small_model(max_length=40, cls=True, **FORMS["gate and window"])
     trace = model.trace(REVIEW, maps=False, projections=True)
     whole, tokens = trace.map(1, 0), units(trace)
     source = coarse_map.map_of_trace(trace, 1, 0, band_bytes=band_bytes)
     assert len(source.read(5, 6)[1]) <= 4 + 1 + 3 < len(tokens)
+    np.testing.assert_allclose(coarse_map.tile(source, tokens, (3, 8), (2, 5)), whole[3:8, 2:5], atol=1e-6)
     for kind in KINDS:
         unit = units(trace, kind)
         expected = by_hand(whole, unit, queries, keys)
@@ -80,7 +79,7 @@ def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes:
             np.testing.assert_allclose(overview, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
 
 
-def test_words_and_sentences_of_a_trace() -> None:
+def test_units_and_bytes_say_where_everything_is() -> None:
     model = small_model(cls=True, max_length=40)
     trace = model.trace(REVIEW)
     sentences = units(trace, "sentences")
@@ -89,10 +88,6 @@ def test_words_and_sentences_of_a_trace() -> None:
     assert [REVIEW[a:b] for a, b in sentences.offsets[1:-1].tolist()] == inner
     assert units(trace, "words").labels[:3] == ("[CLS]", "the", "garden")
     assert units(model.trace("a song", "a soup"), "sentences").labels == ("[CLS]", "a song", "[SEP]", "a soup", "[SEP]")
-
-
-def test_sentences_end_where_they_should() -> None:
-    """The spans of sentences cover the text without a gap."""
     for sentences in (
         ["One.", " Two!", " Three?"],
         ["It cost 3.50 today.", " Fine"],
@@ -107,6 +102,26 @@ def test_sentences_end_where_they_should() -> None:
     ):
         text = "".join(sentences)
         assert [text[a:b] for a, b in coarse_map.sentence_spans(text)] == sentences
+    trace = fake_trace(tokens=["</script>", "\ud800", "שלום", *["word"] * 508])
+    packed = coarse_map.pack(trace.map(0, 1))
+    part = coarse_map.pack(trace.map(1, 1)[:3, 5:9] * -1)
+    data = coarse_map.payload({"labels": units(trace).labels}, [(packed, 0, 0, 1), (part, 0, 5, 1)])
+    assert len(data) < 300_000
+    length = int.from_bytes(data[:4], "little")
+    head, codes = json.loads(data[4 : 4 + length]), data[4 + length :]
+    assert tuple(head["labels"]) == trace.tokens
+    for layer, original in zip(head["layers"], (packed, part), strict=True):
+        kind = np.int8 if layer["signed"] else np.uint8
+        shape = layer["rows"], layer["columns"]
+        read = np.frombuffer(codes, kind, shape[0] * shape[1], layer["offset"]).reshape(shape).astype(float)
+        np.testing.assert_allclose(layer["scale"] * read * np.abs(read), original.values(), rtol=1e-5)
+    trace = fake_trace(5)
+    source = coarse_map.map_of_trace(trace, 0)
+    of_two = trace.replace(query_ids=trace.query_ids[:2])
+    refused(InputError, "all queries", coarse_map.map_of_trace, of_two, 0)
+    refused(InputError, "6 tokens do not fit a map of 5", coarse_map.tile, source, units(fake_trace(6)))
+    refused(InputError, "outside the map", coarse_map.tile, source, units(trace), (3, 9))
+    refused(InputError, "not 'pages'", units, trace, "pages")
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -125,61 +140,12 @@ def test_eight_bits_are_as_near_as_they_say(signed: bool) -> None:
     assert not zeros.values().any() and zeros.error == 0
 
 
-def test_the_bytes_say_where_everything_is() -> None:
-    """The payload is read by its own description; hostile labels stay data, and 512 tokens take less than 1 MB."""
-    trace = fake_trace(tokens=["</script>", "\ud800", "שלום", *["word"] * 508])
-    packed = coarse_map.pack(trace.map(0, 1))
-    part = coarse_map.pack(trace.map(1, 1)[:3, 5:9] * -1)
-    data = coarse_map.payload({"labels": units(trace).labels}, [(packed, 0, 0, 1), (part, 0, 5, 1)])
-    assert len(data) < 300_000
-    length = int.from_bytes(data[:4], "little")
-    head, codes = json.loads(data[4 : 4 + length]), data[4 + length :]
-    assert tuple(head["labels"]) == trace.tokens
-    for layer, original in zip(head["layers"], (packed, part), strict=True):
-        kind = np.int8 if layer["signed"] else np.uint8
-        shape = layer["rows"], layer["columns"]
-        read = np.frombuffer(codes, kind, shape[0] * shape[1], layer["offset"]).reshape(shape).astype(float)
-        np.testing.assert_allclose(layer["scale"] * read * np.abs(read), original.values(), rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_tiles_are_the_whole_map(name: str) -> None:
-    model = small_model(max_length=40, cls=True, **FORMS[name])
-    trace, lean = (model.trace(REVIEW, heads_off=[(1, 1)], **how) for how in ({}, {"maps": False, "projections": True}))
-    unit = units(trace, "sentences")
-    for head in (0, 1, "mean", "max"):
-        for component in ("effective", *trace.component_ids):
-            source = coarse_map.map_of_trace(lean, 1, head, component, band_bytes=3000)
-            assert source.band < 10
-            whole = coarse_map.map_of_trace(trace, 1, head, component)
-            np.testing.assert_allclose(coarse_map.tile(source, unit), coarse_map.tile(whole, unit), atol=1e-6)
-            exact = coarse_map.tile(source, units(trace), (3, 8), (2, 5))
-            np.testing.assert_allclose(exact, trace.rows(1, 3, 8, head, component)[:, 2:5], atol=1e-6)
-
-
-def test_what_cannot_be_is_said() -> None:
-    trace = fake_trace(5)
-    source = coarse_map.map_of_trace(trace, 0)
-    cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: coarse_map.map_of_trace(trace.replace(query_ids=trace.query_ids[:2]), 0), "all queries"),
-        (lambda: coarse_map.tile(source, units(fake_trace(6))), "6 tokens do not fit a map of 5"),
-        (lambda: coarse_map.tile(source, units(trace), (3, 9)), "outside the map"),
-        (lambda: units(trace, "pages"), "not 'pages'"),  # type: ignore[arg-type]
-    ]
-    for call, words in cases:
-        with pytest.raises(InputError, match=words):
-            call()
-
-
 TEXT = "the song was warm and dull, what a clever garden we saw! a cold soup, I say; the puppet show was tender"
 SCORE_FORMS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "three": {"components": 3, "mixing": "free"},
     "diff": {"components": 2, "mixing": "differential", "head_norm": True},
-    "rope": {"positions": "rotary", "qk_norm": True},
     "gate and window": {"components": 2, "mixing": "unit", "gate": True, "window": 4, "global_tokens": (0, -1, 5)},
     "lexicon": {"lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True},
-    "factor": {"lexicon": "multiply", "window": 2},
     "distance": {"relative": 8, "relative_reach": 6, "components": 2, "mixing": "free"},
     "distance and window": {"relative": 8, "relative_reach": 6, "window": 4},
 }
@@ -192,10 +158,9 @@ def model_of(form: dict[str, Any]) -> Model:
 
 @pytest.mark.parametrize("form", SCORE_FORMS.values(), ids=SCORE_FORMS)
 def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any]) -> None:
-    """Every layer, head and component, complete, by rows and by band, equals the stacks of a trace with maps; one head is silenced."""
     model = model_of(form)
     with_maps, lean = (model.trace(TEXT, heads_off=[(0, 1)], **how) for how in ({}, {"maps": False, "projections": True}))
-    assert with_maps.attention is not None and lean.attention is None and lean.components is None
+    assert lean.attention is None and lean.components is None
     n = len(with_maps.tokens)
     for component in ("effective", *with_maps.component_ids):
         np.testing.assert_allclose(lean.stack(component), with_maps.stack(component), atol=1e-6)
@@ -231,27 +196,19 @@ def test_traces_of_a_batch_are_those_of_each_text(form: dict[str, Any]) -> None:
             np.testing.assert_allclose(trace.stack(component), alone.stack(component), atol=2e-5)
 
 
-def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
-    """A trace of selected heads and layers, in any order, makes those maps; others raise MissingMapError."""
+def test_parts_and_stored_traces_have_their_own_maps(tmp_path: Path) -> None:
     model = small_model(components=2, mixing="unit")
     whole = model.trace(TEXT)
     part = model.trace(TEXT, layers=[1], heads=[1, 0], maps=False, projections=True)
     for head in (0, 1):
         np.testing.assert_allclose(part.map(1, head, 1), whole.map(1, head, 1), atol=1e-6)
         np.testing.assert_allclose(part.map(1, head), whole.map(1, head), atol=1e-6)
-    with pytest.raises(MissingMapError, match="layers 1, not 0"):
-        part.map(0)
+    refused(MissingMapError, "layers 1, not 0", part.map, 0)
     component = model.trace(TEXT, components=[1], maps=False, projections=True)
     np.testing.assert_allclose(component.map(0, 1, 1), whole.map(0, 1, 1), atol=1e-6)
-    with pytest.raises(MissingMapError, match="only some of the components"):
-        component.map(0)
-    with pytest.raises(MissingMapError, match="some of the query rows"):
-        model.trace(TEXT, queries=[2], maps=False, projections=True).map(0)
-    with pytest.raises(MissingMapError, match="without attention maps"):
-        model.trace(TEXT, maps=False).map(0)
-
-
-def test_explanations_are_the_same_with_and_without_maps() -> None:
+    refused(MissingMapError, "only some of the components", component.map, 0)
+    refused(MissingMapError, "some of the query rows", model.trace(TEXT, queries=[2], maps=False, projections=True).map, 0)
+    refused(MissingMapError, "without attention maps", model.trace(TEXT, maps=False).map, 0)
     model = small_model(components=2, mixing="free")
     (with_maps, changed), (lean, lean_changed) = (
         [model.trace(text, **how) for text in (TEXT, TEXT.replace("warm", "cold"))] for how in ({}, {"maps": False, "projections": True})
@@ -262,9 +219,12 @@ def test_explanations_are_the_same_with_and_without_maps() -> None:
     np.testing.assert_allclose(of_trace(lean)["value"], of_trace(with_maps)["value"], atol=1e-6)
     np.testing.assert_allclose(head_patterns(lean)["entropy"], head_patterns(with_maps)["entropy"], atol=1e-6)
     np.testing.assert_allclose(difference(lean, lean_changed).stack(), difference(with_maps, changed).stack(), atol=1e-6)
-
-
-# ---- a term changes, and every reader follows
+    model = injected.random_model(3)
+    trace = model.trace(TEXT, strength=0.5)
+    trace.save(tmp_path / "trace.safetensors")
+    again = Trace.load(tmp_path / "trace.safetensors")
+    assert again.change.strength == {"lexicon": 0.5} and again.terms == ()
+    np.testing.assert_allclose(again.map(0, 1), trace.map(0, 1), atol=1e-3)
 
 
 class Tilted(Attention):
@@ -292,7 +252,6 @@ def tilted(request: pytest.FixtureRequest) -> Model:
 def tilted_by_hand(model: Model, layer: int, head: int) -> np.ndarray[Any, Any]:
     """Return the softmax (n, n) of twice the scaled products, the tilt and the lexicon's term, from Q and K alone."""
     trace = model.trace(TEXT, projections=True)
-    assert trace.queries is not None and trace.keys is not None
     q, k = (array[layer, 0, head].astype(float) for array in (trace.queries, trace.keys))
     s = 2 * q @ k.T / np.sqrt(q.shape[1])
     s[:, ::3] += 1.5
@@ -303,7 +262,6 @@ def tilted_by_hand(model: Model, layer: int, head: int) -> np.ndarray[Any, Any]:
 
 
 def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
-    """Maps, long maps, the arithmetic of a cell, the lexicon's row and value-weighted attention follow a changed term."""
     with_maps, lean = tilted.trace(TEXT), tilted.trace(TEXT, maps=False, projections=True)
     for layer in (0, 1):
         for head in (0, 1):
@@ -329,10 +287,38 @@ def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
     np.testing.assert_allclose(value_weighted_maps(tilted, with_maps)[0], np.linalg.norm(moved, axis=-1), rtol=1e-4, atol=1e-5)
 
 
-def test_a_stored_trace_keeps_its_maps_and_needs_no_model(tmp_path: Path) -> None:
-    model = injected.random_model(3)
-    trace = model.trace(TEXT, strength=0.5)
-    trace.save(tmp_path / "trace.safetensors")
-    again = Trace.load(tmp_path / "trace.safetensors")
-    assert again.change.strength == {"lexicon": 0.5} and again.terms == ()
-    np.testing.assert_allclose(again.map(0, 1), trace.map(0, 1), atol=1e-3)
+def test_a_longer_model_answers_short_texts_alike_and_some_cannot_be_longer(gated_runs: Path, tiny_run: Path) -> None:
+    short, longer = load("toy/sentiformer", folders=gated_runs), load("toy/sentiformer", folders=gated_runs, max_length=400)
+    np.testing.assert_array_equal(short.trace("a warm garden").logits, longer.trace("a warm garden").logits)
+    cut, whole = (model.trace("what a warm, clever song we saw! a dull soup. " * 12) for model in (short, longer))
+    assert len(cut.tokens) == 64 and whole.dropped == 0 and len(whole.tokens) == 64 + cut.dropped > 100
+    run = find("toy/sentiformer", gated_runs)
+    assert run.digest != run.longer(400).digest
+    refused(RunError, "cannot read more than 16 tokens", load, tiny_run, max_length=100)
+    refused(RunError, r"reads 64 tokens\. It can be set to read more, but not 63", find("toy/sentiformer", gated_runs).longer, 63)
+    of = cell(gated_model(window=4), "what a warm, clever song we saw", 1, 1, 0, 0)
+    frame = of.smoother()
+    kernel = frame["kernel_a1"].to_numpy()
+    assert "gate" in of.parts[0].biases and not frame["seen"].all() and (frame.loc[~frame["seen"], "kernel_a1"] == 0).all()
+    np.testing.assert_allclose(kernel / kernel.sum(), frame["weight"], atol=1e-6)
+    np.testing.assert_allclose(kernel @ of.values / kernel.sum(), of.output, atol=1e-6)
+    model = small_model(max_length=60, cls=True, window=4, global_tokens=(0, -1, 7), global_drawn=2)
+    trace = model.trace("a warm song. " * 9, maps=False, projections=True)
+    n, place = len(trace.tokens), torch.arange(len(trace.tokens))
+    for layer in (0, 1):
+        pattern = trace.terms[layer].structure.pattern
+        allowed = pattern.allowed(place, place)[0].numpy()
+        near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2
+        for kind in coarse_map.KINDS:
+            unit = coarse_map.units(trace, kind)
+            visibility = coarse_map.window_visibility(trace, unit, layer)
+            assert visibility.share == pytest.approx(allowed.mean())
+            of = np.repeat(np.arange(len(unit)), unit.ends - unit.starts)
+            seen = [np.flatnonzero(near[unit.starts[u] : unit.ends[u]].any(axis=0)) for u in range(len(unit))]
+            assert visibility.low.tolist() == [of[places[0]] for places in seen]
+            assert visibility.high.tolist() == [of[places[-1]] for places in seen]
+            assert visibility.everywhere.tolist() == sorted({of[place] for place in visibility.globals})
+    short = model.trace("a song", maps=False, projections=True)
+    assert coarse_map.window_visibility(short, coarse_map.units(short), 0) is not None
+    single_token = model.trace("a", maps=False, projections=True)
+    assert coarse_map.window_visibility(single_token, coarse_map.units(single_token), 0) is None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,9 +193,8 @@ def changed(folder: Path, to: Path, **settings: Any) -> Path:
     return to
 
 
-@contextmanager
-def refused(match: str) -> Iterator[None]:
-    """Check that the body ends with an error of one sentence."""
+def refused(match: str, ask: Callable[..., object], *arguments: Any, **options: Any) -> None:
+    """Check that a call ends with an error of one sentence."""
     with pytest.raises(SentvizError, match=match) as error:
-        yield
+        ask(*arguments, **options)
     assert str(error.value).endswith(".") and "\n" not in str(error.value)

@@ -1,9 +1,10 @@
-"""Models that people bring: folders and models in memory, heads on encoders, runs without data, and what is refused."""
+"""Models that people bring: in memory, heads on encoders, runs with and without data, fine-tuning, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import math
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,24 @@ from sentviz import training
 from sentviz.analysis.explain import explained
 from sentviz.cli import main
 from sentviz.data import datasets
+from sentviz.data.labels import order_of as order
+from sentviz.data.lexicon import Lexicon
 from sentviz.models.hub import store_head
 from sentviz.papers.cards import card
 from sentviz.runs.catalog import catalog, faults
 from sentviz.runs.naming import plain_name
 from sentviz.runs.store import Run
+from sentviz.serving.onnx import export, load
+from sentviz.training import Trainer
+from sentviz.training.foreign import ForeignTask
+from sentviz.training.recipe import Recipe
 from tests.foreign.models import SHORT, TEXT, answers, changed, expected_output, refused, saved, theirs
 from tests.shipped import often
 
 CLASSES = ["bad", "so-so", "good"]
 
 
-# ---- in memory ------------------------------------------------------------------------------------------------------
-
-
-def test_a_model_in_memory_gives_equal_answers(folders: dict[str, Path]) -> None:
+def test_models_in_memory_and_unnamed_or_other_classes(folders: dict[str, Path], tmp_path: Path) -> None:
     own = transformers.AutoModelForSequenceClassification.from_pretrained(folders["modernbert"]).eval()
     how, wanted = own.config._attn_implementation, expected_output(folders["modernbert"], TEXT).logits
     model = sentviz.load(own, transformers.AutoTokenizer.from_pretrained(folders["modernbert"]))
@@ -42,24 +46,17 @@ def test_a_model_in_memory_gives_equal_answers(folders: dict[str, Path]) -> None
     with torch.no_grad():
         own.get_input_embeddings().weight.zero_()
     np.testing.assert_allclose(answers(model, TEXT), wanted, atol=1e-3)
-
-
-def test_classes_without_names_are_asked_about(tmp_path: Path) -> None:
     folder = saved(tmp_path / "plain", "bert", ("LABEL_0", "LABEL_1", "LABEL_2"))
-    for load in (lambda: sentviz.load(folder), lambda: training.adopt(folder, "", tmp_path)):
-        with refused(r"does not say what its 3 classes mean \(LABEL_0, LABEL_1, LABEL_2\).*--classes neg"):
-            load()
+    unnamed = r"does not say what its 3 classes mean \(LABEL_0, LABEL_1, LABEL_2\).*--classes neg"
+    refused(unnamed, sentviz.load, folder)
+    refused(unnamed, training.adopt, folder, "", tmp_path)
     model = sentviz.load(folder, classes=CLASSES)
     assert model.labels == tuple(CLASSES)
     assert model.predict([TEXT])["label"][0] == CLASSES[int(expected_output(folder, TEXT).logits.argmax())]
     for wrong, match in ((["bad", "good"], "has 3 classes"), (["a", "a", "b"], "the same name"), ("bad,good", "must be a list")):
-        with refused(match):
-            sentviz.load(folder, classes=wrong)
+        refused(match, sentviz.load, folder, classes=wrong)
     refusal = CliRunner().invoke(main, ["adopt", str(folder), "-o", str(tmp_path)])
     assert refusal.exit_code == 1 and "--classes negative,neutral,positive" in refusal.output
-
-
-def test_what_is_no_classifier_of_one_class_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     sigmoid = "torch.nn.modules.activation.Sigmoid"
     cases = {
         "was trained for multi label classification": {"problem_type": "multi_label_classification"},
@@ -68,19 +65,12 @@ def test_what_is_no_classifier_of_one_class_is_refused(folders: dict[str, Path],
         "needs code of its repository": {"auto_map": {"AutoModel": "modeling.Own"}},
     }
     for i, (match, settings) in enumerate(cases.items()):
-        with refused(match):
-            sentviz.load(changed(folders["bert"], tmp_path / str(i), **settings))
+        refused(match, sentviz.load, changed(folders["bert"], tmp_path / str(i), **settings))
     own = transformers.AutoModelForSequenceClassification.from_pretrained(folders["bert"])
-    with refused("needs its tokenizer"):
-        sentviz.load(own)
+    refused("needs its tokenizer", sentviz.load, own)
     own.__class__ = type("Mine", (type(own),), {})
-    with refused("is not a model class of transformers"):
-        sentviz.load(own, transformers.AutoTokenizer.from_pretrained(folders["bert"]))
-    with refused("A run of sentviz has its tokenizer, its classes"):
-        sentviz.load("sst2/ndt-unit-2", classes=CLASSES)
-
-
-# ---- encoders and heads ---------------------------------------------------------------------------------------------
+    refused("is not a model class of transformers", sentviz.load, own, transformers.AutoTokenizer.from_pretrained(folders["bert"]))
+    refused("A run of sentviz has its tokenizer, its classes", sentviz.load, "sst2/ndt-unit-2", classes=CLASSES)
 
 
 def encoder(folder: Path, to: Path, *, pooling: str = "mean_tokens", normalized: bool = True, labels: list[str] | None = None) -> Path:
@@ -118,9 +108,9 @@ def test_an_encoder_without_a_head_has_maps_and_vectors_but_no_classes(kind: str
     np.testing.assert_allclose(trace.attention, sentviz.load(folders[kind]).trace(SHORT).attention, atol=1e-5)
     logits, vectors = model.forward([model.encode(text).reading for text in (SHORT, TEXT)])
     assert logits.shape == (2, 0) and np.isfinite(vectors).all() and trace.label == ""
-    for ask in (lambda: model.predict([SHORT]), lambda: explained(model, trace), lambda: training.adopt(tmp_path / "body", "", tmp_path)):
-        with refused("has no classification head"):
-            ask()
+    refused("has no classification head", model.predict, [SHORT])
+    refused("has no classification head", explained, model, trace)
+    refused("has no classification head", training.adopt, tmp_path / "body", "", tmp_path)
 
 
 def with_dense(folder: Path, *layers: tuple[int, int, str], bias: bool = True) -> list[tuple[Any, Any]]:
@@ -143,7 +133,6 @@ def with_dense(folder: Path, *layers: tuple[int, int, str], bias: bool = True) -
 
 @pytest.mark.parametrize(("activation", "bias"), [("activation.Tanh", True), ("activation.GELU", True), ("linear.Identity", False)])
 def test_dense_layers_of_sentence_transformers_are_computed(activation: str, bias: bool, folders: dict[str, Path], tmp_path: Path) -> None:
-    """The vector is that of loops over single numbers."""
     bends: dict[str, Any] = {
         "activation.Tanh": math.tanh,
         "activation.GELU": lambda each: each * (1 + math.erf(each / math.sqrt(2))) / 2,
@@ -177,15 +166,13 @@ def test_dense_layers_that_are_refused(layers: list[Any], why: str, folders: dic
     with_dense(folder, *(layers or [(16, 6, TANH)]))
     if not layers:
         (folder / "2_Dense" / "model.safetensors").rename(folder / "2_Dense" / "pytorch_model.bin")
-    with refused(why):
-        sentviz.load(folder)
+    refused(why, sentviz.load, folder)
 
 
 @pytest.mark.parametrize(("kind", "classes", "pooling"), [("bert", 2, "mean_tokens"), ("mpnet", 3, "cls_token")])
 def test_a_linear_head_of_scikit_learn_is_opened_white_box(
     kind: str, classes: int, pooling: str, folders: dict[str, Path], tmp_path: Path
 ) -> None:
-    """The probabilities are those of the classifier on the sentence's vector, and the gradients pass the layers; it becomes a run."""
     rng, names, dense = np.random.default_rng(0), CLASSES[:classes], kind == "bert"
     folder = encoder(folders[kind], tmp_path / "setfit", pooling=pooling)
     if dense:
@@ -206,11 +193,9 @@ def test_a_linear_head_of_scikit_learn_is_opened_white_box(
 
 
 def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    """A pickled head is never read, and each head that does not fit is one sentence."""
     folder = encoder(folders["bert"], tmp_path / "setfit")
     (folder / "model_head.pkl").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
-    with refused(r"model_head\.pkl, a pickle.* is not read\. Give the classifier as an object"):
-        sentviz.load(folder)
+    refused(r"model_head\.pkl, a pickle.* is not read\. Give the classifier as an object", sentviz.load, folder)
     x, y = np.random.default_rng(0).normal(size=(30, 16)), np.arange(30) % 3
     (tmp_path / "head.safetensors").write_bytes(b"nothing")
     cases: dict[str, Any] = {
@@ -221,29 +206,21 @@ def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> Non
         "does not say what its 3 classes mean": LogisticRegression().fit(x, y),
     }
     for match, head in cases.items():
-        with refused(match):
-            sentviz.load(folder, head=head)
-    with refused("has a classification head, so it takes no other one"):
-        sentviz.load(folders["bert"], head=torch.nn.Linear(16, 3))
+        refused(match, sentviz.load, folder, head=head)
+    refused("has a classification head, so it takes no other one", sentviz.load, folders["bert"], head=torch.nn.Linear(16, 3))
     for match, pooling in (("pools by max_tokens", "max_tokens"), ("pools by an unknown rule", "none")):
-        with refused(match):
-            sentviz.load(encoder(folders["bert"], tmp_path / pooling, pooling=pooling))
+        refused(match, sentviz.load, encoder(folders["bert"], tmp_path / pooling, pooling=pooling))
     for match, path, more in (("names the parts", "1_Pooling", ["LayerNorm"]), ("names a folder outside", "../1_Pooling", [])):
         odd = encoder(folders["bert"], tmp_path / match, normalized=False)
         modules = json.loads((odd / "modules.json").read_text())
         modules[1]["path"] = path
         modules += [{"path": "2_LayerNorm", "type": f"sentence_transformers.models.{name}"} for name in more]
         (odd / "modules.json").write_text(json.dumps(modules))
-        with refused(match):
-            sentviz.load(odd)
-
-
-# ---- runs without data ----------------------------------------------------------------------------------------------
+        refused(match, sentviz.load, odd)
 
 
 @pytest.mark.exhaustive
 def test_a_model_is_adopted_without_data_and_gets_test_rows_later(toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
-    """The run predicts and is undamaged; parts that need rows name the command; labels of added rows are matched by name."""
     folder = saved(tmp_path / "own", "bert", ("Pos", "Neg"))
     done = CliRunner().invoke(main, ["adopt", str(folder), "-o", str(tmp_path / "runs")])
     assert done.exit_code == 0 and "It has no test rows. `sentviz evaluate" in done.output
@@ -254,9 +231,7 @@ def test_a_model_is_adopted_without_data_and_gets_test_rows_later(toy_data: dict
     assert row["problem"] == "" and np.isnan(row["accuracy"]) and plain_name(run) == "Own"
     text = card(run)
     assert "has no test rows" in text and "Not calibrated" in text and "one that sentviz knows" not in text
-    for ask in (lambda: run.frame("test.parquet"), lambda: datasets.rows_of_recipe(run.config["recipe"], "test")):
-        with refused(r"adopted without data\. `sentviz evaluate .* --data DATASET` adds"):
-            ask()
+    refused(r"adopted without data\. `sentviz evaluate .* --data DATASET` adds", run.frame, "test.parquet")
     done = CliRunner().invoke(main, ["evaluate", str(run.folder), "--data", "toy"])
     measured = Run.open(run.folder, run.name)
     assert done.exit_code == 0 and measured.has_rows and measured.labels == ("Pos", "Neg") and not faults([measured])
@@ -264,6 +239,64 @@ def test_a_model_is_adopted_without_data_and_gets_test_rows_later(toy_data: dict
     np.testing.assert_array_equal(stored["label"], 1 - rows["label"].to_numpy())
     predicted = sentviz.load(folder).predict(rows["text"].tolist())["label"].to_numpy() == "Pos"
     assert measured.metrics()["test"]["accuracy"]["value"] == pytest.approx((predicted == rows["label"]).mean(), abs=1e-5)
-    with refused("has the test rows of toy already"):
-        training.evaluate_on(measured, "toy")
+    refused("has the test rows of toy already", training.evaluate_on, measured, "toy")
     assert "accuracy" in CliRunner().invoke(main, ["evaluate", str(run.folder), "--data", "toy"]).output
+
+
+def test_classes_that_cannot_be_told(tmp_path: Path, folders: dict[str, Path]) -> None:
+    for names in (("pos", "positive"), ("one star", "five stars")):
+        refused("name the model's classes as the data set does", order, names, ("negative", "positive"), "twice the same")
+    recipe = Recipe.of({"dataset": "toy", "model": "m", "source": "someone/m"})
+    assert (recipe.schedule, recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.max_length) == ("linear", 3, 32, 2e-5, 128)
+    assert Recipe.of(recipe.as_dict() | {"schedule": "cosine"}).schedule == "cosine"
+    refused("no setting 'speed'", training.finetune, folders["bert"], "toy", tmp_path, speed=3)
+    refused(r"batch_size must be a .*, not 0", training.finetune, folders["bert"], "toy", tmp_path, batch_size=0)
+
+
+def test_a_lexicon_is_a_constant_of_the_training(
+    toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
+    values = {"epochs": 1, "batch_size": 32, "max_length": 24, "dataset": "toy", "model": "bert-all", "source": "bert", "lexicon": "own"}
+    subject = ForeignTask(Recipe.of(values | {"example": SHORT}), folders["bert"], "all")
+    Trainer(subject, tmp_path / "toy" / "bert").fit(progress=False)
+    table = lexicon.polarity(subject.tokenizer)
+    table[list(subject.tokenizer.special_ids)] = 1 / 3
+    assert torch.equal(subject.network.polarity, torch.from_numpy(table))
+
+
+@pytest.mark.slow
+def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(tmp_path: Path) -> None:
+    first, namesake = (saved(tmp_path / place / "good", kind, ("LABEL_0", "LABEL_1")) for place, kind in (("a", "bert"), ("b", "electra")))
+    worded = changed(first, tmp_path / "c" / "good") / "tokenizer.json"
+    stored = json.loads(worded.read_text())
+    stored["normalizer"]["lowercase"] = False
+    worded.write_text(json.dumps(stored))
+    order, swapped = ("negative", "positive"), ("positive", "negative")
+
+    def opened(folder: Path, classes: tuple[str, str]) -> Run:
+        return training.adopt(folder, "", tmp_path / "runs", classes=classes, own_name=True)
+
+    def positive(run: Run, label: str = "positive") -> float:
+        return sentviz.load(run).predict([SHORT])[label].item()
+
+    run = opened(first, order)
+    before, wanted = run.digest, positive(run)
+    further = [opened(first, swapped), opened(namesake, order), opened(worded.parent, order)]
+    assert len({run.name, *(each.name for each in further)}) == 4 and all(each.name.startswith("adopted/good-") for each in further)
+    assert opened(first, order) == run and Run.open(run.folder).labels == order and further[0].labels == swapped
+    assert Run.open(run.folder).digest == before and positive(run) == wanted
+    assert positive(further[0], "negative") == pytest.approx(wanted, abs=1e-6)
+    (run.folder / "tokenizer.json").write_text("{}")  # A damaged run is written again.
+    assert positive(opened(first, order)) == wanted
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed")
+@pytest.mark.parametrize("kind", ["bert", "modernbert", "deberta-v2", "mpnet", "gpt2", "qwen2"])
+def test_an_adopted_model_is_exported(kind: str, tmp_path: Path) -> None:
+    run = training.adopt(saved(tmp_path / kind, kind), "", tmp_path / "runs")
+    card = export(run, tmp_path / "exported", maps=True)
+    assert card["compared"]["largest_difference"] < 1e-4 and card["outputs"] == ["logits", "pooled", "attention"]
+    ours, theirs = (model.predict([TEXT, SHORT])[list(run.labels)].to_numpy() for model in (sentviz.load(run), load(tmp_path / "exported")))
+    np.testing.assert_allclose(theirs, ours, atol=1e-4)

@@ -20,10 +20,9 @@ from sentviz.analysis.explain.leave_out import removal, words
 from sentviz.analysis.explain.notices import notices
 from sentviz.api import predict
 from sentviz.data.texts import LONGEST, is_blank, word_spans
-from sentviz.errors import InputError
 from sentviz.models import hub
 from sentviz.serving.corpus.engines import score
-from tests.foreign.models import loaded, saved, theirs
+from tests.foreign.models import loaded, refused, saved, theirs
 from tests.shipped import often
 
 Change = Callable[[Any], object]
@@ -147,7 +146,6 @@ SPELLING = ["a warm [SEP] song", "dull [URL]garden", "[MASK]", "<pad> a [lion] s
 
 @pytest.mark.parametrize("name", often([OWNERS, "Llama, whose answer is at the last token", "RoBERTa"], OWNERS))
 def test_every_door_reads_them_alike(name: str, tmp_path: Path) -> None:
-    """The answers to a text with special tokens are those of transformers, in memory, as a run, by `sentviz score` and `sentviz serve`."""
     folder = folder_of(name, tmp_path)
     tokenizer, network = transformers.AutoTokenizer.from_pretrained(folder), theirs(folder)
     with torch.no_grad():
@@ -173,11 +171,11 @@ def test_a_model_reads_the_end_of_a_long_text_after_it_was_stored(tmp_path: Path
     assert trace.tokens[-2] == "song" and [text[slice(*trace.offsets[place])] for place in (1, -2)] == [trace.tokens[1], "song"]
     (remark,) = [sentence for kind, sentence in notices(trace, run) if kind == "cut"]
     assert f"the first {trace.dropped:,} tokens were not read" in remark and trace.dropped > 100
-    with pytest.raises(InputError, match="reads the end of a long text"):
-        model.trace("a " * LONGEST)
-
-
-def test_a_spelled_special_token_is_a_token_of_the_text(tmp_path: Path) -> None:
+    refused("reads the end of a long text", model.trace, "a " * LONGEST)
+    model = loaded(folder_of("RoBERTa", tmp_path))
+    inputs = model.inputs(model.encode("a warm <pad><pad> song"))
+    with_vectors = replace(inputs, vectors=model.network.table[inputs.ids])
+    torch.testing.assert_close(model.network(with_vectors).logits, model.network(inputs).logits)
     folder = saved(tmp_path / "bert", "bert", change=added("[URL]", special=True))
     model = hub.load(folder)
     text = "a warm [SEP]song[URL][MASK]"
@@ -189,10 +187,3 @@ def test_a_spelled_special_token_is_a_token_of_the_text(tmp_path: Path) -> None:
     trace = model.trace(text)
     fall = trace.value - trace.value_of(model.forward([model.encode("a warm song[URL][MASK]").reading])[0])[0]
     assert removal(model, trace)[list(words(trace)[2].indices)] == pytest.approx([fall], abs=1e-4)
-
-
-def test_padding_that_a_text_spells_has_the_same_place_in_gradients(tmp_path: Path) -> None:
-    model = loaded(folder_of("RoBERTa", tmp_path))
-    inputs = model.inputs(model.encode("a warm <pad><pad> song"))
-    with_vectors = replace(inputs, vectors=model.network.table[inputs.ids])
-    torch.testing.assert_close(model.network(with_vectors).logits, model.network(inputs).logits)

@@ -1,8 +1,9 @@
-"""Tokens of Hugging Face tokenizers, scores on their pieces, and the errors of models that cannot be read."""
+"""Hugging Face models against transformers' own tokens and forward pass, scores on their pieces, and what cannot be read."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,15 +13,39 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from huggingface_hub import constants, errors
 
+from sentviz.analysis.causal.direct import direct_attribution
+from sentviz.analysis.explain import score
 from sentviz.analysis.explain.foreign_scores import fit, read_scores
+from sentviz.analysis.explain.rollout import value_zeroing_maps
+from sentviz.analysis.maps.arithmetic import cell
+from sentviz.analysis.maps.layers import verdict_by_layer
 from sentviz.data.lexicon import Lexicon
 from sentviz.data.texts import word_spans
-from sentviz.errors import InputError, RunError
 from sentviz.models import hub
-from sentviz.models.hub import loading
-from tests.foreign.models import OWN, SHORT, TEXT, answers, byte_pairs, changed, refused, sentence_pieces, small, theirs, word_pieces
+from sentviz.models.hub import encoder, loading
+from sentviz.models.protocol import Capture
+from sentviz.runs.presets import injections
+from tests.foreign.models import (
+    DECODERS,
+    KINDS,
+    OWN,
+    SHORT,
+    TEXT,
+    answers,
+    byte_pairs,
+    changed,
+    expected_output,
+    loaded,
+    refused,
+    sentence_pieces,
+    small,
+    theirs,
+    word_pieces,
+)
 from tests.kit import small_model, toy_splits
+from tests.shipped import often
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
@@ -51,25 +76,8 @@ def test_ids_segments_and_cuts_are_those_of_the_tokenizer(kind: str, folders: di
                 assert own.segments.tolist() == wanted["token_type_ids"]
             [ids] = model.tokenizer.ids_batch([TEXT], None if pair is None else [pair], max_length=limit, cls=True)
             assert ids.tolist() == own.ids.tolist()
-    with pytest.raises(InputError, match="leaves no room"):
-        model.tokenizer.encode(TEXT, OWN[1], max_length=4, cls=True)
-    with pytest.raises(InputError, match="The text is empty"):
-        model.encode(" ")
-
-
-def test_unknown_signs_are_told_and_rows_of_the_table_without_an_entry_have_no_name(folders: dict[str, Path]) -> None:
-    model = hub.load(folders["bert"])
-    encoded = model.encode("a warm song ☂")
-    assert encoded.tokens[-2] == "☂" and encoded.unknown[-2] and not encoded.unknown[1]
-    assert model.tokenizer.ids_batch(["\U000e0041a"])  # a sign that the normaliser takes away
-    assert "warm" in model.tokenizer and "[CLS]" in model.tokenizer
-    big = hub.load(folders["modernbert"])
-    assert big.tokenizer.vocab_size == big.config.vocab_size and big.tokenizer.token_of(big.config.vocab_size - 1) == ""
-    with pytest.raises(InputError, match="not 999"):
-        big.tokenizer.token_of(999)
-
-
-# ---- bad input ------------------------------------------------------------------------------------------------------
+    refused("leaves no room", model.tokenizer.encode, TEXT, OWN[1], max_length=4, cls=True)
+    refused("The text is empty", model.encode, " ")
 
 
 def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -95,33 +103,20 @@ def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: 
     for path in (tmp_path / "wordless").glob("*token*"):
         path.unlink()
     for sentence, folder in cases.items():
-        with refused(sentence):
-            hub.load(folder)
-
-
-def test_no_classification_head(folders: dict[str, Path], tmp_path: Path) -> None:
+        refused(sentence, hub.load, folder)
     for kind in ("bert", "modernbert"):
         folder = changed(folders[kind], tmp_path / kind)
         theirs(folders[kind]).base_model.save_pretrained(folder)
-        with pytest.raises(InputError, match="has no classification head, so it predicts no class"):
-            hub.load(folder).predict([TEXT])
+        refused("has no classification head, so it predicts no class", hub.load(folder).predict, [TEXT])
         assert loading.opened(folder, labels=("bad", "good")).labels == ("bad", "good")
-
-
-def test_pickled_weights_are_read_only_where_that_is_allowed(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = changed(folders["bert"], tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     torch.save(theirs(folders["bert"]).state_dict(), folder / "pytorch_model.bin")
-    with pytest.raises(RunError, match="pickled weights only"):
-        hub.load(folder)
+    refused("pickled weights only", hub.load, folder)
     np.testing.assert_allclose(answers(hub.load(folder, allow_pickle=True), TEXT), answers(hub.load(folders["bert"]), TEXT), atol=1e-6)
-
-
-def test_a_version_whose_attention_cannot_be_seen_is_told(folders: dict[str, Path]) -> None:
     model = hub.load(folders["electra"])
     model.network.model.set_attn_implementation("eager")
-    with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be captured"):
-        model.trace(SHORT)
+    refused("computes the attention of ELECTRA in a way that cannot be captured", model.trace, SHORT)
 
 
 def test_injections_and_lexicons_go_together(folders: dict[str, Path], lexicon: Lexicon) -> None:
@@ -132,20 +127,24 @@ def test_injections_and_lexicons_go_together(folders: dict[str, Path], lexicon: 
         ("There is no injection 'first'; there are xia, all", {"lexicon": lexicon, "injection": "first"}),
     )
     for sentence, options in cases:
-        with refused(sentence):
-            hub.load(folders["bert"], **options)
+        refused(sentence, hub.load, folders["bert"], **options)
     strange = Lexicon.of("own", pd.DataFrame({"term": ["☂", "warm"], "polarity": [1.0, 2.0]}))
     model = hub.load(folders["bert"], lexicon=strange, injection="all")
     table = model.network.polarity.numpy()
     np.testing.assert_allclose(table[list(model.tokenizer.special_ids)], 1 / 3)
     assert table[model.tokenizer.id_of("warm")].argmax() == 0
     np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-6)
+    model = hub.load(folders["bert"])
+    encoded = model.encode("a warm song ☂")
+    assert encoded.tokens[-2] == "☂" and encoded.unknown[-2] and not encoded.unknown[1]
+    assert model.tokenizer.ids_batch(["\U000e0041a"])  # a sign that the normaliser takes away
+    assert "warm" in model.tokenizer and "[CLS]" in model.tokenizer
+    big = hub.load(folders["modernbert"])
+    assert big.tokenizer.vocab_size == big.config.vocab_size and big.tokenizer.token_of(big.config.vocab_size - 1) == ""
+    refused("not 999", big.tokenizer.token_of, 999)
 
 
 def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each error that transformers raises is told by its cause; no request is sent for the name of a folder, one for that of a model."""
-    from huggingface_hub import constants, errors
-
     requests: list[str] = []
 
     def failing(cause: Exception) -> Any:
@@ -163,23 +162,19 @@ def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytes
         (OSError("no route"), "cannot be read"),
     ):
         monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", failing(cause))
-        with refused(sentence):
-            hub.load("someone/model")
+        refused(sentence, hub.load, "someone/model")
     assert requests == [f"{constants.ENDPOINT}/someone/model/resolve/main/config.json"] * 4
     for name, sentence in (("./nowhere", "There is no folder ./nowhere"), ("/no/such", "There is no folder"), ("so/me/where", "no folder")):
-        with refused(sentence):
-            hub.load(name)
+        refused(sentence, hub.load, name)
     assert len(requests) == 4
     monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: None)
-    import sentviz.models.hub.encoder as encoder
 
     def missing(name: str) -> Any:
         raise ImportError(name)
 
     monkeypatch.setattr(encoder, "import_module", missing)
     encoder.register.cache_clear()
-    with refused(r"pip install 'sentviz\[hub\]'"):
-        hub.load("someone/model")
+    refused(r"pip install 'sentviz\[hub\]'", hub.load, "someone/model")
 
 
 TEXTS = (
@@ -231,3 +226,161 @@ def test_pieces_of_another_tokenizer_stand_where_its_offsets_say(kind: str) -> N
         np.testing.assert_allclose(fit(trace, read_scores(named, 0, 2)).values, placed.values, atol=1e-9)
         np.testing.assert_allclose(fit(trace, read_scores(list(zip(named["tokens"], values, strict=True)), 0, 2)).values, placed.values)
         assert np.abs(placed.values).sum() > 0
+
+
+UNCALLED = ("deberta", "deberta-v2", "mpnet")  # transformers computes their attention without its attention interface
+
+
+@pytest.mark.parametrize("kind", often(KINDS, "modernbert", "deberta-v2", "llama"))
+def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
+    model = loaded(folders[kind])
+    out = expected_output(folders[kind], TEXT, output_attentions=True, output_hidden_states=True)
+    trace = model.trace(TEXT, scores=True, projections=True)
+    assert model.encode(TEXT).ids.tolist() == transformers.AutoTokenizer.from_pretrained(folders[kind])(TEXT)["input_ids"]
+    np.testing.assert_allclose(trace.logits, out.logits[0], atol=1e-5)
+    np.testing.assert_allclose(trace.attention, torch.cat(out.attentions), atol=1e-6)
+    for ours, wanted in zip(trace.hidden[:-1], out.hidden_states[:-1], strict=True):
+        np.testing.assert_allclose(ours, wanted[0], atol=1e-5)
+    np.testing.assert_allclose(verdict_by_layer(model, trace)[-1], trace.probabilities, atol=1e-6)
+    for text, one_of_two in zip((TEXT, SHORT), model.traces([TEXT, SHORT]), strict=True):
+        alone = model.trace(text)
+        np.testing.assert_allclose(one_of_two.logits, alone.logits, atol=1e-5)
+        np.testing.assert_allclose(one_of_two.stack(), alone.stack(), atol=1e-5)
+    together = expected_output(folders[kind], TEXT, SHORT, how="eager" if kind in UNCALLED else "sdpa").logits
+    np.testing.assert_allclose(answers(model, TEXT, SHORT), together, atol=1e-5)
+    np.testing.assert_allclose(answers(model, SHORT)[0], together[1], atol=1e-5)
+    assert model.predict([TEXT, SHORT])["label"].tolist() == [("NEGATIVE", "NEUTRAL", "POSITIVE")[i] for i in together.argmax(dim=1)]
+
+
+def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) -> Any:
+    """Return an attention function for transformers' own forward pass that follows the papers' formula entry by entry."""
+
+    def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float, **_: Any) -> Any:
+        shared = query.shape[1] // key.shape[1]  # query heads that share a key head
+        q, k, v = (t.double().numpy() for t in (query, key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)))
+        out = np.zeros((*q.shape[:3], v.shape[-1]))
+        batch, heads, n, size = q.shape
+        for b in range(batch):
+            for h in range(heads):
+                for i in range(n):
+                    row = np.zeros(n)
+                    for j in range(n):
+                        sigma = sum(polarity[b, i, side] * polarity[b, j, side] for side in range(3))
+                        s = q[b, h, i] @ k[b, h, j] / math.sqrt(size)
+                        if injection == "xia":
+                            s *= strength * sigma + 1 - strength
+                        elif not injection.startswith("last") or h == heads - 1:
+                            s += strength * sigma / (math.sqrt(size) if injection.endswith("scaled") else 1)
+                        row[j] = s if attention_mask is None else s + float(attention_mask[b, 0, i, j])
+                    weights = np.exp(row - row.max())
+                    out[b, h, i] = weights / weights.sum() @ v[b, h]
+        return torch.from_numpy(out).to(query).transpose(1, 2).contiguous(), None
+
+    return attend
+
+
+@pytest.mark.parametrize("kind", often([kind for kind in KINDS if kind not in UNCALLED], "bert"))
+@pytest.mark.parametrize("injection", injections())
+def test_injection_is_the_formula_in_transformers_own_forward(
+    kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = loaded(folders[kind], lexicon=lexicon, injection=injection)
+    strength = -0.7 if injection == "all" else 1.6
+    texts = ("a warm, dull song", SHORT)
+    rows = [model.encode(text).ids for text in texts]
+    table = lexicon.polarity(model.tokenizer)
+    table[list(model.tokenizer.special_ids)] = 1 / 3
+    polarity = np.full((2, max(map(len, rows)), 3), 1 / 3)
+    for i, row in enumerate(rows):
+        polarity[i, : len(row)] = table[row]
+    assert abs(polarity - 1 / 3).max() > 0.1
+
+    package = __import__(f"transformers.models.{kind.replace('-', '_')}.modeling_{kind.replace('-', '_')}", fromlist=["modeling"])
+    monkeypatch.setattr(package, "eager_attention_forward", by_loops(polarity, injection, strength))
+    wanted = expected_output(folders[kind], *texts).logits
+    np.testing.assert_allclose(answers(model, *texts, strength=strength), wanted, atol=2e-5)
+    np.testing.assert_allclose(model.trace(texts[0], strength=strength).logits, wanted[0], atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+def test_a_silenced_head_is_a_projection_without_its_columns(kind: str, folders: dict[str, Path]) -> None:
+    model, reference = loaded(folders[kind]), theirs(folders[kind])
+    layer = reference.base_model.encoder.layer[1].attention.output.dense if kind == "bert" else reference.base_model.layers[1].attn.Wo
+    with torch.no_grad():
+        layer.weight[:, 8:12] = 0
+        wanted = reference(torch.from_numpy(model.encode(TEXT).ids)[None]).logits
+    np.testing.assert_allclose(answers(model, TEXT, heads_off=[(1, 2)]), wanted, atol=1e-5)
+    trace = model.trace(TEXT, heads_off=[(1, 2)])
+    np.testing.assert_allclose(trace.logits, wanted[0], atol=1e-5)
+    assert not trace.attention[1, 2].any() and trace.attention[1, 1].any()
+    refused("no head 5 in layer 1", model.trace, TEXT, heads_off=[(0, 4)])
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_a_decoder_sees_no_later_token_and_is_read_at_its_last_one(kind: str, folders: dict[str, Path]) -> None:
+    model = loaded(folders[kind])
+    assert model.capabilities.last and not model.capabilities.cls
+    trace = model.trace(TEXT)
+    assert not np.triu(trace.attention, 1).any() and trace.pooling == "last"
+    late = model.trace(TEXT, maps=False, projections=True)
+    for layer in range(3):
+        np.testing.assert_allclose(late.rows(layer, 4, 9, 2), trace.attention[layer, 2, 4:9], atol=1e-6)
+    assert abs(answers(model, TEXT, heads_off=[(1, 2)]) - answers(model, TEXT)).max() > 1e-4
+    with_itself = 0.5 * trace.attention.mean(axis=1).astype(np.float64) + 0.5 * np.eye(len(trace.tokens))
+    rolled = (with_itself[2] @ with_itself[1] @ with_itself[0])[-1]
+    np.testing.assert_allclose(score(trace, "rollout"), rolled * len(rolled) / rolled.sum(), atol=1e-5)
+    steps = " ".join(cell(model, trace, 0, 1, 2, 9).steps())
+    assert "a later token, which this model does not see" in steps
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("deberta", 3), ("deberta-v2", 3), ("mpnet", 1)])
+def test_distances_are_a_term_that_can_be_removed(kind: str, factor: int, folders: dict[str, Path]) -> None:
+    """The scores are q k / sqrt(3 d_k), or sqrt(d_k) in MPNet, plus the term of distances; without it, the products alone are left."""
+    model = loaded(folders[kind])
+    trace = model.trace(SHORT, scores=True, projections=True)
+    products = (trace.queries[0] @ trace.keys[0].swapaxes(-1, -2)) / math.sqrt(factor * 4)
+    np.testing.assert_allclose(trace.scores[0] - trace.biases["distance"][0], products, atol=1e-5)
+    less = model.trace(SHORT, strength={"distance": 0})
+    wanted = np.exp(products[0] - products[0].max(axis=-1, keepdims=True))
+    np.testing.assert_allclose(less.attention[0], wanted / wanted.sum(axis=-1, keepdims=True), atol=1e-5)
+    assert {3: "/ √12", 1: "/ √4"}[factor] in " ".join(cell(model, trace, 0, 1, 2, 1).steps())
+
+
+def test_parts_and_zeroed_values_are_those_of_the_whole(folders: dict[str, Path]) -> None:
+    model = loaded(folders["modernbert"])
+    whole, part = model.trace(TEXT), model.trace(TEXT, layers=(1,), heads=(3, 0), queries=(5, 2))
+    np.testing.assert_allclose(part.attention[0], whole.attention[1][[3, 0]][:, [5, 2]], atol=1e-6)
+    np.testing.assert_allclose(part.logits, whole.logits, atol=1e-6)
+    far = np.abs(np.arange(len(whole.tokens))[:, None] - np.arange(len(whole.tokens))) > 3
+    assert not whole.attention[1][:, far].any() and whole.attention[0][:, far].all()
+    with torch.inference_mode():
+        assert model.network(model.inputs(model.encode(SHORT)), Capture(maps=False)).attention is None
+    refused("mixing cannot be changed", model.trace, SHORT, lambdas=[[1], [0.5], [1]])
+    refused("3 layers x 1 components", model.trace, SHORT, lambdas=[1, 1])
+    model, reference = loaded(folders["bert"]), theirs(folders["bert"])
+    trace = model.trace(SHORT)
+    maps = value_zeroing_maps(model, trace)
+    layer = reference.base_model.encoder.layer[0]
+    x, token = torch.from_numpy(trace.hidden[0].copy())[None], 2
+
+    def without(module: Any, inputs: Any, output: Any) -> Any:
+        output = output.clone()
+        output[:, token] = 0
+        return output
+
+    with torch.no_grad():
+        whole = layer(x)
+        layer.attention.self.value.register_forward_hook(without)
+        less = layer(x)
+    cosine = torch.nn.functional.cosine_similarity(whole.double(), less.double(), dim=-1)[0]
+    np.testing.assert_allclose(maps[0][:, token], 1 - cosine, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", often(KINDS, "bert", "qwen3"))
+def test_direct_contributions_sum_to_the_logits_of_transformers(kind: str, folders: dict[str, Path]) -> None:
+    model = loaded(folders[kind])
+    sums = direct_attribution(model, model.trace(TEXT))
+    logits = expected_output(folders[kind], TEXT).logits[0]
+    wanted = logits[model.labels.index(sums.label)] - logits[model.labels.index(sums.against)]
+    assert sums.total == pytest.approx(float(wanted), abs=1e-4) and sums.rest == pytest.approx(0, abs=1e-4)
+    assert np.abs(sums.heads).max() > 1e-4 and np.abs(sums.feedforward).max() > 1e-4
