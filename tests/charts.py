@@ -15,8 +15,12 @@ from sentviz.analysis.testset import leaders
 from sentviz.charts.chart import Drawing
 from sentviz.charts.figure import Figure
 from sentviz.charts.gallery import find_figure
+from sentviz.charts.scene import Scene, scene_of
 from sentviz.io.lazy import go
+from sentviz.models.clustering import Clustering, simulate
 from sentviz.models.hardmax import HardmaxModel
+
+W, B = np.array([1.2, 0.7]), 0.2
 
 
 def data_traces(figure: Figure) -> list[Any]:
@@ -70,3 +74,18 @@ def of_leaders(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, decision: t
 def picture(plot: go.Figure) -> Drawing:
     """Return a picture that is a given plot in every look."""
     return Drawing(lambda look: go.Figure(plot), {})
+
+
+def clustered(n: int = 24, d: int = 2, seed: int = 0, **options: Any) -> Clustering:
+    """Return a simulated run of random tokens."""
+    return simulate(np.random.default_rng(seed).normal(size=(n, d)), **options)
+
+
+def decided(clustering: Clustering, words: tuple[str, ...] = (), **options: Any) -> Scene:
+    """Return a scene with a decoder."""
+    d = clustering.positions.shape[-1]
+    w = np.resize(W, d)
+    means = clustering.positions.mean(axis=1)
+    names = words or tuple(f"word{i}" for i in range(clustering.positions.shape[1]))
+    options |= {"decision": (w, B), "means": means, "probabilities": 1 / (1 + np.exp(-(means @ w + B)))}
+    return scene_of(clustering, names, "A made-up review", **options)

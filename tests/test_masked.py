@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,19 +17,17 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.loading import load
 from sentviz.models.protocol import Capture
 from sentviz.runs import store
-from sentviz.runs.store import Run
 from sentviz.training import recipe as recipes
 from sentviz.training import task_of, train, trainer
 from sentviz.training.encoder_task import MASK, hidden_tokens, masked_loss, states
 from sentviz.training.plan import rate
 from sentviz.training.recipe import Recipe
-from tests.kit import batch, toy_recipe, toy_trainer, use_toy_data
+from tests.kit import batch, refused, toy_recipe, toy_trainer
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 
 
-def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> None:
-    """15 % of tokens are predicted; of these 80 % are masked, 10 % random and 10 % unchanged, and no special token or padding."""
+def test_hidden_tokens_their_loss_and_two_phases_are_those_of_the_paper(tmp_path: Path) -> None:
     torch.manual_seed(0)
     rows = [np.concatenate([[2], np.full(size, 50), [3]]) for size in (40, 400)] * 200
     inputs = batch(rows)
@@ -44,9 +41,6 @@ def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> No
     assert (hidden_ids == 50).float().mean().item() == pytest.approx(0.1, abs=0.01)
     random_ids = hidden_ids[(hidden_ids != MASK) & (hidden_ids != 50)]
     assert random_ids.min() >= 4 and random_ids.max() < 1000 and len(random_ids.unique()) > 300
-
-
-def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
     subject = task_of(toy_recipe())
     network = subject.network.eval().requires_grad_(False)
     inputs = subject.batch(np.arange(8))
@@ -60,24 +54,15 @@ def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
         scores = [float(network.final_norm(last[text, place]) @ row) for row in network.table]  # type: ignore[operator]
         losses.append(math.log(sum(map(math.exp, scores))) - scores[int(inputs.ids[text, place])])
     assert losses and float(loss) == pytest.approx(np.mean(losses), rel=1e-4)
-
-
-def test_states_are_those_that_the_classifier_pools() -> None:
     subject = task_of(toy_recipe())
     network, inputs = subject.network.eval(), subject.batch(np.arange(4))
     seen = states(network, inputs)  # type: ignore[arg-type]
     mask = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.mask is None else inputs.mask
     mean = torch.stack([row[is_token].mean(0) for row, is_token in zip(seen, mask, strict=True)])
     torch.testing.assert_close(mean, network(inputs, Capture()).pooled)
-
-
-def test_a_batch_in_which_nothing_is_hidden_teaches_nothing() -> None:
     subject = task_of(toy_recipe())
     only = batch([np.array([2, 3])])
     assert masked_loss(subject.network, only, 4).item() == 0  # type: ignore[arg-type]
-
-
-def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) -> None:
     changes = {"pretrain": 4, "updates": 6, "log_every": 1, "evaluations": 2}
     whole = toy_trainer(tmp_path / "whole", **changes)
     whole.fit(progress=False)
@@ -93,34 +78,20 @@ def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) 
     for name, tensor in whole.task.network.state_dict().items():
         assert torch.equal(tensor, parts.task.network.state_dict()[name]), name
     assert parts.at.history == history
-
-
-def test_kinds_without_tokens_of_their_own_refuse(tmp_path: Path) -> None:
     recipe = toy_recipe("cnn", shape={"filters": 4}, pretrain=5)
-    with pytest.raises(InputError, match="cnn cannot be trained on masked tokens"):
-        train(recipe, tmp_path, progress=False)
-    assert not any(tmp_path.iterdir())
-
-
-@pytest.fixture(scope="module")
-def teacher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Return a trained run that `find` finds by name; probabilities are stored in a folder of their own."""
-    root = tmp_path_factory.mktemp("teacher")
-    with pytest.MonkeyPatch.context() as patch:
-        use_toy_data(patch)
-        run = train(toy_recipe("vanilla", epochs=1), root / "runs", progress=False)
-        for module in (recipes, trainer):
-            patch.setattr(module, "find", lambda name: store.find(name, [root / "runs"]))
-        patch.setenv("SENTVIZ_HOME", str(root / "home"))
-        yield run
+    refused(InputError, "cnn cannot be trained on masked tokens", train, recipe, tmp_path, progress=False)
+    assert not (tmp_path / "toy").exists()
 
 
 def taught(teacher: str = "toy/vanilla", **changes: object) -> Recipe:
     return replace(toy_recipe("vanilla", epochs=1), teacher=teacher, folder="taught", **changes)  # type: ignore[arg-type]
 
 
-def test_targets_are_shares_of_label_and_teacher(teacher: Run) -> None:
-    """Half of a target is the label's, the other half the teacher's calibrated probability; a row between the classes has even labels."""
+def test_a_student_learns_shares_of_label_and_teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    teacher = train(toy_recipe("vanilla", epochs=1), tmp_path / "runs", progress=False)
+    for module in (recipes, trainer):
+        monkeypatch.setattr(module, "find", lambda name: store.find(name, [tmp_path / "runs"]))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     recipe = taught().pinned()
     assert recipe.teacher == f"toy/vanilla@{teacher.digest}"
     split = datasets.load_split("toy", "train")
@@ -135,11 +106,16 @@ def test_targets_are_shares_of_label_and_teacher(teacher: Run) -> None:
     assert torch.allclose(trainer.targets(split, recipe).double(), wanted, atol=0.01)  # the teacher's products are in bfloat16
     alone = trainer.targets(split, replace(recipe, teacher_share=0.0))
     assert alone[2].tolist() == [0.5, 0.5] and (alone[0].argmax() == frame["label"][0])
-
-
-def test_a_teacher_answers_once(teacher: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    student = train(taught(), tmp_path / "students", progress=False)
+    assert student.config["recipe"]["teacher"] == f"toy/vanilla@{teacher.digest}"
+    with pytest.raises(RunError, match="is another run than the installed toy/vanilla: its digest is 000000000000, not"):
+        taught(teacher="toy/vanilla@000000000000").pinned()
+    split = replace(datasets.load_split("toy", "train"), labels=("no", "yes"))
+    with pytest.raises(InputError, match="toy/vanilla cannot teach toy: its classes are negative, positive"):
+        trainer.targets(split, taught())
+    refused(InputError, r"teacher_share must be a .*, not 1", Recipe.of, {"dataset": "toy", "teacher": "toy/vanilla", "teacher_share": 1.0})
     monkeypatch.setattr(trainer, "CHUNK", 10)
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "empty"))
     split = datasets.load_split("toy", "test")
     first = trainer.answers(teacher, split, 16)
     files = sorted((trainer.home() / "teachers").rglob("*.npy"))
@@ -148,18 +124,3 @@ def test_a_teacher_answers_once(teacher: Run, monkeypatch: pytest.MonkeyPatch, t
     before = {file: file.stat().st_mtime_ns for file in files[1:]}
     assert np.allclose(trainer.answers(teacher, split, 16), first, atol=1e-6)
     assert files[0].is_file() and {file: file.stat().st_mtime_ns for file in files[1:]} == before
-
-
-def test_a_student_is_trained_and_names_its_teacher(teacher: Run, tmp_path: Path) -> None:
-    student = train(taught(), tmp_path / "students", progress=False)
-    assert student.config["recipe"]["teacher"] == f"toy/vanilla@{teacher.digest}"
-    with pytest.raises(RunError, match="is another run than the installed toy/vanilla: its digest is 000000000000, not"):
-        taught(teacher="toy/vanilla@000000000000").pinned()
-
-
-def test_a_teacher_of_other_classes_is_refused(teacher: Run) -> None:
-    split = replace(datasets.load_split("toy", "train"), labels=("no", "yes"))
-    with pytest.raises(InputError, match="toy/vanilla cannot teach toy: its classes are negative, positive"):
-        trainer.targets(split, taught())
-    with pytest.raises(InputError, match=r"teacher_share must be a .*, not 1"):
-        Recipe.of({"dataset": "toy", "teacher": "toy/vanilla", "teacher_share": 1.0})

@@ -21,6 +21,9 @@ from sentviz.data.user_datasets import add_data, remove_data
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from tests.kit import BAD, GOOD, no_room, refused
 
+FIVE = ["very positive", "negative", "neutral", "very negative"]
+CLASSES = ("negative", "positive")
+
 
 def read_here(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pd.DataFrame, list[str]]:
     """Read a file in this process, which is faster than in one of its own."""
@@ -32,7 +35,6 @@ def read_here(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test an empty library."""
     monkeypatch.setattr(user_datasets, "read_table", read_here)
     monkeypatch.delenv("SENTVIZ_DATA", raising=False)
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
@@ -67,11 +69,8 @@ def test_a_file_becomes_a_data_set(tmp_path: Path) -> None:
     assert all(set(part["label"]) == {0, 1} for part in parts.values())
     datasets.verify("mine/soups")
     assert "mine/soups" in command("list").output and "mine/soups" in command("where").output
-
-
-def test_further_columns_stay_with_their_rows_for_slices() -> None:
     products, prices = [f"product {i % 3}" for i in range(40)], [None, *(i / 7 for i in range(1, 40))]
-    added = add_data(table(product=products, price=prices, note=[f"note {i}" for i in range(40)]), "soups")
+    added = add_data(table(product=products, price=prices, note=[f"note {i}" for i in range(40)]), "soups", replace=True)
     assert any("Columns without groups" in remark and "“note”" in remark for remark in added.understood.sentences)
     for split in ("train", "validation", "test"):
         rows = datasets.load_split("mine/soups", split).frame
@@ -80,8 +79,7 @@ def test_further_columns_stay_with_their_rows_for_slices() -> None:
         np.testing.assert_allclose(rows["own:price"], [np.nan if prices[place] is None else prices[place] for place in places])
 
 
-def test_equal_texts_stay_in_one_split(tmp_path: Path) -> None:
-    """Texts that differ in case and white space only count as equal; the division is the same again, and another with another seed."""
+def test_rows_are_divided_once_by_their_texts_or_by_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.concat([table(), table().assign(review=table()["review"].str.upper() + " ")])
     for seed in range(5):
         understood = understand(frame, "f", Choices(seed=seed))
@@ -90,17 +88,6 @@ def test_equal_texts_stay_in_one_split(tmp_path: Path) -> None:
     assert "Rows that repeat the text of another row: 40. They are in the same split." in understood.remarks
     ids = [list(understand(table(), "f", Choices(seed=seed)).parts["test"]["id"]) for seed in (0, 0, 1)]
     assert ids[0] == ids[1] != ids[2]
-
-
-def test_validation_and_test_of_a_large_file_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.data.understanding.MOST_TESTED", 4)
-    understood = understand(table(), "f")
-    assert {split: len(part) for split, part in understood.parts.items()} == {"train": 32, "validation": 4, "test": 4}
-    assert understood.division == "divided 80 % / 10 % / 10 % with seed 0, equal texts together"
-    assert len(understand(table(), "f", Choices(shares=(70, 15, 15))).parts["test"]) == 6
-
-
-def test_a_column_of_splits_is_used() -> None:
     frame = table(fold=["Training"] * 20 + ["dev"] * 10 + ["test"] * 9 + [""])
     frame.loc[25, "review"] = frame.loc[0, "review"]
     understood = understand(frame, "f")
@@ -111,9 +98,13 @@ def test_a_column_of_splits_is_used() -> None:
     assert len(without.parts["test"]) == 10 and 0 < len(without.parts["validation"]) < 8
     assert understand(table(fold=list("abcd") * 10), "f").split == ""
     assert understand(frame, "f", Choices(shares=(50, 25, 25))).split == ""
+    monkeypatch.setattr("sentviz.data.understanding.MOST_TESTED", 4)
+    understood = understand(table(), "f")
+    assert {split: len(part) for split, part in understood.parts.items()} == {"train": 32, "validation": 4, "test": 4}
+    assert understood.division == "divided 80 % / 10 % / 10 % with seed 0, equal texts together"
+    assert len(understand(table(), "f", Choices(shares=(70, 15, 15))).parts["test"]) == 6
 
 
-FIVE = ["very positive", "negative", "neutral", "very negative"]
 UNDERSTOOD: list[tuple[pd.DataFrame, Choices, str, dict[str, int]]] = [  # a table, choices, and the classes and rows left out
     (table(label=[1.0, 2.0] * 20), Choices(), "1, 2", {}),
     (table(label=[True, False] * 20), Choices(), "False, True", {}),
@@ -135,19 +126,20 @@ UNDERSTOOD: list[tuple[pd.DataFrame, Choices, str, dict[str, int]]] = [  # a tab
 ]
 
 
-@pytest.mark.parametrize(("frame", "choices", "labels", "left_out"), UNDERSTOOD)
-def test_labels_become_classes(frame: pd.DataFrame, choices: Choices, labels: str, left_out: dict[str, int]) -> None:
-    understood = understand(frame, "f", choices)
-    assert (", ".join(understood.labels), understood.left_out) == (labels, left_out)
-    sentence_part = "; ".join(f"{n} {why}" for why, n in left_out.items())
-    assert not sentence_part or any(f"Rows left out: {sentence_part}" in sentence for sentence in understood.sentences)
-
-
-def test_columns_without_usual_names_are_proposed_only_if_there_is_one_choice() -> None:
+def test_labels_become_classes_or_the_table_is_refused() -> None:
+    for frame, choices, labels, left_out in UNDERSTOOD:
+        understood = understand(frame, "f", choices)
+        assert (", ".join(understood.labels), understood.left_out) == (labels, left_out)
+        sentence_part = "; ".join(f"{n} {why}" for why, n in left_out.items())
+        assert not sentence_part or any(f"Rows left out: {sentence_part}" in sentence for sentence in understood.sentences)
     frame = table().rename(columns={"review": "q1", "label": "q2"})
     assert understand(frame, "f").label == "q2"
     with pytest.raises(InputError, match=r"several columns may hold labels \(q2, shop\). Name the column with --label"):
         understand(frame.assign(shop=["x", "y"] * 20), "f")
+    for frame, choices, message in BAD_INPUT:
+        with pytest.raises(InputError, match=message) as caught:
+            understand(frame, "reviews.csv", choices)
+        assert "\n" not in str(caught.value) and (str(caught.value).startswith("reviews.csv") or message == "three whole percentages")
 
 
 BAD_INPUT: list[tuple[pd.DataFrame, Choices, str]] = [
@@ -171,14 +163,7 @@ BAD_INPUT: list[tuple[pd.DataFrame, Choices, str]] = [
 ]
 
 
-@pytest.mark.parametrize("frame, choices, message", BAD_INPUT)
-def test_a_table_that_is_no_data_set_is_refused(frame: pd.DataFrame, choices: Choices, message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
-        understand(frame, "reviews.csv", choices)
-    assert "\n" not in str(caught.value) and (str(caught.value).startswith("reviews.csv") or message == "three whole percentages")
-
-
-def test_names_that_cannot_be_names_are_refused(home: Path) -> None:
+def test_names_are_checked_replaced_only_if_asked_and_damage_hides_no_other(home: Path, tmp_path: Path) -> None:
     for name in ("a/b", "../x", "Upper", "with blank", "é", ".", "x" * 41, "-a", "sst2", "mine/mine/x"):
         with pytest.raises(InputError):
             add_data(table(), name)
@@ -186,22 +171,15 @@ def test_names_that_cannot_be_names_are_refused(home: Path) -> None:
         with pytest.raises(InputError):
             remove_data(name)
     assert not (home / "data").exists()
-
-
-def test_an_existing_name_is_replaced_only_if_asked(tmp_path: Path, home: Path) -> None:
     table().to_csv(path := tmp_path / "My Reviews.csv", index=False)
     assert add_data(path).name == "mine/my-reviews"
     done = command("add", path)
     assert done.exit_code == 1 and "mine/my-reviews exists already" in done.output
     table().iloc[:20].to_csv(path, index=False)
-    assert command("add", path, "--replace").exit_code == 0
-    assert sum(datasets.info("mine/my-reviews").splits.values()) == 20
+    assert command("add", path, "--replace").exit_code == 0 and sum(datasets.info("mine/my-reviews").splits.values()) == 20
     assert command("remove", "my-reviews").exit_code == 0 and not [*(home / "data" / "mine").iterdir()]
     assert "There is no data set 'mine/my-reviews'" in command("remove", "mine/my-reviews").output
     refused(InputError, "There is no data set", datasets.load_split, "mine/my-reviews", "test")
-
-
-def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Path) -> None:
     add_data(table(), "good")
     add_data(table(), "bad")
     (home / "data" / "mine" / "bad" / "dataset.toml").write_text("labels = 3")
@@ -211,31 +189,21 @@ def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Pat
     refused(DataMissingError, "damaged or incomplete; add its file The table again", datasets.load_split, "mine/good", "test")
 
 
-@pytest.mark.parametrize("most", [0, 1_500])
-def test_a_full_disk_leaves_what_was_there(most: int, home: Path) -> None:
-    add_data(table(), "soups")
-    before = {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()}
-    with no_room(most), pytest.raises(SentvizError, match=r"space|cannot be written"):
-        add_data(table().iloc[:20], "soups", replace=True)
-    assert {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()} == before
+def test_a_full_disk_and_ctrl_c_leave_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most in [0, 1_500]:
+        add_data(table(), "soups", replace=True)
+        before = {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()}
+        with no_room(most), pytest.raises(SentvizError, match=r"space|cannot be written"):
+            add_data(table().iloc[:20], "soups", replace=True)
+        assert {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()} == before
+        assert [path.name for path in (home / "data" / "mine").iterdir()] == ["soups"]
+    monkeypatch.setattr(user_datasets, "sha256", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        add_data(table(), "other")
     assert [path.name for path in (home / "data" / "mine").iterdir()] == ["soups"]
 
 
-def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_datasets, "sha256", Mock(side_effect=KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        add_data(table(), "soups")
-    assert not [*(home / "data" / "mine").iterdir()]
-
-
-# ---- files of rows in the place of a data set
-
-CLASSES = ("negative", "positive")
-
-
-@pytest.fixture
-def soups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    """Write a file of 40 labelled rows, one of them wrong, a row with another label and one without a text; return its rows."""
+def test_rows_of_a_file_serve_in_the_place_of_a_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     rows = pd.DataFrame({"review": ["neither", ""], "label": ["unknown", "negative"]})
@@ -243,10 +211,7 @@ def soups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     rows.loc[39, "label"] = "negative"
     rows.to_csv("soups.csv", index=False)
     Path("judge.py").write_text("def predict(texts):\n    return [[0.5, 0.5] for text in texts]\n", encoding="utf-8")
-    return rows
-
-
-def test_rows_of_a_file_have_the_numbers_of_the_models_classes(soups: pd.DataFrame) -> None:
+    soups = rows
     for classes in (CLASSES, CLASSES[::-1]):
         rows, remarks = rows_of("soups.csv", "test", classes, "model")
         expected = [classes.index(label) if label in classes else -1 for label in soups["label"][:-1]]
@@ -260,17 +225,11 @@ def test_rows_of_a_file_have_the_numbers_of_the_models_classes(soups: pd.DataFra
         (lambda: rows_of("nothing.csv", "test", CLASSES, "model"), "nothing.csv"),
     ):
         refused(InputError, message, ask)
-
-
-def test_a_file_enters_the_library_once(soups: pd.DataFrame) -> None:
     name, summary = in_library("soups.csv")
     assert name == "mine/soups" and "Texts are in the column “review”" in summary
     assert in_library("soups.csv") == (name, "soups.csv is the data set mine/soups.") and in_library("sst2") == ("sst2", "")
     soups.iloc[::2].to_csv("soups.csv", index=False)
     refused(InputError, r"mine/soups holds other rows than soups.csv", in_library, "soups.csv")
-
-
-def test_what_does_not_fit_together_is_refused(soups: pd.DataFrame) -> None:
     for arguments, sentence in (
         ("evaluate", "Give a RUN, or your own model with --model."),
         ("faithfulness --model judge:predict --classes a,b", "has no rows: name a data set or a file with --data"),

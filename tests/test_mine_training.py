@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from click.testing import CliRunner, Result
 from sentviz import Recipe, RunError, find, train
 from sentviz.analysis.testset.baselines import simple_predictions
 from sentviz.cli import main
+from sentviz.data import datasets
+from sentviz.data.dataset_info import Cut
 from sentviz.data.datasets import load_split
 from sentviz.data.user_datasets import add_data
 from sentviz.errors import InputError
@@ -24,7 +27,7 @@ from sentviz.training import task_of
 from sentviz.training.based import BasedTask
 from sentviz.training.own_data import compared
 from tests.bases import toy_base
-from tests.kit import toy_splits
+from tests.kit import refused, toy_splits
 
 VADER = ["VADER"] if find_spec("vaderSentiment") else []  # an optional package
 
@@ -63,7 +66,6 @@ def command(*arguments: str | Path) -> Result:
 
 @pytest.mark.exhaustive
 def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run is stored in the library and keeps its epochs, and every command that takes a run and a split takes it."""
     monkeypatch.chdir(tmp_path)
     done = command("train", "mine/soups", "--base", "tiny", "--length", "20", "--quiet")
     run = find("soups/tiny")
@@ -85,61 +87,40 @@ def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypat
     add_data(rows(), "soups", replace=True)
 
 
-@pytest.mark.parametrize("rows_, batch, epochs, updates", [(22, 4, 10, 0), (1_400, 16, 3, 0), (90_000, 16, 1, 0), (900_000, 16, 1, 6_000)])
-def test_the_settings_follow_the_number_of_rows(rows_: int, batch: int, epochs: int, updates: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training has about 250 updates, but reads no row more than ten times and ends after 6,000 updates."""
-    from dataclasses import replace
-
-    from sentviz.data import datasets
-    from sentviz.data.dataset_info import Cut
-
-    item = replace(datasets.info("mine/soups"), cuts=(Cut(("train",), {"train": rows_}),))
-    monkeypatch.setattr(datasets, "info", lambda name: item)
-    recipe = Recipe.read("mine/soups", base="tiny")
-    assert (recipe.batch_size, recipe.epochs, recipe.updates, recipe.adapter_rank) == (batch, epochs, updates, 8)
-    assert recipe.keep_epochs == (0 if updates else epochs)
-    assert recipe.name == "soups/tiny" and recipe.max_length == recipe.shape["max_length"] == 24
-
-
-def test_any_preset_can_be_trained() -> None:
+def test_the_settings_follow_the_number_of_rows_and_any_preset_can_be_trained(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, known in presets().items():
         lexicon = "lexicon_en_vader" if known.shape.get("lexicon", "none") != "none" else None
         recipe = Recipe.read("mine/soups", model=name, lexicon=lexicon, max_length=32)
         assert (recipe.name, recipe.base, recipe.max_length, recipe.keep_epochs) == (f"soups/{name}", "", 32, 0)
-
-
-def test_an_unknown_data_set_or_base_is_named() -> None:
-    with pytest.raises(InputError, match="There is no data set 'mine/soup'; similar names: mine/soups"):
-        Recipe.read("mine/soup")
-    with pytest.raises(RunError, match="The base 'other' is not installed"):
-        Recipe.read("mine/soups", base="other")
-
-
-def test_private_runs_stay_in_the_library(home: Path, tmp_path: Path) -> None:
+    refused(InputError, "There is no data set 'mine/soup'; similar names: mine/soups", Recipe.read, "mine/soup")
+    refused(RunError, "The base 'other' is not installed", Recipe.read, "mine/soups", base="other")
     assert folder_for("mine/soups") == home / "runs" and folder_for("sst2") == Path("runs")
     assert folder_for("mine/soups", tmp_path) == tmp_path
     for folder in (SHIPPED, SHIPPED / "mine"):
-        with pytest.raises(InputError, match="Runs on mine/soups are private"):
-            folder_for("mine/soups", folder)
+        refused(InputError, "Runs on mine/soups are private", folder_for, "mine/soups", folder)
+    soups = datasets.info("mine/soups")
+    for rows_, batch, epochs, updates in [(22, 4, 10, 0), (1_400, 16, 3, 0), (90_000, 16, 1, 0), (900_000, 16, 1, 6_000)]:
+        item = replace(soups, cuts=(Cut(("train",), {"train": rows_}),))
+        monkeypatch.setattr(datasets, "info", lambda name, item=item: item)
+        recipe = Recipe.read("mine/soups", base="tiny")
+        assert (recipe.batch_size, recipe.epochs, recipe.updates, recipe.adapter_rank) == (batch, epochs, updates, 8)
+        assert recipe.keep_epochs == (0 if updates else epochs)
+        assert recipe.name == "soups/tiny" and recipe.max_length == recipe.shape["max_length"] == 24
 
 
 def test_simple_classifiers_ignore_the_order_of_words() -> None:
     learned, tested = load_split("mine/soups", "train"), load_split("mine/soups", "validation")
-    predicted = simple_predictions(learned, tested, "en")
-    assert list(predicted) == ["TF-IDF, logistic regression", *VADER, f"commonest class, {learned.labels[predicted_most(learned.frame)]}"]
+    most, predicted = int(np.bincount(learned.frame["label"]).argmax()), simple_predictions(learned, tested, "en")
+    assert list(predicted) == ["TF-IDF, logistic regression", *VADER, f"commonest class, {learned.labels[most]}"]
     labels = tested.frame["label"].to_numpy()
     assert (predicted["TF-IDF, logistic regression"] == labels).mean() > 0.95
-    assert "VADER" not in simple_predictions(learned, tested, "ko")
-    assert set(predicted[list(predicted)[-1]]) == {predicted_most(learned.frame)}
-
-
-def predicted_most(frame: pd.DataFrame) -> int:
-    return int(np.bincount(frame["label"]).argmax())
+    assert "VADER" not in simple_predictions(learned, tested, "ko") and set(predicted[list(predicted)[-1]]) == {most}
 
 
 @pytest.mark.slow
 def test_frozen_layers_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logits from kept states equal those of the whole network to half precision. Shipped kinds of recipes and a small memory keep none."""
     recipe = Recipe.read("mine/soups", base="tiny", max_length=20)
     assert recipe.adapter_layers == 1
     task = task_of(recipe)

@@ -27,26 +27,18 @@ from sentviz.serving.onnx import graph as graphs
 from sentviz.serving.onnx.graph import Graph, write
 from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
 from tests import docs
-from tests.kit import randomise, toy_splits, use_toy_data
+from tests.kit import randomise, refused, toy_splits
 
-pytestmark = pytest.mark.skipif(
-    find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"
-)
+IS_HERE = find_spec("onnxruntime") and find_spec("onnxscript")
+pytestmark = pytest.mark.skipif(not IS_HERE, reason="the extra onnx is not installed")
 
 SMALL_SHAPE: dict[str, Any] = {"vocab_size": 30, "classes": 3, "max_length": 24, "width": 8, "layers": 1, "heads": 2, "ffn_width": 12}
 GATED = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 2, "pooling": "cls", "norm": "layer", "ffn": "relu"}
 MIXED = {"components": 3, "mixing": "unit", "positions": "rotary", "qk_norm": True, "lexicon": "multiply"}
 FUSED = {"components": 2, "mixing": "differential", "head_norm": True, "lexicon": "add", "lexicon_heads": "last", "lexicon_scaled": True}
 PAIRS = {"segments": 2, "pooling": "cls", "norm_first": False, "norm": "layer", "ffn": "gelu"}
-PRETRAINED = {
-    "relative": 8,
-    "relative_reach": 6,
-    "embedding_norm": True,
-    "embedding_width": 4,
-    "head": "tanh",
-    "norm_first": False,
-    "norm": "layer",
-}
+PRETRAINED = {"relative": 8, "relative_reach": 6, "embedding_norm": True, "embedding_width": 4, "head": "tanh"}
+PRETRAINED |= {"norm_first": False, "norm": "layer"}
 ARCHITECTURES = {
     "mixed, rotary, QK-norm, factor": EncoderConfig(**SMALL_SHAPE | MIXED),
     "differential, lexicon, pairs": EncoderConfig(**SMALL_SHAPE | FUSED | PAIRS),
@@ -75,7 +67,6 @@ def network(name: str) -> Network:
 
 
 def texts(of: Network, batch: int, n: int) -> Inputs:
-    """Return random texts of 1 to n tokens, padded."""
     rng, has = torch.Generator().manual_seed(batch * 100 + n), of.capabilities
     lengths = torch.randint(1, n + 1, (batch, 1), generator=rng)
     lengths[0] = n
@@ -88,11 +79,9 @@ def texts(of: Network, batch: int, n: int) -> Inputs:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
-    """Logits, pooled vectors and maps equal the network's, for one and several texts, one token and the maximum; also without maps."""
     built = network(name).requires_grad_(False)
     has, fixed = built.capabilities, not getattr(built.config, "masked", True)
     write(Graph(built, maps=has.maps), tmp_path / "model.onnx")
@@ -114,28 +103,18 @@ def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
         session(texts(built, 1, built.config.max_length), Capture())
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Path:
-    """Return the folders that the command writes for `tiny_run`, with maps and in 8 bits."""
-    out = tmp_path_factory.mktemp("onnx") / "model"
-    with pytest.MonkeyPatch.context() as patch:
-        use_toy_data(patch)
-        done = CliRunner().invoke(main, ["onnx", str(tiny_run), "--maps", "--int8", "-o", str(out)])
-    assert done.exit_code == 0, done.output
-    assert "differ from the run's by at most" in done.output and "Accuracy on 60 rows of the test split: 8-bit graph" in done.output
-    return out
-
-
 @pytest.mark.skipif(not (docs.ROOT / "checkpoints/imdb/hardmax-d2").is_dir(), reason="the run is not in checkpoints/")
 def test_double_precision_is_not_cut_to_8_bits(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="double precision"):
-        export("imdb/hardmax-d2", tmp_path / "out", int8=True)
+    refused(RunError, "double precision", export, "imdb/hardmax-d2", tmp_path / "out", int8=True)
     assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.exhaustive
-def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path, tiny_model: Model) -> None:
-    """The frame equals the run's, with an unreadable text; 8 bits give the same classes; changes and traces are refused."""
+def test_an_exported_run_is_a_model_that_answers(tiny_run: Path, tiny_model: Model, tmp_path: Path, toy_data: object) -> None:
+    exported = tmp_path / "model"
+    done = CliRunner().invoke(main, ["onnx", str(tiny_run), "--maps", "--int8", "-o", str(exported)])
+    assert done.exit_code == 0, done.output
+    assert "differ from the run's by at most" in done.output and "Accuracy on 60 rows of the test split: 8-bit graph" in done.output
     texts = ["a warm, clever song", " ", "what a dull, hollow lighthouse we saw!"]
     frame, wanted = load(exported).predict(texts), tiny_model.predict(texts)
     pd.testing.assert_frame_equal(frame, wanted, atol=1e-5)
@@ -150,13 +129,10 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
     assert card["int8"]["of_the_run"] == round((predicted == rows["label"]).mean(), 5) and card["int8"]["n"] == len(rows)
     assert card["int8"]["difference"]["low"] <= 0 <= card["int8"]["difference"]["high"]
     for call in (lambda: load(exported).trace(texts[0]), lambda: load(exported).predict(texts, heads_off={(0, 0)})):
-        with pytest.raises(InputError, match="only predicts"):
-            call()
+        refused(InputError, "only predicts", call)
 
 
 def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tmp_path: Path) -> None:
-    """A foreign folder, contradicting options and a missing package give one sentence and write nothing."""
-
     def run(*arguments: object) -> str:
         done = CliRunner().invoke(main, ["onnx", str(tiny_run), *map(str, arguments)])
         assert done.exit_code != 0 and "Traceback" not in done.output
@@ -164,27 +140,15 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tm
 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    assert "holds letter.txt" in run("-o", tmp_path / "mine")
-    assert "a folder" in run("-o", tmp_path / "mine" / "letter.txt")
+    assert "holds letter.txt" in run("-o", tmp_path / "mine") and "a folder" in run("-o", tmp_path / "mine" / "letter.txt")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(graphs, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
         assert "sentviz[onnx]" in run("-o", tmp_path / "new")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["letter.txt", "mine"]
-
-
-@pytest.mark.parametrize(
-    ("card", "why"),
-    [
-        (None, "no exported model"),
-        ("{}", "format is missing"),
-        ("{", "is not JSON"),
-        ("", "is not JSON"),
-        ('{"format": 99}', "has format 99, this version reads 1"),
-        ('{"format": 1, "run": "a/b", "labels": ["no", 3]}', r"labels\[1\] must be a text, not 3"),
-    ],
-)
-def test_a_card_that_export_did_not_write_is_one_sentence(card: str | None, why: str, tmp_path: Path) -> None:
-    if card is not None:
-        (tmp_path / CARD).write_text(card)
-    with pytest.raises(RunError, match=why):
-        load(tmp_path)
+    cases = [(None, "no exported model"), ("{}", "format is missing"), ("{", "is not JSON"), ("", "is not JSON")]
+    cases += [('{"format": 99}', "has format 99, this version reads 1")]
+    cases += [('{"format": 1, "run": "a/b", "labels": ["no", 3]}', r"labels\[1\] must be a text, not 3")]
+    for card, why in cases:
+        if card is not None:
+            (tmp_path / CARD).write_text(card)
+        refused(RunError, why, load, tmp_path)

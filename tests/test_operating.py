@@ -20,13 +20,14 @@ from sentviz.errors import InputError
 from sentviz.runs.calibration import tempered
 from sentviz.runs.schema import read_table
 from sentviz.runs.writing import write_predictions
-from tests.kit import small_model, toy_splits
+from tests.kit import refused, small_model, toy_splits
 
 NAMES = ("bad", "fair", "good")
+CONFIDENCE = np.array([0.55, 0.58, 0.62, 0.91, 0.95, 0.95])
+HITS = np.array([1, 0, 1, 1, 1, 0])
 
 
 def drawn(n: int = 90, k: int = 3, seed: int = 0, decimals: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels, and probabilities that depend on them, with ties."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, k, n)
     logits = rng.normal(size=(n, k)) + 1.2 * np.eye(k)[labels]
@@ -36,11 +37,7 @@ def drawn(n: int = 90, k: int = 3, seed: int = 0, decimals: int = 2) -> tuple[np
     return labels, shares
 
 
-# ---- matrix
-
-
-def test_rates_of_each_class_are_scikit_learns_with_wilsons_intervals() -> None:
-    """Intervals are those of scipy, also of three rows; F1's follows from the share of rows in both among those in either."""
+def test_rates_and_thresholds_are_those_of_loops_and_scikit_learn() -> None:
     labels, shares = drawn(40)
     rates = precision_recall_fscore_support(labels, shares.argmax(axis=1))
     frame = operating.per_class(labels, shares.argmax(axis=1), NAMES)
@@ -65,10 +62,6 @@ def test_rates_of_each_class_are_scikit_learns_with_wilsons_intervals() -> None:
         got = operating.accuracy(np.zeros(n, np.int64), (np.arange(n) >= right).astype(np.int64))
         interval = binomtest(right, n).proportion_ci(0.95, method="wilson")
         assert got == pytest.approx({"value": right / n, "low": interval.low, "high": interval.high, "n": n}, abs=1e-6)
-
-
-def test_thresholds_are_those_of_a_loop() -> None:
-    """With two classes the prediction from one half on is a point of both curves."""
     labels, shares = drawn(k=2)
     for at in (0, 0.37, 1):
         row = operating.thresholds(labels, shares[:, 1]).set_index("threshold").loc[at]
@@ -82,13 +75,20 @@ def test_thresholds_are_those_of_a_loop() -> None:
     line = operating.curves(labels, shares, NAMES[:2]).query("`class` == 'fair' and threshold >= 0.5").iloc[-1]
     names = ["fpr", "recall", "precision"]
     assert point[names].tolist() == pytest.approx(line[names].tolist())
-
-
-# ---- curves and areas
+    none = np.array([], np.int64)
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: operating.per_class(none, none, NAMES), "no labelled rows"),
+        (lambda: operating.accuracy(none, none), "no labelled rows"),
+        (lambda: operating.areas(np.array([0, -1]), np.full((2, 3), 1 / 3), NAMES), "from 0 to 2"),
+        (lambda: operating.agreement(np.array([True]), np.array([True, False])), "same rows"),
+        (lambda: operating.reliability(*six(), by="luck"), "bins of equal width"),
+    ]
+    for call, why in cases:
+        refused(InputError, why, call)
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_curves_and_areas_are_scikit_learns(k: int) -> None:
+def test_curves_areas_and_their_intervals_are_those_of_scikit_learn(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     labels, shares = drawn(k=k)
     frame = operating.curves(labels, shares, NAMES[:k])
     values = operating.areas(labels, shares, NAMES[:k], draws=20).set_index(["metric", "class"])["value"]
@@ -102,11 +102,6 @@ def test_curves_and_areas_are_scikit_learns(k: int) -> None:
     for metric, score in (("AUC", roc_auc_score), ("AP", average_precision_score)):
         want = [score(labels == c, shares[:, c]) for c in range(k)]
         assert [values[metric, name] for name in (*NAMES[:k], MACRO)] == pytest.approx([*want, np.mean(want)], abs=1e-5)
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The intervals equal scikit-learn's on each drawn set of rows; classes that a draw lacks are left out of its mean."""
     monkeypatch.setattr("sentviz.analysis.evaluation.BLOCK", 200)
     labels, shares = drawn(25, k=k, seed=3)
     labels[labels == 1] = 0
@@ -126,41 +121,12 @@ def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int, 
         assert frame.loc[(metric, MACRO)].tolist() == pytest.approx(np.percentile(means, [2.5, 97.5]), abs=1e-5)
 
 
-def test_the_area_under_the_mean_curve_is_the_mean_area() -> None:
-    labels, shares = drawn(400)
-    lines = operating.curves(labels, shares, NAMES)
-    values = operating.areas(labels, shares, NAMES, draws=2).set_index(["metric", "class"])["value"]
-    roc, pr = operating.macro(lines, "roc", 20_001), operating.macro(lines, "pr", 20_001)
-    assert np.trapezoid(roc["recall"], roc["fpr"]) == pytest.approx(values["AUC", MACRO], abs=1e-3)
-    assert pr["precision"].to_numpy()[1:].mean() == pytest.approx(values["AP", MACRO], abs=1e-3)
-
-
-def test_equal_probabilities_and_one_class_say_nothing() -> None:
-    labels, shares = np.array([0, 1, 1, 1]), np.full((4, 2), 0.5)
-    frame = operating.areas(labels, shares, NAMES[:2], draws=10).set_index(["metric", "class"])["value"]
-    assert frame["AUC"].tolist() == [0.5, 0.5, 0.5] and frame["AP", "fair"] == 0.75
-    line = operating.curves(labels, shares, NAMES[:2]).query("`class` == 'fair'")
-    assert line[["fpr", "recall"]].to_numpy().tolist() == [[0, 0], [1, 1]]
-    labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.2, 0.1]] * 3)
-    curves = operating.curves(labels, shares, NAMES)
-    assert curves.empty and operating.macro(curves, "pr").empty
-    assert operating.areas(labels, shares, NAMES, draws=5)[["value", "low", "high"]].isna().all(axis=None)
-    assert math.isnan(operating.operating_points(labels, labels, NAMES).loc[0, "fpr"])
-
-
-# ---- calibration
-
-CONFIDENCE = np.array([0.55, 0.58, 0.62, 0.91, 0.95, 0.95])
-HITS = np.array([1, 0, 1, 1, 1, 0])
-
-
 def six() -> tuple[np.ndarray, np.ndarray]:
     """Return six rows of two classes with class 1 always predicted, and the confidences and hits above."""
     return HITS, np.stack([1 - CONFIDENCE, CONFIDENCE], axis=1)
 
 
 def test_reliability_and_calibration_error_by_hand() -> None:
-    """Of ten equal bins (0.5, 0.6] has two rows, (0.6, 0.7] one, (0.9, 1] three: the error is (2 · 0.065 + 0.38 + |2 - 2.81|) / 6."""
     bins = operating.reliability(*six(), bins=10)
     assert bins["n"].tolist() == [2, 1, 3]
     for name, want in (("left", [0.5, 0.6, 0.9]), ("confidence", [0.565, 0.62, 2.81 / 3]), ("accuracy", [0.5, 1, 2 / 3])):
@@ -172,17 +138,10 @@ def test_reliability_and_calibration_error_by_hand() -> None:
     row = frame.loc[("as it is", "width")]
     assert row[["value", "confidence", "accuracy"]].tolist() == pytest.approx([(0.13 + 0.38 + 0.81) / 6, CONFIDENCE.mean(), 4 / 6])
     assert frame.loc["calibrated", "value"].to_numpy() == pytest.approx(frame.loc["as it is", "value"].to_numpy())  # T = 1
-
-
-def test_bins_of_one_mass_keep_equal_confidences_together() -> None:
     assert operating.reliability(*six(), bins=3, by="mass")["n"].tolist() == [2, 2, 2]
     tied = operating.reliability(np.ones(9, np.int64), np.array([[0.1, 0.9]] * 8 + [[0.2, 0.8]]), bins=3, by="mass")
     many = operating.reliability(*drawn(1_000), bins=15, by="mass")["n"]
     assert tied["n"].tolist() == [9] and many.sum() == 1_000 and many.min() >= 1_000 / 15 and len(many) >= 12
-
-
-def test_its_interval_is_the_basic_bootstrap_of_the_same_rows() -> None:
-    """The chance value equals the mean over runs whose labels are drawn from their probabilities, to 10 %."""
     labels, shares = drawn(60, decimals=4)
     frame = operating.calibration(labels, shares, 1.7, bins=5, seed=2, draws=50)
     rows = np.random.default_rng(2).integers(0, 60, size=(50, 60))
@@ -201,22 +160,14 @@ def test_its_interval_is_the_basic_bootstrap_of_the_same_rows() -> None:
     sure = rng.uniform(0.5, 1, 500)
     runs = [operating.calibration((rng.random(500) < sure).astype(int), np.stack([1 - sure, sure], axis=1), draws=2) for _ in range(30)]
     assert np.mean([run["value"][0] for run in runs]) == pytest.approx(runs[0]["chance"][0], rel=0.1)
-
-
-def test_tempering_is_the_softmax_of_divided_logits() -> None:
     logits = np.random.default_rng(1).normal(size=(20, 3)) * 2
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     want = np.exp(logits / 2.5) / np.exp(logits / 2.5).sum(axis=1, keepdims=True)
-    assert tempered(shares, 2.5) == pytest.approx(want)
-    assert tempered(shares, 1) == pytest.approx(shares)
+    assert tempered(shares, 2.5) == pytest.approx(want) and tempered(shares, 1) == pytest.approx(shares)
     assert np.isfinite(tempered(np.array([[0.0, 1.0]]), 3)).all()
 
 
-# ---- two runs
-
-
-def test_agreement_by_hand() -> None:
-    """Of seven rows both models have 2 right, only the first 3, only the second 1, neither 1; McNemar's exact p is 10 / 16."""
+def test_agreement_and_areas_of_mean_curves_by_hand() -> None:
     first, second = np.array([1, 1, 1, 1, 1, 0, 0], bool), np.array([1, 1, 0, 0, 0, 1, 0], bool)
     agreement = operating.agreement(first, second)
     assert (agreement.both_right, agreement.only_a, agreement.only_b, agreement.neither) == (2, 3, 1, 1)
@@ -226,20 +177,22 @@ def test_agreement_by_hand() -> None:
     draws = [gap[rng.integers(0, 490, 490)].mean() for _ in range(2_000)]
     assert [many.low, many.high] == pytest.approx(np.percentile(draws, [2.5, 97.5]), abs=0.01)
     assert (same.p, same.difference, same.low, same.high) == (1, 0, 0, 0)
-
-
-def test_what_cannot_be_counted_is_said() -> None:
-    none = np.array([], np.int64)
-    cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: operating.per_class(none, none, NAMES), "no labelled rows"),
-        (lambda: operating.accuracy(none, none), "no labelled rows"),
-        (lambda: operating.areas(np.array([0, -1]), np.full((2, 3), 1 / 3), NAMES), "from 0 to 2"),
-        (lambda: operating.agreement(np.array([True]), np.array([True, False])), "same rows"),
-        (lambda: operating.reliability(*six(), by="luck"), "bins of equal width"),
-    ]
-    for call, why in cases:
-        with pytest.raises(InputError, match=why):
-            call()
+    labels, shares = drawn(400)
+    lines = operating.curves(labels, shares, NAMES)
+    values = operating.areas(labels, shares, NAMES, draws=2).set_index(["metric", "class"])["value"]
+    roc, pr = operating.macro(lines, "roc", 20_001), operating.macro(lines, "pr", 20_001)
+    assert np.trapezoid(roc["recall"], roc["fpr"]) == pytest.approx(values["AUC", MACRO], abs=1e-3)
+    assert pr["precision"].to_numpy()[1:].mean() == pytest.approx(values["AP", MACRO], abs=1e-3)
+    labels, shares = np.array([0, 1, 1, 1]), np.full((4, 2), 0.5)
+    frame = operating.areas(labels, shares, NAMES[:2], draws=10).set_index(["metric", "class"])["value"]
+    assert frame["AUC"].tolist() == [0.5, 0.5, 0.5] and frame["AP", "fair"] == 0.75
+    line = operating.curves(labels, shares, NAMES[:2]).query("`class` == 'fair'")
+    assert line[["fpr", "recall"]].to_numpy().tolist() == [[0, 0], [1, 1]]
+    labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.2, 0.1]] * 3)
+    curves = operating.curves(labels, shares, NAMES)
+    assert curves.empty and operating.macro(curves, "pr").empty
+    assert operating.areas(labels, shares, NAMES, draws=5)[["value", "low", "high"]].isna().all(axis=None)
+    assert math.isnan(operating.operating_points(labels, labels, NAMES).loc[0, "fpr"])
 
 
 def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
@@ -255,7 +208,6 @@ def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_values_are_those_of_scikit_learn(classes: int) -> None:
-    """Accuracy, precision, recall and F1 in every mean, AUC, cross-entropy and silhouette equal scikit-learn's."""
     e = random_evaluation(240, classes)
     got, p = metrics(e, resamples=50), e.probabilities.astype(np.float64)
     predicted, k = p.argmax(axis=1), list(range(classes))
@@ -272,12 +224,11 @@ def test_values_are_those_of_scikit_learn(classes: int) -> None:
     assert set(got) == {*want, "n", "confusion"}
     for name, value in want.items():
         assert got[name]["value"] == pytest.approx(value, abs=2e-5), name
-        assert got[name]["low"] <= got[name]["value"] <= got[name]["high"]
-        assert got[name]["low"] < got[name]["high"]
+        assert got[name]["low"] <= got[name]["value"] <= got[name]["high"] and got[name]["low"] < got[name]["high"]
     assert got["confusion"] == sk.confusion_matrix(e.labels, predicted, labels=k).tolist() and got["n"] == 240
 
 
-def test_stored_answers_say_what_the_model_said() -> None:
+def test_stored_answers_are_those_of_the_model_small_and_exact(tmp_path: Path) -> None:
     logits = np.array([[0, 4e-6, -9], [4e-6, 0, -9], [1, 2, 0], [0, 0, 0]], dtype=np.float32)
     e = Evaluation("test", ("a", "b", "c", "d"), np.array([1, 0, 2, 0]), logits, np.zeros((4, 2), np.float32), ("x", "y", "z"))
     frame = e.frame()
@@ -286,6 +237,22 @@ def test_stored_answers_say_what_the_model_said() -> None:
     assert (frame["x"][0], frame["y"][0]) == pytest.approx((0.49997, 0.49998), abs=1e-7)
     np.testing.assert_allclose(shares[1:], e.probabilities[1:], atol=5.1e-6)
     assert frame["x"].dtype == np.float32
+    model, split, done = small_model(), toy_splits()["validation"], list[tuple[int, int]]()
+    e = evaluate(model, split, lambda *at: done.append(at))
+    for i in (0, 7, 33):
+        trace = model.trace(split.frame["text"][i])
+        np.testing.assert_allclose(e.logits[i], trace.logits, atol=1e-5)
+        np.testing.assert_allclose(e.pooled[i], trace.pooled, atol=1e-5)
+    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"]) and e.labels.tolist() == split.frame["label"].tolist()
+    assert list(e.frame().columns) == ["split", "id", "label", "negative", "positive"]
+    np.testing.assert_allclose(e.frame()["positive"], e.probabilities[:, 1], atol=6e-6)
+    frame = random_evaluation(4000, 2).frame()
+    frame.loc[0, "id"], frame.loc[1, "id"] = "", "ein Satz, 문장"
+    write_predictions(frame, tmp_path / "test.parquet")
+    with (tmp_path / "test.parquet").open("rb") as file:
+        pd.testing.assert_frame_equal(read_table(file), frame)
+    frame.to_parquet(tmp_path / "default.parquet", index=False, compression="zstd")
+    assert (tmp_path / "test.parquet").stat().st_size < 0.7 * (tmp_path / "default.parquet").stat().st_size
 
 
 def rigged(labels: list[int], predicted: list[int], classes: int) -> Evaluation:
@@ -296,7 +263,7 @@ def rigged(labels: list[int], predicted: list[int], classes: int) -> Evaluation:
     return Evaluation("test", tuple(map(str, range(n))), np.array(labels), logits, pooled, tuple("abcde"[:classes]))
 
 
-def test_a_class_that_is_never_predicted_or_missing_counts_as_zero() -> None:
+def test_classes_that_are_never_predicted_or_alone_and_intervals() -> None:
     e = rigged([0, 1, 2, 2, 1, 0] * 5, [0, 1, 1, 1, 1, 0] * 5, 3)
     got = metrics(e, resamples=50)
     assert got["precision_macro"]["value"] == pytest.approx((1 + 0.5 + 0) / 3, abs=1e-5)
@@ -307,18 +274,12 @@ def test_a_class_that_is_never_predicted_or_missing_counts_as_zero() -> None:
     assert got["recall_macro"]["value"] == pytest.approx((0.5 + 0.5 + 0) / 3, abs=1e-5)
     want = np.mean([sk.roc_auc_score(e.labels == k, e.probabilities[:, k]) for k in (0, 1)])
     assert got["auc"]["value"] == pytest.approx(want, abs=1e-5)
-
-
-def test_one_class_alone_and_two_rows() -> None:
     got = metrics(rigged([1] * 8, [1] * 6 + [0] * 2, 2), resamples=50)
     assert got["accuracy"]["value"] == 0.75 and math.isnan(got["auc"]["value"]) and "silhouette" not in got
     got = metrics(rigged([0, 1], [0, 1], 2), resamples=20)
     assert got["accuracy"] == {"value": 1.0, "low": 1.0, "high": 1.0} and "silhouette" not in got
     draws = np.append(np.arange(1001) / 1000, np.nan)
     assert interval(0.5, draws) == {"value": 0.5, "low": 0.025, "high": 0.975}
-
-
-def test_bootstrap_of_accuracy_is_the_binomial_interval() -> None:
     e = random_evaluation(100, 3, sharp=1.5)
     got, p = metrics(e), e.probabilities
     right = p.argmax(axis=1) == e.labels
@@ -327,25 +288,3 @@ def test_bootstrap_of_accuracy_is_the_binomial_interval() -> None:
         assert (got[name]["high"] - got[name]["low"]) / 2 == pytest.approx(1.96 * spread / 10, rel=0.12)
     first, again, another = (metrics(e, resamples=50, seed=seed)["auc"] for seed in (0, 0, 1))
     assert first == again != another and first["value"] == another["value"]
-
-
-def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
-    model, split, done = small_model(), toy_splits()["validation"], list[tuple[int, int]]()
-    e = evaluate(model, split, lambda *at: done.append(at))
-    for i in (0, 7, 33):
-        trace = model.trace(split.frame["text"][i])
-        np.testing.assert_allclose(e.logits[i], trace.logits, atol=1e-5)
-        np.testing.assert_allclose(e.pooled[i], trace.pooled, atol=1e-5)
-    assert done[-1] == (60, 60) and e.ids == tuple(split.frame["id"]) and e.labels.tolist() == split.frame["label"].tolist()
-    assert list(e.frame().columns) == ["split", "id", "label", "negative", "positive"]
-    np.testing.assert_allclose(e.frame()["positive"], e.probabilities[:, 1], atol=6e-6)
-
-
-def test_stored_predictions_are_small_and_exact(tmp_path: Path) -> None:
-    frame = random_evaluation(4000, 2).frame()
-    frame.loc[0, "id"], frame.loc[1, "id"] = "", "ein Satz, 문장"
-    write_predictions(frame, tmp_path / "test.parquet")
-    with (tmp_path / "test.parquet").open("rb") as file:
-        pd.testing.assert_frame_equal(read_table(file), frame)
-    frame.to_parquet(tmp_path / "default.parquet", index=False, compression="zstd")
-    assert (tmp_path / "test.parquet").stat().st_size < 0.7 * (tmp_path / "default.parquet").stat().st_size

@@ -51,6 +51,18 @@ NDT, FUSED, HARDMAX = "toy/ndt-unit-2-epochs", "toy/cls-last-scaled-gated-aware"
 TEXT, SECOND = "'what a warm garden and a dull song'", "'a cold, dull soup'"
 SCRIPT = re.compile(r"<(script|style)(?: type=\"text/javascript\")?>.*?</\1>|'sha256-[^']*'|v?\d+\.\d+\.\d+(?:\.dev\d+)?", re.DOTALL)
 LOADED = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
+NAMES = {"NDT": NDT, "FUSED": FUSED, "HARDMAX": HARDMAX, "TEXT": TEXT, "SECOND": SECOND}
+COMMANDS = (DATA / "commands.txt").read_text(encoding="utf-8").splitlines()
+TYPED = [re.sub("|".join(NAMES), lambda name: NAMES[name[0]], command) for command in COMMANDS]
+PAIR = fake_trace(9).replace(text_pair="and another", segments=(np.arange(9) >= 5).astype(np.int64))
+SOURCES = (Source("a/b", "19ca14883bf0", 0, "test split n = 9"),)
+RECORD = Record("verdict", Call("a/b", "verdict", {"text": "<x> & y"}), SOURCES, "Of a run.", "/explore", "", "0.1.0", "ab" * 16, "")
+BARE = {
+    "html": b"<!DOCTYPE html><html><head><title>x</title></head></html>",
+    "svg": b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9"><g/></svg>',
+    "pdf": b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n",
+    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(21) + b"IEND" + bytes(4),
+}
 
 
 def parts(value: Any, *places: Path) -> Any:
@@ -66,9 +78,6 @@ def parts(value: Any, *places: Path) -> Any:
     return [LOADED.sub("", SCRIPT.sub("", value)), data]
 
 
-# ---- commands
-
-
 def commands(group: click.Group = main, before: str = "") -> Iterator[str]:
     """Yield every command and group of commands as it is typed."""
     yield before.strip()
@@ -76,19 +85,12 @@ def commands(group: click.Group = main, before: str = "") -> Iterator[str]:
         yield from commands(each, f"{before} {name}") if isinstance(each, click.Group) else [f"{before} {name}".strip()]
 
 
-def test_the_help_of_every_command_is_as_stored(request: pytest.FixtureRequest) -> None:
+def test_the_help_the_verbs_presets_and_recipes_are_as_stored(request: pytest.FixtureRequest) -> None:
     helps = {typed: CliRunner().invoke(main, [*typed.split(), "--help"], terminal_width=120).output for typed in commands()}
     compare("outputs.json", "help", {typed: summary(text) for typed, text in helps.items()}, request)
-
-
-def test_what_verbs_take_is_as_stored(request: pytest.FixtureRequest) -> None:
-    """Also for HTTP and agents: names, defaults, limits, and what only a command takes."""
     takes = {name: [[repr(vars(each)) for each in verb.arguments], verb.help] for name, verb in VERBS.items()}
     clean = {name: re.sub(r"<[^<>]* at 0x\w+>|PosixPath|WindowsPath", "", repr(value)) for name, value in takes.items()}
     compare("outputs.json", "verbs", {name: summary(value) for name, value in clean.items()}, request)
-
-
-def test_presets_and_recipes_are_as_stored(request: pytest.FixtureRequest) -> None:
     now = {name: summary(asdict(preset(name, vocab_size=90, classes=2, max_length=16))) for name in presets()}
     now |= {
         name: summary([(each.name, each.type, each.default) for each in fields(kind) if each.default is not MISSING])
@@ -100,86 +102,10 @@ def test_presets_and_recipes_are_as_stored(request: pytest.FixtureRequest) -> No
     compare("outputs.json", "recipes", {name: summary(recipe) for name, recipe in read.items()}, request)
 
 
-TYPED = (
-    *(f"predict {run} {TEXT} {SECOND}" for run in (NDT, FUSED, HARDMAX)),
-    f"predict {NDT} {TEXT} --json",
-    *(f"trace {run} {TEXT} --json" for run in (NDT, FUSED, HARDMAX)),
-    f"trace {NDT} {TEXT} --maps --layer 1",
-    *(f"explain {run} {TEXT}" for run in (NDT, FUSED, HARDMAX)),
-    f"explain {NDT} {TEXT} --method exact --target negative --json",
-    f"explain {NDT} {TEXT} --method gradient --code",
-    f"patch {NDT} {TEXT} {SECOND}",
-    f"patch {NDT} {TEXT} {SECOND} --json",
-    f"patch {NDT} {TEXT} --cell head:1.2.1 --cell state:1.4",
-    f"patch {NDT} {TEXT} {SECOND} --align 2=1 --align 4=- --exact",
-    f"patch {NDT} --minimal adjective --count 40 --circuit",
-    f"compare {NDT} {HARDMAX}",
-    f"compare {NDT} {HARDMAX} -o page.html",
-    f"compare {NDT} {HARDMAX} --json",
-    f"onnx {NDT} -o graph --int8",
-    f"live {FUSED}",
-    f"labels {NDT} -o labels.csv",
-    f"evaluate {NDT}",
-    f"evaluate {NDT} --json",
-    "evaluate answers.csv --versus b",
-    "evaluate answers.csv --partial --versus b",
-    "evaluate answers.csv:b --partial --json",
-    "evaluate many.csv --slices --among col=product:phone~has=negation",
-    "evaluate many.csv --among col=product:phone~game",
-    "evaluate many.csv -o mistakes.csv",
-    "evaluate many.csv --json --slices",
-    f"evaluate {NDT} --data many.csv --among length=4..9",
-    f"evaluate {NDT} --data answers.csv --text text --label label --partial",
-    f"weak {NDT}",
-    "weak many.csv --seed 1",
-    f"explain {NDT} {TEXT} --change head:1.1=0",
-    f"predict {NDT} {TEXT} --pair {SECOND}",
-    "compare answers.csv a b",
-    "export answers.csv:b confusion -o figure.csv",
-    "verify exported/runs.html exported/sentence.pdf",
-    "verify exported/testset.png --json",
-    f"epochs {NDT} --sample 20",
-    "catalog",
-    "verdict lambda",
-    f"export {NDT} confusion -o figure.csv",
-    f"export {NDT} attention --text {TEXT} -o figure.html",
-    f"export {FUSED} gates -o figure.tex",
-    f"report {NDT} {TEXT} -o report.html",
-    f"report {FUSED} {TEXT} -o report.html --picture",
-    f"judge {NDT} scores.json",
-    f"score {NDT} answers.csv -o out.csv --text text --label label",
-    f"score {HARDMAX} answers.csv -o out --text text --vectors",
-    f"reasons {NDT} --data answers.csv --text text -o out.csv",
-    f"words {NDT}",
-    f"words {NDT} --data answers.csv --text text",
-    f"referee {NDT} --sample 3",
-    f"directions {NDT} --steer {TEXT} 2",
-    f"heads {NDT}",
-    f"heads {FUSED}",
-    f"gates {FUSED}",
-    f"leaders {HARDMAX}",
-    f"specialise {NDT} --sample 20 --inits 2",
-    f"faithfulness {NDT} --sample 6",
-    f"directions {NDT} --sample 20",
-    f"behave {NDT} --cases 2",
-    f"behave {NDT} --cases 2 --json",
-    "data add answers.csv --text text --label label",
-    "data list",
-    "data where",
-    "runs list",
-    "base list",
-    f"runs pack packed {HARDMAX}",
-    f"calibrate {NDT} --intercept",
-    "paper nothing -o x",
-    "paper hardmax -o paper",
-    "study nothing --dataset toy",
-    "train nothing",
-)
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a command the three small runs, the made-up set, a lexicon, a file of answers and one of scores."""
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_command_prints_and_writes_what_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, request: pytest.FixtureRequest
+) -> None:
     shutil.copytree(RUNS, tmp_path / "runs")
     write_lexicon(tmp_path / "data")
     for name, value in {"RUNS": "runs", "DATA": "data", "HOME": "home", "MODELS": "models"}.items():
@@ -189,40 +115,30 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     use_injected_data(monkeypatch)
     (work := tmp_path / "work").mkdir()
     monkeypatch.chdir(work)
-    rows = [
-        (f"a {word} song {i}", ("negative", "positive")[i % 2], ("negative", "positive")[i // 2 % 2])
-        for i, word in enumerate(["warm", "dull"] * 20)
-    ]
+    two, words = ("negative", "positive"), ["warm", "dull"] * 20
+    rows = [(f"a {word} song {i}", two[i % 2], two[i // 2 % 2]) for i, word in enumerate(words)]
     frame = pd.DataFrame(rows, columns=["text", "label", "a_predicted"]).assign(b_predicted="positive")
     frame.loc[40] = ["", "positive", "positive", "positive"]
     frame.to_csv("answers.csv", index=False)
-    sure = np.linspace(0.02, 0.98, 120)
     many = {"text": [row[0] for row in rows * 3], "label": [row[1] for row in rows * 3], "product": ["phone", "game", "song"] * 40}
-    pd.DataFrame(many | {"p_negative": 1 - sure, "p_positive": sure}).to_csv("many.csv", index=False)
+    pd.DataFrame(many).assign(p_negative=np.linspace(0.98, 0.02, 120), p_positive=np.linspace(0.02, 0.98, 120)).to_csv(
+        "many.csv", index=False
+    )
     shutil.copytree(DATA / "exported", "exported")
     Path("scores.json").write_text(json.dumps({"text": "a warm song", "tokens": ["a", "warm", "song"], "scores": [0.1, 2.0, -0.5]}))
-    return work
-
-
-@pytest.mark.parametrize("typed", TYPED)
-def test_a_command_prints_and_writes_what_is_stored(typed: str, world: Path, request: pytest.FixtureRequest) -> None:
-    before = {*world.rglob("*")}
+    before = {*work.rglob("*")}
     done = CliRunner().invoke(main, shlex.split(typed))
     assert not done.exception or isinstance(done.exception, SystemExit), done.exception
-    now = {"output": summary([parts(done.output, world.parent), done.exit_code])}
-    for path in sorted({*world.rglob("*")} - before):
+    now = {"output": summary([parts(done.output, tmp_path), done.exit_code])}
+    for path in sorted({*work.rglob("*")} - before):
         if path.suffix in (".csv", ".html", ".tex", ".json", ".md"):
-            now[path.name] = summary(parts(path.read_bytes(), world.parent))
+            now[path.name] = summary(parts(path.read_bytes(), tmp_path))
         elif path.suffix == ".parquet":
             now[path.name] = summary(pd.read_parquet(path).to_dict("list"))
     compare("outputs.json", typed, now, request, 1e-3)
 
 
-# ---- pages, and data of views in the browser
-
-
 def dots(n: int = 30) -> pd.DataFrame:
-    """Return labelled rows."""
     label, predicted = np.arange(n) % 3 - 1, np.arange(n) % 2
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted})
     return frame.assign(confidence=np.linspace(0.5, 1, n), length=np.arange(n) + 1, text="a <i>warm</i> song " * 20)
@@ -232,14 +148,8 @@ def points(colour: str) -> dict[str, Any]:
     at = [np.c_[np.sin(np.arange(30.0)), np.cos(np.arange(30.0)), np.arange(30.0)][:, : 2 + (colour == "length")] for _ in range(2)]
     options: dict[str, Any] = {"layers": ["embedding", "layer 1"], "layer": 1, "colour": colour, "title": "Rows", "picture": "pca"}
     if colour == "label":
-        outline = (1, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-        options |= {
-            "axes": {1: ("one", "two")},
-            "chosen": np.arange(30) < 9,
-            "outline": outline,
-            "star": ("mine", {1: (0.5, 0.5)}),
-            "more": True,
-        }
+        outline, star = (1, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), ("mine", {1: (0.5, 0.5)})
+        options |= {"axes": {1: ("one", "two")}, "chosen": np.arange(30) < 9, "outline": outline, "star": star, "more": True}
     return points_data(dots(), at, classes=("negative", "positive"), **options)
 
 
@@ -267,24 +177,6 @@ def bundle() -> Any:
     return [shown_as["text/html"], shown_as["text/plain"], sorted(shown_as)]
 
 
-PAIR = fake_trace(9).replace(text_pair="and another", segments=(np.arange(9) >= 5).astype(np.int64))
-RECORD = Record(
-    "verdict",
-    Call("a/b", "verdict", {"text": "<x> & y"}),
-    (Source("a/b", "19ca14883bf0", 0, "test split n = 9"),),
-    "Of a run.",
-    "/explore",
-    "",
-    "0.1.0",
-    "ab" * 16,
-    "",
-)
-BARE = {
-    "html": b"<!DOCTYPE html><html><head><title>x</title></head></html>",
-    "svg": b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9"><g/></svg>',
-    "pdf": b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n",
-    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(21) + b"IEND" + bytes(4),
-}
 MADE: dict[str, Callable[[], Any]] = {
     "bertviz heads": lambda: bertviz_html(fake_trace(7, layers=3, heads=2, signed=True), "head"),
     "bertviz model": lambda: bertviz_html(fake_trace(7, layers=3, heads=2), "model", 0, layers=[2], heads=[1, 0]),

@@ -21,7 +21,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from sentviz.training import train
-from tests.kit import opened, toy_pairs, toy_recipe
+from tests.kit import opened, refused, toy_pairs, toy_recipe
 
 RUN = "question_pair/cls"
 FIRST, SECOND = "what a warm song", "a dull garden"
@@ -48,7 +48,6 @@ def boxes(app: AppTest) -> list[str]:
 
 
 def test_both_sentences_can_be_typed_over(model: Model) -> None:
-    """The answer is that of the pair, a new first sentence keeps the second, and a link without a second is one text."""
     app = opened(run=RUN, text=FIRST, pair="a warm garden")
     expected, seen = model.trace(FIRST, "a warm garden"), app.session_state["traces"]
     assert boxes(app) == [FIRST, "a warm garden"]
@@ -63,7 +62,6 @@ def test_both_sentences_can_be_typed_over(model: Model) -> None:
 
 
 def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
-    """The demo set is not for a run of pairs, of Korean texts, or with other classes."""
     run = cache.runs()[RUN]
     fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}
     configs = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}, "pairs": run.config}
@@ -76,8 +74,7 @@ def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
     assert results == {"here": True, "other classes": False, "pairs": False, "Korean": False}
 
 
-def test_vectors_and_answers_are_of_both(model: Model) -> None:
-    """Batched vectors of every layer equal those of one pair at a time; predictions differ without the second sentence."""
+def test_vectors_answers_and_swapped_words_are_of_both(model: Model) -> None:
     frame = datasets.load_split("question_pair", "test").frame.head(5)
     vectors = layer_vectors(model, frame)
     rows = predicted(model, RowsSource(model.name, ""), frame, "test")
@@ -89,11 +86,7 @@ def test_vectors_and_answers_are_of_both(model: Model) -> None:
         np.testing.assert_allclose(answers.loc[i, list(model.labels)].to_numpy(float), trace.probabilities, atol=1e-5)
     alone = model.predict(frame["text"].tolist())
     assert np.abs(alone[list(model.labels)].to_numpy() - answers[list(model.labels)].to_numpy()).max() > 1e-3
-    with pytest.raises(InputError, match="2 texts and 1 second texts"):
-        model.predict(["a", "b"], ["c"])
-
-
-def test_swapping_a_word_keeps_the_second_sentence(model: Model) -> None:
+    refused(InputError, "2 texts and 1 second texts", model.predict, ["a", "b"], ["c"])
     trace = model.trace(FIRST, SECOND)
     token = trace.tokens.index("warm")
     frame = suggestions(model, trace, token)

@@ -1,17 +1,28 @@
-"""The files of a paper, paper.toml, page.md, items.toml and tables.toml: what they give, and what a wrong file answers."""
+"""The files of a paper, from paper.toml to tables.toml, and the paper of docs/sixth_paper, which has such files and claims."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from sentviz.errors import SentvizError
+from sentviz.errors import InputError, SentvizError
 from sentviz.io.table import Column
+from sentviz.papers.studies.claims import judged
 from sentviz.papers.studies.items import make_table, paper_faults
-from sentviz.runs.registry import Paper, read_paper
+from sentviz.papers.studies.tables import tables_of
+from sentviz.runs import registry
+from sentviz.runs.registry import Paper, find_paper, read_paper
 from sentviz.runs.sections import Drawer, FigureBlock, SideBySide, TextBlock, Where
+from sentviz.runs.store import Run, find
+from tests.kit import ROOT, SHIPPED, refused
 
 GOOD = {
     "paper.toml": """name = "own"
@@ -93,41 +104,6 @@ of = { title = "tweets" }
 n = {}
 """,
 }
-
-
-def write_paper(folder: Path, file: str = "", old: str = "", new: str = "") -> Path:
-    """Write a good paper into a folder, with one change to one file."""
-    for name, text in GOOD.items():
-        assert name != file or old in text
-        (folder / name).write_text(text.replace(old, new, 1) if name == file else text, encoding="utf-8")
-    return folder
-
-
-def test_a_paper_is_read(tmp_path: Path) -> None:
-    """Pointers are completed with the package, a preset has what it is like, lists are tuples, and blocks stand as they are written."""
-    paper = read_paper(write_paper(tmp_path))
-    assert (paper.title, paper.claims) == ("A paper of two lines", f"{tmp_path.name}.claims:CLAIMS")
-    assert paper.presets["wide"].shape == {"layers": 2, "widths": (3, 4), "width": 32} and paper.presets["wide"].title == "Small"
-    assert paper.opening and paper.opening.expects == {"own-000001": "holds"}
-    (section,) = paper.page.sections
-    assert (section.name, section.title, section.group) == ("results", "Gains (table 1)", "Results")
-    assert section.datasets == f"{tmp_path.name}.study:DATASETS"
-    heading, text, listing, side, where = section.blocks
-    assert heading == TextBlock("##### A heading", term="padding")
-    assert text == TextBlock("Two lines of a text with `code`.") and listing == TextBlock("- one\n- two")
-    assert isinstance(side, SideBySide) and side.shares == (2, 1)
-    ((figure,), (drawer,)) = side.columns
-    assert isinstance(figure, FigureBlock) and figure.options == {"marked": ("a", "b"), "most": 3} and figure.per_row == 2
-    (choice,) = figure.controls
-    assert (choice.label, choice.name, choice.choices) == ("Drawn", "drawn", {"few": ("Few", {"most": 3})})
-    assert drawer == Drawer("More, later", (TextBlock("A caption.", small=True),), "more")
-    assert isinstance(where, Where) and callable(where.test) and len(where.blocks) == len(where.otherwise) == 1
-    assert [item.id for item in paper.items()] == ["a", "b"]
-    table = make_table(paper, "tweets", [])
-    assert (table.title, table.caption) == ("Tweets", f"Tweets of {table.frame['run'].iloc[0]}.")
-    assert table.columns == [Column("of", "tweets"), Column("n")]
-
-
 WRONG: list[tuple[str, str, str, str]] = [
     ("paper.toml", 'short = "Own"', "short = Own", "paper.toml is not valid TOML: Invalid value (at line 2, column 9)"),
     ("paper.toml", 'short = "Own"\n', "", "paper.toml, line 1: short is missing"),
@@ -168,11 +144,63 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("tables.toml", "NEUTRAL", "NOWHERE", "tables.toml, line 2: sentviz.papers.sevenessxin.measured:NOWHERE cannot be loaded: "),
     ("items.toml", GOOD["items.toml"], 'item = "a"', "items.toml, line 1: entries must be written as [[item]]"),
 ]
+FOLDER = ROOT / "docs" / "sixth_paper"
+LIGHT = {"paper.toml", "page.md", "items.toml", "tables.toml", "claims.py", "measure.py", "__init__.py"}
+ATTENTION, REMOVAL, OTHERS = ("attention", "gradient"), ("attention", "removal"), ("removal", "gradient")
+CASES: dict[str, tuple[Callable[[Any], pd.DataFrame], tuple[Any, ...]]] = {  # numbers for which it holds, fails (None: never) and is open
+    "weak-gradients": (lambda tau: pairs({ATTENTION: tau}), ([0.2, 0.3], [0.7, 0.8], [0.4, 0.6])),
+    "weak-removal": (lambda tau: pairs({REMOVAL: tau}), ([0.2, 0.3], [0.7, 0.8], [0.4, 0.6])),
+    "others-agree": (lambda tau: pairs({OTHERS: tau}), ([0.5, 0.6], [-0.5, -0.6], [0.6, -0.38])),
+    "none-agrees": (lambda tau: pairs({OTHERS: tau}), ([0.1, 0.12], [0.7, 0.8], [0.45, 0.55])),
+    "top-word": (lambda top: pairs({}, top=top[0], chance=top[1]), (([1, 1, 0], 0.1), ([0] * 19 + [1], 0.3), ([0] * 9 + [1], 0.1))),
+    "permuted": (lambda distance: changes("permuted", distance=distance), (0.01, 0.2, [0.01, 0.2])),
+    "other-attention": (lambda share: changes("permuted", other=share), (1, 0, [0, 1])),
+    "equal": (lambda right: changes("equal everywhere", right=right), (1, None, [0, 1])),
+}
+
+
+def write_paper(folder: Path, file: str = "", old: str = "", new: str = "") -> Path:
+    """Write a good paper into a folder, with one change to one file."""
+    for name, text in GOOD.items():
+        assert name != file or old in text
+        (folder / name).write_text(text.replace(old, new, 1) if name == file else text, encoding="utf-8")
+    return folder
+
+
+def test_a_paper_is_read_and_names_that_nothing_has_are_found(tmp_path: Path) -> None:
+    paper = read_paper(write_paper(tmp_path))
+    assert (paper.title, paper.claims) == ("A paper of two lines", f"{tmp_path.name}.claims:CLAIMS")
+    assert paper.presets["wide"].shape == {"layers": 2, "widths": (3, 4), "width": 32} and paper.presets["wide"].title == "Small"
+    assert paper.opening and paper.opening.expects == {"own-000001": "holds"}
+    (section,) = paper.page.sections
+    assert (section.name, section.title, section.group) == ("results", "Gains (table 1)", "Results")
+    assert section.datasets == f"{tmp_path.name}.study:DATASETS"
+    heading, text, listing, side, where = section.blocks
+    assert heading == TextBlock("##### A heading", term="padding")
+    assert text == TextBlock("Two lines of a text with `code`.") and listing == TextBlock("- one\n- two")
+    assert isinstance(side, SideBySide) and side.shares == (2, 1)
+    ((figure,), (drawer,)) = side.columns
+    assert isinstance(figure, FigureBlock) and figure.options == {"marked": ("a", "b"), "most": 3} and figure.per_row == 2
+    (choice,) = figure.controls
+    assert (choice.label, choice.name, choice.choices) == ("Drawn", "drawn", {"few": ("Few", {"most": 3})})
+    assert drawer == Drawer("More, later", (TextBlock("A caption.", small=True),), "more")
+    assert isinstance(where, Where) and callable(where.test) and len(where.blocks) == len(where.otherwise) == 1
+    assert [item.id for item in paper.items()] == ["a", "b"]
+    table = make_table(paper, "tweets", [])
+    assert (table.title, table.caption) == ("Tweets", f"Tweets of {table.frame['run'].iloc[0]}.")
+    assert table.columns == [Column("of", "tweets"), Column("n")]
+    (folder := tmp_path / "wrong").mkdir()
+    paper = read_paper(write_paper(folder, "page.md", ":::figure gains", ":::figure gainz"))
+    (folder / "tables.toml").unlink()
+    without: Paper = replace(paper, claims="")
+    assert list(paper_faults(without)) == [
+        "wrong/page.md, line 11: there is no figure 'gainz'; similar names: gains, rope-gains, gate-lines.",
+        "wrong/items.toml, line 12: there is no table 'tweets'; no name is similar.",
+    ]
 
 
 @pytest.mark.parametrize(("file", "old", "new", "fault"), WRONG, ids=[row[3][:60] for row in WRONG])
 def test_a_wrong_file_is_one_sentence(file: str, old: str, new: str, fault: str, tmp_path: Path) -> None:
-    """The sentence names the file, the line and what is wrong, and no path of this machine."""
     with pytest.raises(SentvizError) as raised:
         paper = read_paper(write_paper(tmp_path, file, old, new))
         assert paper.items() and make_table(paper, "tweets", [])
@@ -181,12 +209,98 @@ def test_a_wrong_file_is_one_sentence(file: str, old: str, new: str, fault: str,
     assert message.endswith(".") and not message.endswith("..") and "\n" not in message and str(tmp_path) not in message
 
 
-def test_names_that_nothing_has_are_found(tmp_path: Path) -> None:
-    """A figure of the page and a table of an item that do not exist are named with file and line; what exists is not."""
-    paper = read_paper(write_paper(tmp_path, "page.md", ":::figure gains", ":::figure gainz"))
-    (tmp_path / "tables.toml").unlink()
-    without: Paper = replace(paper, claims="")
-    assert list(paper_faults(without)) == [
-        f"{tmp_path.name}/page.md, line 11: there is no figure 'gainz'; similar names: gains, rope-gains, gate-lines.",
-        f"{tmp_path.name}/items.toml, line 12: there is no table 'tweets'; no name is similar.",
-    ]
+@pytest.fixture
+def debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
+    (info := tmp_path / "attention_debate-1.0.dist-info").mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: attention-debate\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sentviz.papers]\nattention-debate = attention_debate\n")
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._registered.cache_clear()
+    yield find_paper("attention-debate")
+    registry._registered.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "attention_debate"]:
+        del sys.modules[name]
+
+
+def test_every_claim_is_judged_on_what_is_stored(debate: Paper) -> None:
+    frame = judged([], ["attention-debate"])
+    assert len(frame) == 8 == len(CASES) and not set(frame["verdict"]) & {"unjudged"} and {len(parts) for parts in frame["parts"]} == {4}
+    assert [section.name for section in debate.page.sections] == ["orders", "weights"]
+    agreement, weights = (tables_of(debate)[name]([], "all").frame for name in ("agreement", "weights"))
+    assert len(agreement) == 4 * 6 and len(weights) == 4 and set(agreement["n"]) == set(weights["n"]) == {300}
+    assert {path.name for path in debate.folder.iterdir() if path.is_file()} == LIGHT
+
+
+def rows(**values: Any) -> pd.DataFrame:
+    """Made-up measurements: 20 sentences of each model, with the same values or those of a list in turn."""
+    from attention_debate.claims import MODELS
+
+    each = {"row": range(20)} | {key: np.resize(np.asarray(value, dtype=object), 20) for key, value in values.items()}
+    return pd.concat(pd.DataFrame({"run": name} | each) for name in MODELS).infer_objects()
+
+
+def pairs(taus: dict[tuple[str, str], list[float]], **values: Any) -> pd.DataFrame:
+    """Made-up agreement: the τ of each pair of explanations, in turn over the sentences; 0.1 and 0.12 for pairs that are not named."""
+    from attention_debate.claims import WORDS
+
+    every = {pair: [0.1, 0.12] for pair in combinations(WORDS, 2)} | taus
+    return pd.concat(rows(first=first, second=second, tau=tau, **values) for (first, second), tau in every.items())
+
+
+def changes(change: str, **values: Any) -> pd.DataFrame:
+    return rows(change=change, **({"distance": 0.01, "right": 1, "was right": 1, "other": 1} | values))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_claim_holds_fails_and_stays_open(debate: Paper, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    from attention_debate import claims
+
+    make, numbers = CASES[name]
+    (claim,) = [claim for claim in claims.BOARD if claim.id == name]
+    for each, verdict in zip(numbers, ("holds", "fails", "open"), strict=True):
+        if each is not None:
+            frame = make(each)
+            monkeypatch.setattr(claims.Stored, "require", lambda *_, frame=frame: frame)
+            assert claim.test([]).verdict == verdict, verdict
+
+
+@SHIPPED
+def test_a_model_that_changed_is_named(debate: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attention_debate import claims
+
+    for table in (claims.PAIRS, claims.CHANGES):
+        assert {(name, find(name).digest) for name in claims.MODELS} == set(
+            table.read()[["run", "digest"]].itertuples(index=False, name=None)
+        )
+    changed = [Run.open(ROOT / "checkpoints/sst2/vanilla", "sst2/cls"), *(find(name) for name in claims.MODELS if name != "sst2/cls")]
+    frame = judged(changed, ["attention-debate"])
+    sentence = "sst2/cls changed after the measurement: `python -m attention_debate.measure` measures again."
+    assert set(frame["verdict"]) == {"unjudged"} and set(frame["evidence"]) == {sentence}
+    for table in tables_of(debate).values():
+        refused(InputError, "sst2/cls changed", table, changed, "all")
+    monkeypatch.setattr(claims.Stored, "read", lambda of: pd.DataFrame(columns=list(of.columns)))
+    frame = judged([], ["attention-debate"])
+    assert set(frame["verdict"]) == {"unjudged"} and frame["evidence"].str.contains("attention_debate.measure").all()
+
+
+def test_moved_values_are_moved_weights(debate: Paper) -> None:
+    from attention_debate.measure import Moved, equal_weights
+
+    import sentviz
+
+    model, text = sentviz.load("sst2/ndt-unit-2"), "The film is short, but nobody in it is dull."
+    moved, trace = Moved(model, text), model.trace(text)
+    own = np.exp(trace.logits.astype(np.float64))
+    np.testing.assert_allclose(moved.probabilities(1, lambda values: values)[0], own / own.sum(), atol=1e-5)
+    seen: dict[Any, Any] = {}
+    take = moved._logits
+
+    def recorded(count: int, change: Any) -> Any:
+        return take(count, replace(change, record=seen) if change.replaced else change)
+
+    moved._logits = recorded  # type: ignore[method-assign]
+    moved.probabilities(1, equal_weights)
+    values, outputs = (seen[what, model.capabilities.layers - 1] for what in ("value", "head"))
+    sums = trace.attention[-1].sum(axis=-1, keepdims=True)  # The weights of mixed maps need not sum to 1.
+    np.testing.assert_allclose(outputs[0], sums * values[0].mean(1, keepdim=True).numpy(), atol=1e-5)

@@ -15,15 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from app.views.papers import OWN
-from sentviz.analysis import evaluation
 from sentviz.analysis.claim import Finding
-from sentviz.analysis.evaluation import not_learned
 from sentviz.charts.figure import Figure
 from sentviz.charts.gallery import FIGURES
 from sentviz.cli import main
@@ -44,13 +43,9 @@ from sentviz.runs.sections import OwnBlock, Section, TextBlock
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe, finished, recipes
-from tests.kit import use_toy_data
+from tests.kit import ROOT, refused, use_toy_data
 from tests.studies import made_run
 
-ROOT = Path(__file__).parents[1]
-NAN = float("nan")
-PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "claims", "generic", "items_part")] + ["app/blocks/sections.py"]
-EXAMPLE = ROOT / "tests" / "example_paper"
 FILES = {
     "example_paper-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: example-paper\nVersion: 1.0\n",
     "scripted/__init__.py": """
@@ -68,6 +63,39 @@ PAPER = Paper("scripted", "Scripted", "A page", "Nobody", HERE, Page("Its own pa
     "broken-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n",
     "broken-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nbroken = broken:PAPER\n",
 }
+PAGES = """
+import json, os, re, sys
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+from sentviz.runs import store
+
+store.roots = lambda folders=(): [Path(os.environ["SENTVIZ_RUNS"])]
+app = AppTest.from_file("app/navigation.py", default_timeout=120)
+app.query_params["paper"] = "example"
+app.run()
+assert not app.exception, app.exception
+pages = {}
+own = next(key for key, info in app._registered_pages.items() if info["url_pathname"] == "paper-example")
+for page, part in ((own, "claims"), (own, "items"), (own, "width"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
+    if part:
+        app._page_hash = page
+        app.query_params["part"] = part
+    else:  # by a link, with no other page before it
+        known = app._registered_pages
+        app = AppTest.from_file("app/navigation.py", default_timeout=120)
+        app._registered_pages = known
+        app.query_params["paper"] = "example"
+        app.switch_page(page)
+    app.run()
+    assert not app.exception, app.exception
+    pages[part or page.split("/")[-1]] = {
+        "words": " ".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning]).replace("\\\\", ""),
+        "tables": [e.value.to_dict("list") for e in app.dataframe],
+        "claims": [box.options for box in app.selectbox if box.key == "focus-claim"],
+        "links": re.findall('href="([^"]*)"', "".join(e.proto.body for e in app.get("html"))),
+    }
+print(json.dumps(pages, default=str))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +105,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    shutil.copytree(EXAMPLE / "example_paper", root / "example_paper")
-    points = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    shutil.copytree(ROOT / "tests" / "example_paper" / "example_paper", root / "example_paper")
+    points = tomllib.loads((ROOT / "tests" / "example_paper" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     lines = [f"[{group}]\n" + "\n".join(f"{name} = {place}" for name, place in each.items()) for group, each in points.items()]
     (root / "example_paper-1.0.dist-info" / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
     return root
@@ -115,8 +143,7 @@ def planted(example: Paper, tmp_path: Path) -> Run:
 # ---- ours
 
 
-def test_the_papers_of_the_house() -> None:
-    """Each stands in its folder with a list of items; names are told apart; studies have recipes; nothing heavy is loaded to list them."""
+def test_the_papers_of_the_house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(papers())[: len(registry.built_in())] == list(registry.built_in())
     for name, paper in registry.built_in().items():
         assert paper.folder == ROOT / "sentviz" / "papers" / name
@@ -132,31 +159,16 @@ def test_the_papers_of_the_house() -> None:
     code = "import sys; from sentviz.runs.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert not {"torch", "numpy", "pandas", "plotly", "sklearn", "transformers"} & set(loaded)
-
-
-def test_recipes_go_by_paper_and_by_data_set() -> None:
-    """A data set's plain name is the first paper's; a study trains by its own paper's recipe, also another paper's model."""
-    assert recipes()["sst2"] == recipes()["ndt_sst2"] != recipes()["fused_sst2"] and recipes()["nsmc"] == recipes()["fused_nsmc"]
-    recipe = plan("ndt", "sst2", models=["cls"])[0]
-    command = training(source("ndt", "sst2"))(recipe, Path("runs"))
-    assert command[command.index("train") + 1] == "ndt_sst2" and recipe == Recipe.read("ndt_sst2", model="cls")
-
-
-@pytest.mark.parametrize(("name", "width", "how"), [("hardmax-d3", 3, "softmax"), ("hardmax-d16-straight-raw", 16, "hardmax")])
-def test_a_family_names_models_that_are_not_listed(name: str, width: int, how: str) -> None:
-    config = preset(name, vocab_size=9, classes=2, max_length=9)
-    assert (config.KIND, config.width, getattr(config, "training", "")) == ("hardmax", width, how)
-    assert getattr(config, "cleaning", None) is not name.endswith("-raw")
-
-
-@pytest.mark.parametrize("name", ["hardmax-d0", "hardmax-d2-last", "hardmax-dx", "ndt-unit-5", "cls-last-last", "", "-last"])
-def test_what_no_paper_names_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="There is no model"):
-        preset_of(name)
-
-
-def test_a_folder_of_the_house_is_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each folder with a paper.toml is read, in the order that the files state; papers without an order come last."""
+    names = "|".join(registry.built_in())
+    own_words = {word for paper in registry.built_in().values() for word in (paper.name, paper.title, paper.citation, paper.page.url)}
+    pages = [f"app/views/papers/{name}.py" for name in ("board_part", "claims", "generic", "items_part")]
+    own = ("app/navigation.py", "app/focus.py", "app/blocks/sections.py", "sentviz/runs/presets.py", "sentviz/training/recipe.py")
+    for place in (*pages, *own):
+        tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
+        values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not values & own_words, place
+        assert not [name_used for name_used in values | modules if re.search(rf"papers[./]({names})\b", name_used)], place
     for place, order in (("b", "order = 2"), ("c", "order = 1"), ("a", "")):
         (tmp_path / place).mkdir()
         page = f"{order}\n[page]\nhelp = '-'\ncannot = '-'"
@@ -166,23 +178,23 @@ def test_a_folder_of_the_house_is_a_paper(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(registry.built_in.__wrapped__()) == ["c", "b", "a"]
 
 
-def test_no_generic_module_names_a_paper() -> None:
-    """Neither as a value nor as an import: navigation, focus, presets, recipes."""
-    names = "|".join(registry.built_in())
-    own_words = {word for paper in registry.built_in().values() for word in (paper.name, paper.title, paper.citation, paper.page.url)}
-    for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/runs/presets.py", "sentviz/training/recipe.py"):
-        tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
-        values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-        modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert not values & own_words, place
-        assert not [name_used for name_used in values | modules if re.search(rf"papers[./]({names})\b", name_used)], place
+def test_recipes_and_presets_are_found_by_their_names() -> None:
+    assert recipes()["sst2"] == recipes()["ndt_sst2"] != recipes()["fused_sst2"] and recipes()["nsmc"] == recipes()["fused_nsmc"]
+    recipe = plan("ndt", "sst2", models=["cls"])[0]
+    command = training(source("ndt", "sst2"))(recipe, Path("runs"))
+    assert command[command.index("train") + 1] == "ndt_sst2" and recipe == Recipe.read("ndt_sst2", model="cls")
+    for name, width, how in (("hardmax-d3", 3, "softmax"), ("hardmax-d16-straight-raw", 16, "hardmax")):
+        config = preset(name, vocab_size=9, classes=2, max_length=9)
+        assert (config.KIND, config.width, getattr(config, "training", "")) == ("hardmax", width, how)
+        assert getattr(config, "cleaning", None) is not name.endswith("-raw")
+    for name in ("hardmax-d0", "hardmax-d2-last", "hardmax-dx", "ndt-unit-5", "cls-last-last", "", "-last"):
+        refused(InputError, "There is no model", preset_of, name)
 
 
 # ---- another's
 
 
 def test_a_foreign_paper_brings_models_and_studies(example: Paper, trained: Run, tmp_path: Path) -> None:
-    """A foreign paper adds presets that can be built, injected into and trained; a recipe in a file keeps its settings."""
     config = preset("example-wide", vocab_size=9, classes=2, max_length=9)
     assert isinstance(config, EncoderConfig) and (config.width, config.lexicon) == (32, "none")
     assert split("vanilla-near") == ("vanilla", "near") and preset_of("example-wide-near").shape["lexicon"] == "add"
@@ -196,27 +208,35 @@ def test_a_foreign_paper_brings_models_and_studies(example: Paper, trained: Run,
     assert [finished(recipe, tmp_path / "runs") is not None for recipe in planned] == [False, True]
     assert collect(planned, tmp_path / "runs")["model"].tolist() == ["example-wide"]
     assert of_paper(example, [trained]) == [trained] == of_paper(replace(example, studies={}), [trained])
-    with pytest.raises(InputError, match=r"no study 'none'; there are ndt, .*example.*broken"):
-        plan("none", "toy")
+    refused(InputError, r"no study 'none'; there are ndt, .*example.*broken", plan, "none", "toy")
 
 
-@pytest.mark.exhaustive
-def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example claim is open while a run did not learn, then judged from both; it is unjudged with one run, and listed."""
-    small = train(plan("example", "sst2", models=["example-small"])[0], tmp_path / "runs", progress=False)
-    row = judged([trained, small], ["example"]).iloc[0]
-    assert row["verdict"] == "open" and not_learned([trained, small]).keys() <= set(re.findall(r"sst2/[\w-]+", row["evidence"]))
-    monkeypatch.setattr(evaluation, "why_not_learned", lambda run: "")
-    row = judged([trained, small], ["example"]).iloc[0]
-    low, high = (run.metrics()["test"]["accuracy"]["value"] for run in (small, trained))
-    assert row["claim"] == "A wide model is better on SST-2" and row["verdict"] == ("holds" if high > low else "fails")
-    assert row["effect"].value == pytest.approx(100 * (high - low)) and row["evidence"] == f"{low:.3f} and {high:.3f}"
-    assert "Example" in set(judged([])["paper"])
-    assert judged([trained], ["example"])["verdict"].item() == "unjudged"
+def test_a_foreign_claim_is_judged(example: Paper, planted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong, verdict in ((40, "holds"), (5, "fails"), (100, "open")):
+        small = made_run(tmp_path / "runs", "sst2", "example-small", wrong=wrong)
+        row = judged([planted, small], ["example"]).iloc[0]
+        assert (row["claim"], row["verdict"]) == ("A wide model is better on SST-2", verdict)
+        if verdict == "open":
+            assert small.name in row["evidence"]
+        else:
+            low, high = (run.metrics()["test"]["accuracy"]["value"] for run in (small, planted))
+            assert row["effect"].value == pytest.approx(100 * (high - low)) and row["evidence"] == f"{low:.3f} and {high:.3f}"
+    assert judged([planted], ["example"])["verdict"].item() == "unjudged"
+    (claim,) = claims_of(example)
+
+    def fails(runs: object) -> Finding:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("example_paper.claims.CLAIMS", (replace(claim, test=fails), claim))
+    first, second = judged([], ["example"])["evidence"]
+    assert first == f"{BROKEN} (KeyError: 'lost')" and second.startswith("one of the two models has no run")
+    lost = replace(example, claims="example_paper.claims:NOWHERE", makers="example_paper.nowhere:MAKERS")
+    refused(SentvizError, "Makers of Example cannot be loaded", lost.load, "makers", {})
+    monkeypatch.setitem(papers(), "example", lost)
+    assert judged([], ["example"])["evidence"].item().startswith("Claims of Example cannot be loaded")
 
 
 def test_a_foreign_paper_is_written(example: Paper, planted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The export writes the items of the example paper and its claims; the manifest lists them, the answer and the run."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("example", tmp_path / "out", [planted])
     items = {item["id"]: item for item in manifest["files"]}
@@ -236,30 +256,35 @@ def test_a_foreign_paper_is_written(example: Paper, planted: Run, tmp_path: Path
     tex, page = ((tmp_path / "out" / f"accuracies.{suffix}").read_text(encoding="utf-8") for suffix in ("tex", "html"))
     for text in (tex, page):
         assert f"{100 * value:.1f} [" in text and "75.0" in text and "ours" in text
-
-
-def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, planted: Run) -> None:
-    """Without makers of its own, a paper has its claims and, for each data set, a table and figure of measured and printed accuracies."""
     (bare_folder := example.folder.parent / "bare" / "printed").mkdir(parents=True)
     shutil.copy(example.printed_tables()["accuracies"], bare_folder)
     bare = makers(replace(example, folder=bare_folder.parent))
     assert list(bare) == ["accuracies", "accuracy-sst2", "claims"]
     table, drawn = bare["accuracy-sst2"]([planted])
-    assert isinstance(table, Table) and isinstance(drawn, Figure)
-    assert table.frame["printed"].tolist() == [0.75, 0.8]
+    assert isinstance(table, Table) and isinstance(drawn, Figure) and table.frame["printed"].tolist() == [0.75, 0.8]
     assert table.frame.set_index("model").loc["example-wide", "value"] == pytest.approx(planted.metrics()["test"]["accuracy"]["value"])
 
 
-def test_what_a_paper_does_not_have_is_named(example: Paper) -> None:
-    with pytest.raises(InputError, match="Example has no table 'none'; it has accuracy, sizes"):
-        make_table(example, "none", [])
-    with pytest.raises(InputError, match="`sentviz study example --dataset sst2` trains them"):
-        make_table(example, "sizes", [])
+def test_what_a_paper_does_not_have_and_what_is_broken_is_named(example: Paper) -> None:
+    refused(InputError, "Example has no table 'none'; it has accuracy, sizes", make_table, example, "none", [])
+    refused(InputError, "`sentviz study example --dataset sst2` trains them", make_table, example, "sizes", [])
+    help_texts = {
+        command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "paper", "train")
+    }
+    assert "example a small and a wide model: sst2" in help_texts["study"] and "Wider models are *better*" in help_texts["paper"]
+    assert "example-small, example-wide" in help_texts["train"] and "-near" in help_texts["train"]
+    assert all("RuntimeError: it was never finished" in text for text in help_texts.values()) and "broken" not in papers()
+    assert problems() == ["The paper 'broken' of the package broken cannot be loaded: RuntimeError: it was never finished."]
+    with pytest.raises(InputError, match=r"There is no paper 'broken'; there are ndt.*it was never finished"):
+        export_paper("broken", Path("nowhere"), [])
 
 
-def test_columns_say_how_a_table_is_written() -> None:
-    """Shares in percent with their interval, words for verdicts, a minus sign; groups stand next to each other, a dash where one lacks."""
-    rows = [("x", "a", 0.5, 0.4, 0.6, "better", 1000), ("x", "b", 0.25, NAN, NAN, "worse", 20), ("y", "a", -0.125, -0.25, 0.0, "odd", 3)]
+def test_columns_say_how_a_table_is_written_and_how_wide_it_is() -> None:
+    rows = [
+        ("x", "a", 0.5, 0.4, 0.6, "better", 1000),
+        ("x", "b", 0.25, np.nan, np.nan, "worse", 20),
+        ("y", "a", -0.125, -0.25, 0.0, "odd", 3),
+    ]
     frame = pd.DataFrame(rows, columns=["data", "model", "value", "low", "high", "verdict", "n"])
     columns = (Column("verdict", words=VERDICTS), Column("value", "points", "{:+.1f}", ("low", "high"), percent=True), Column("n"))
     assert Table("t", "T", frame, "", columns).written().to_dict("list") == {
@@ -274,10 +299,6 @@ def test_columns_say_how_a_table_is_written() -> None:
         "y, points": ["−12.5 [−25.0, +0.0]", "–"],
         "y, n": ["3", "–"],
     }
-
-
-def test_the_first_column_of_a_table_has_room_for_its_longest_text() -> None:
-    """The column is fixed and as wide as one long text among short ones needs, at most 320 pixels; numbers and given widths stay."""
 
     def page() -> None:
         import pandas as pd
@@ -299,54 +320,8 @@ def test_the_first_column_of_a_table_has_room_for_its_longest_text() -> None:
     assert 7 * len("V10 (longer input)") < widths[0] < 10 * len("V10 (longer input)") and widths[1:] == [320, 90]
 
 
-def test_commands_list_a_foreign_paper(example: Paper) -> None:
-    """Help shows what there is when it is asked for, and what could not be loaded."""
-    help_texts = {
-        command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "paper", "train")
-    }
-    assert "example a small and a wide model: sst2" in help_texts["study"] and "Wider models are *better*" in help_texts["paper"]
-    assert "example-small, example-wide" in help_texts["train"] and "-near" in help_texts["train"]
-    assert all("RuntimeError: it was never finished" in text for text in help_texts.values())
-
-
-PAGES = """
-import json, os, re, sys
-from pathlib import Path
-from streamlit.testing.v1 import AppTest
-from sentviz.runs import store
-
-store.roots = lambda folders=(): [Path(os.environ["SENTVIZ_RUNS"])]
-app = AppTest.from_file("app/navigation.py", default_timeout=120)
-app.query_params["paper"] = "example"
-app.run()
-assert not app.exception, app.exception
-pages = {}
-own = next(key for key, info in app._registered_pages.items() if info["url_pathname"] == "paper-example")
-for page, part in ((own, "claims"), (own, "items"), (own, "width"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
-    if part:
-        app._page_hash = page
-        app.query_params["part"] = part
-    else:  # by a link, with no other page before it
-        known = app._registered_pages
-        app = AppTest.from_file("app/navigation.py", default_timeout=120)
-        app._registered_pages = known
-        app.query_params["paper"] = "example"
-        app.switch_page(page)
-    app.run()
-    assert not app.exception, app.exception
-    pages[part or page.split("/")[-1]] = {
-        "words": " ".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning]).replace("\\\\", ""),
-        "tables": [e.value.to_dict("list") for e in app.dataframe],
-        "claims": [box.options for box in app.selectbox if box.key == "focus-claim"],
-        "links": re.findall('href="([^"]*)"', "".join(e.proto.body for e in app.get("html"))),
-    }
-print(json.dumps(pages, default=str))
-"""
-
-
 @pytest.mark.exhaustive
 def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run, tmp_path: Path) -> None:
-    """In a new process, the app shows the example paper's page and opens its claims by link; a broken paper is a warning."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]), "SENTVIZ_RUNS": str(tmp_path / "runs")}
     command = [sys.executable, "-c", PAGES, os.path.relpath(site / "scripted" / "page.py", ROOT / "app")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300)
@@ -361,13 +336,6 @@ def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run,
 
 
 # ---- errors of one paper leave the other papers unchanged
-
-
-def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
-    assert "broken" not in papers()
-    assert problems() == ["The paper 'broken' of the package broken cannot be loaded: RuntimeError: it was never finished."]
-    with pytest.raises(InputError, match=r"There is no paper 'broken'; there are ndt.*it was never finished"):
-        export_paper("broken", Path("nowhere"), [])
 
 
 @pytest.mark.parametrize(
@@ -393,25 +361,3 @@ def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dic
     assert registry._wrong(example, built_in) == ""
     assert fault in registry._wrong(replace(example, **changes), built_in)  # type: ignore[arg-type]
     assert "is neither a package with a file paper.toml nor a sentviz.runs.registry.Paper" in registry._wrong(changes, built_in)
-
-
-@pytest.mark.exhaustive
-def test_claims_that_cannot_be_loaded_are_said(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is shown in place of the paper's verdicts; the claims of the other papers are still judged."""
-    lost = replace(example, claims="example_paper.claims:NOWHERE", makers="example_paper.nowhere:MAKERS")
-    with pytest.raises(SentvizError, match="Makers of Example cannot be loaded"):
-        lost.load("makers", {})
-    monkeypatch.setitem(papers(), "example", lost)
-    frame = judged([], ["example", "hardmax"])
-    assert frame["evidence"].iloc[0].startswith("Claims of Example cannot be loaded")
-    assert len(frame) == 1 + len(claims_of(find_paper("hardmax")))
-
-
-def test_a_test_that_raises_cannot_be_told(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(runs: object) -> Finding:
-        raise KeyError("lost")
-
-    (claim,) = claims_of(example)
-    monkeypatch.setattr("example_paper.claims.CLAIMS", (replace(claim, test=fails), claim))
-    first, second = judged([], ["example"])["evidence"]
-    assert first == f"{BROKEN} (KeyError: 'lost')" and second.startswith("one of the two models has no run")

@@ -39,10 +39,13 @@ MODELS = {
     "differential": small_model(3, components=2, mixing="differential", head_norm=True),
     "gated": gated_model(4),
 }
+MORE = {
+    "pooler": small_model(5, norm_first=False, norm="layer", ffn="gelu", pooling="cls", cls=True, head="tanh", layers=3),
+    "three classes": small_model(6, labels=("bad", "mixed", "good"), norm_first=True, norm="layer", ffn="relu", head="gelu"),
+}
 
 
 def seen(model: Model, text: str, module: nn.Module, *, before: bool = False) -> Tensor:
-    """Return a module's first input or its output in a pass over a text, (n, ..)."""
     inputs: list[Tensor] = []
 
     def keep(x: Tensor) -> Tensor:
@@ -89,7 +92,6 @@ def by_hooks(pair: Pair, what: str, layer: int, head: int, tokens: list[int]) ->
 @pytest.mark.parametrize("name", often(MODELS, "differential"))
 @pytest.mark.parametrize("second", [B, LONGER], ids=["same length", "longer"])
 def test_cells_are_those_of_plain_hooks(name: str, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each cell of states, heads, values and feed-forward outputs equals a pass of its own with a forward hook, to 1e-5 log-odds."""
     pair = patch(MODELS[name], A, second)
     monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 3 * len(pair.first.tokens))
     aligned, scale = [i for i, j in enumerate(pair.partners) if j is not None], pair.goal - pair.start
@@ -108,7 +110,6 @@ def test_cells_are_those_of_plain_hooks(name: str, second: str, monkeypatch: pyt
 
 
 def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
-    """A replaced component's output is that of its map times V, added up in a loop; a replaced residual that of the block's two sums."""
     model = MODELS["ndt"]
     pair = patch(model, A, B)
     mine, theirs = (model.trace(text, projections=True) for text in (A, B))
@@ -140,7 +141,6 @@ def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
 
 
 def test_all_states_bring_the_complete_answer_and_none_brings_nothing() -> None:
-    """All states of B at one depth give B's logits; cells without a difference bring exactly 0; the reverse pair exchanges both."""
     pair = patch(MODELS["ndt"], A, B)
     edits = [pair.edit("state", (2, i)) for i in range(len(pair.first.tokens))]
     assert pair.joint(edits).share == pytest.approx(1, abs=1e-4)
@@ -154,14 +154,12 @@ def test_all_states_bring_the_complete_answer_and_none_brings_nothing() -> None:
     assert joint.total == pytest.approx(sum(joint.singles)) and sum(joint.probabilities) == pytest.approx(1)
     sentence, edit = pair.strongest()
     layer, head, token = edit.at
-    assert (
-        first[edit.at] == np.nanmax(first) and pair.first.tokens[token] in sentence and f"ead {head + 1} of layer {layer + 1}" in sentence
-    )
+    assert first[edit.at] == np.nanmax(first) and pair.first.tokens[token] in sentence
+    assert f"ead {head + 1} of layer {layer + 1}" in sentence
     assert f"{percent(first[edit.at], 0)} of the difference" in sentence and sentence.endswith(f"{percent(whole[layer, head], 0)}.")
 
 
 def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An estimate is the finite difference along the cell's change, to 1 %; the best cells are exact, and their ranks are compared."""
     pair = patch(MODELS["ndt"], A, B)
     exact, result = pair.map("head", tokens=True, exact=True), pair.map("head", tokens=True, exact=False)
     assert result.exact.sum() == 20 and result.estimate is not None and not exact.agreement and not exact.note
@@ -185,7 +183,7 @@ def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.M
     assert "estimated by one gradient; the 20 largest are exact" in pair.map("head", tokens=True).note
 
 
-def test_tokens_are_aligned_by_edit_and_by_choice() -> None:
+def test_tokens_are_aligned_and_what_cannot_be_patched_is_said() -> None:
     model = MODELS["ndt"]
     pair = patch(model, LONGER, A)
     new = pair.first.tokens.index("never")
@@ -196,10 +194,6 @@ def test_tokens_are_aligned_by_edit_and_by_choice() -> None:
     assert patch(model, LONGER, A, partners={0: None}).partners[0] is None
     with pytest.raises(InputError, match="no such token"):
         patch(model, LONGER, A, partners={0: 99})
-
-
-def test_what_cannot_be_patched_is_said() -> None:
-    """Equal or empty sentences, a model without states, another run, a frozen answer, an unknown quantity. One token is enough."""
     model = MODELS["ndt"]
     cnn = Convolutional(ConvolutionalConfig(model.tokenizer.vocab_size, 2, filters=4)).eval()
     cases: list[tuple[Callable[[], object], str]] = [
@@ -220,8 +214,7 @@ def test_what_cannot_be_patched_is_said() -> None:
     assert patch(model, "warm", "dull").map("state").share[0, 0] == pytest.approx(1, abs=1e-5)
 
 
-def test_interventions_take_vectors_of_another_text() -> None:
-    """The text form keeps the other text with any characters; a missing text or token is one sentence; numbers replace vectors, too."""
+def test_interventions_take_vectors_of_another_text_and_silenced_heads_add_nothing() -> None:
     model = MODELS["ndt"]
     change = Intervention((Edit("head", (0, 1, 2), to=Taken(4)), Edit("state", (2, 0), to=0.5)), ("soup ~ 정원=a%", None))
     pairs = Intervention((Edit("value", (0, 1, 2), to=Taken(0)),), ("one", "two~"))
@@ -241,28 +234,31 @@ def test_interventions_take_vectors_of_another_text() -> None:
     with hook(model.network.blocks[1].ffn, lambda x: torch.full_like(x, 0.25)):  # type: ignore[union-attr]
         wanted = model.trace(A).logits
     np.testing.assert_allclose(model.trace(A, change="feedforward:2=0.25").logits, wanted, atol=1e-6)
+    model = MODELS["ndt"]
+    trace = model.trace(A, change="head:1.2=0")
+    sums = direct_attribution(model, trace)
+    assert not sums.heads[0, 1] and sums.heads[0, 0] and abs(sums.rest) < 1e-4
+    negated = direct_attribution(model, replace(trace, target=Target(sums.against)))
+    np.testing.assert_allclose(negated.read, -sums.read, atol=1e-6)
+    with pytest.raises(InputError, match="needs a transformer"):
+        direct_attribution(random_model(5), random_model(5).trace(A))
 
 
-def test_the_command_prints_shares_and_a_path(tiny_run: Path) -> None:
+def test_the_command_refuses_and_the_figure_has_the_parts_of_the_bars(tiny_run: Path) -> None:
     arguments = ["patch", str(tiny_run), "a warm garden", "a dull garden"]
-    result = CliRunner().invoke(main, [*arguments, "--cell", "state:0.3", "--cell", "head:1.2.3"])
-    assert not result.exit_code, result.output
-    for part in ("[warm ← dull]", "carries most", "Outputs of the components", "The other way", "Together", "the embedding at “warm”"):
-        assert part in result.output
     for wrong, reason in ((["--cell", "head:9.1.1"], "no layer 9"), (["--align", "x"], "Write --align"), (["--align", "9=9"], "no such")):
         refused = CliRunner().invoke(main, [*arguments, *wrong])
         assert refused.exit_code and reason in refused.output
-
-
-MORE = {
-    "pooler": small_model(5, norm_first=False, norm="layer", ffn="gelu", pooling="cls", cls=True, head="tanh", layers=3),
-    "three classes": small_model(6, labels=("bad", "mixed", "good"), norm_first=True, norm="layer", ffn="relu", head="gelu"),
-}
+    done = CliRunner().invoke(main, [*arguments, "--cell", "state:0.3", "--cell", "head:1.2.3"])
+    assert not done.exit_code and "Together" in done.output
+    bars, heads, tokens = (draw(str(tiny_run), "attribution-direct", text="a warm garden", by=by).frame for by in ("part", "head", "token"))
+    of_heads, biases = (bars["part"].str.contains(name) for name in ("heads$", "bias"))
+    assert heads["log_odds"].sum() == pytest.approx(bars["value"][of_heads].sum(), abs=1e-5)
+    assert tokens["log_odds"].sum() == pytest.approx(bars["value"][~biases].sum(), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", [*MODELS, *MORE])
 def test_contributions_are_those_of_streams_followed_in_loops(name: str) -> None:
-    """Each part, followed alone through all frozen norms, adds what direct attribution says, to 1e-4; the sum is the logits' difference."""
     model = (MODELS | MORE)[name]
     trace, feedforward = model.trace(A, projections=True), []
     for block in model.network.blocks:  # type: ignore[union-attr]
@@ -284,17 +280,6 @@ def test_contributions_are_those_of_streams_followed_in_loops(name: str) -> None
     assert np.abs(sums.read).max() > 0.01 and (model.cls or np.abs(sums.written[..., 1:]).max() > 0)
 
 
-def test_silenced_heads_add_nothing_and_targets_change_the_sign() -> None:
-    model = MODELS["ndt"]
-    trace = model.trace(A, change="head:1.2=0")
-    sums = direct_attribution(model, trace)
-    assert not sums.heads[0, 1] and sums.heads[0, 0] and abs(sums.rest) < 1e-4
-    negated = direct_attribution(model, replace(trace, target=Target(sums.against)))
-    np.testing.assert_allclose(negated.read, -sums.read, atol=1e-6)
-    with pytest.raises(InputError, match="needs a transformer"):
-        direct_attribution(random_model(5), random_model(5).trace(A))
-
-
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractContextManager[Any]]) -> None:
     model, names = MODELS["differential"], ("gradient", "integrated-gradients")
@@ -309,10 +294,3 @@ def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractConte
         inside = numbers()
     for ours, wanted in zip(inside, outside, strict=True):
         np.testing.assert_allclose(ours, wanted, atol=1e-6)
-
-
-def test_the_figure_by_head_and_by_token_has_the_parts_of_the_bars(tiny_run: Path) -> None:
-    bars, heads, tokens = (draw(str(tiny_run), "attribution-direct", text="a warm garden", by=by).frame for by in ("part", "head", "token"))
-    of_heads, biases = (bars["part"].str.contains(name) for name in ("heads$", "bias"))
-    assert heads["log_odds"].sum() == pytest.approx(bars["value"][of_heads].sum(), abs=1e-5)
-    assert tokens["log_odds"].sum() == pytest.approx(bars["value"][~biases].sum(), abs=1e-5)

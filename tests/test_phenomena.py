@@ -20,41 +20,24 @@ def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm")
     rng = np.random.default_rng(seed)
     p1, label = rng.uniform(size=n), rng.integers(0, 2, n)
     predicted = (p1 > 0.5).astype(int)
-    frame = pd.DataFrame(
-        {
-            "id": [f"r{i}" for i in range(n)],
-            "label": label,
-            "predicted": predicted,
-            "confidence": np.maximum(p1, 1 - p1),
-            "right": predicted == label,
-            "loss": 0.0,
-            "p0": 1 - p1,
-            "p1": p1,
-            "tag": rng.choice(tags, n),
-        }
-    )
+    columns = {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "confidence": np.maximum(p1, 1 - p1)}
+    columns |= {"right": predicted == label, "loss": np.zeros(n), "p0": 1 - p1, "p1": p1, "tag": rng.choice(tags, n)}
+    frame = pd.DataFrame(columns)
     return Rows(RowsSource(run, "0" * 12), "demo", ("negative", "positive"), frame)
 
 
-@pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (0, 30), (30, 30), (17, 30), (209, 210)])
-def test_wilsons_interval_is_scipys(right: int, n: int) -> None:
-    expected = binomtest(right, n).proportion_ci(0.95, method="wilson")
-    assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+def test_accuracy_is_counted_row_by_row() -> None:
+    for right, n in [(0, 1), (1, 1), (0, 30), (30, 30), (17, 30), (209, 210)]:
+        expected = binomtest(right, n).proportion_ci(0.95, method="wilson")
+        assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
     for right, n in ((0, 0), (3, 2), (-1, 4)):
         refused(InputError, "is not a share", wilson, right, n)
-
-
-def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
     frame = some(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
     frame["right"] = frame["label"] == frame["predicted"]
-    rows = {
-        "toy/a": Rows(RowsSource("toy/a", "0" * 12), "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)
-    }
+    five = ("very negative", "negative", "neutral", "positive", "very positive")
+    rows = {"toy/a": Rows(RowsSource("toy/a", "0" * 12), "demo", five, frame)}
     assert accuracy_by_phenomenon(rows)["right"].tolist() == [1, 1]
     assert accuracy_by_phenomenon(rows, sided=True)["right"].tolist() == [3, 3]
-
-
-def test_accuracy_is_counted_row_by_row() -> None:
     rows = {"toy/a": some(0), "toy/b": some(1, run="toy/b")}
     rows["toy/b"].frame.loc[:4, "label"] = -1
     table = accuracy_by_phenomenon(rows)
@@ -64,13 +47,9 @@ def test_accuracy_is_counted_row_by_row() -> None:
             if row["label"] >= 0 and record["phenomenon"] in ("all", row["tag"]):
                 n += 1
                 right += row["right"]
-        assert (record["n"], record["right"]) == (n, right)
-        assert record["accuracy"] == right / n
+        assert (record["n"], record["right"]) == (n, right) and record["accuracy"] == right / n
         assert 0 <= record["low"] <= record["accuracy"] <= record["high"] <= 1
     assert len(table) == 8
-
-
-def test_rows_without_tags_or_labels_are_said() -> None:
     bare = some()
     with pytest.raises(InputError, match="no tags"):
         accuracy_by_phenomenon({"toy/a": Rows(RowsSource("toy/a", "0"), "test", bare.classes, bare.frame.drop(columns="tag"))})

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,52 +40,7 @@ LOOKS = {"page": Look(), "phone": Look("dark", 390), "print": Look(style=GREY)}
 WORDS = [f"word{i}" for i in range(28)]
 RTL = ["הלחם", "של", "good", "bread", "טרי", "מאוד"] * 4
 TWO = ("negative", "positive")
-
-
-def chart(*marks: Any, **options: Any) -> Figure:
-    """Return a figure of a chart of marks."""
-    return Figure("chart", Chart("Chart", [*marks], **options), pd.DataFrame(), "")
-
-
-def dots(n: int = 40, dims: int = 2) -> pd.DataFrame:
-    """Return rows of two classes."""
-    label = np.arange(n) % 2
-    predicted = np.arange(n) // 2 % 2
-    frame = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted})
-    frame = frame.assign(confidence=np.linspace(0.5, 1, n), length=np.arange(n) + 1, text="a <i>warm</i> song")
-    return frame.assign(**{axis: np.sin((k + 1) * np.arange(n)) for k, axis in enumerate("xyz"[:dims])})
-
-
-def key_words(n: int = 20) -> pd.DataFrame:
-    """Return typical words of one cell with their places."""
-    frame = pd.DataFrame({"cell": 0, "word": [f"word{k}" for k in range(n)], "z": np.linspace(12, 2, n), "count": 9, "rows": 9})
-    frame = frame.assign(sure=frame["z"] > 6, x=np.linspace(20, 300, n), y=np.linspace(10, 220, n), size=12.0, width=40.0)
-    return frame.assign(value=1.5, low=0.5, high=2.5, share=0.01, share_low=0.005, share_high=0.02, rest=0.001)
-
-
-def exact(*parts: str) -> Figure:
-    pairs = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
-    numbers = {"values": np.array([1.0, -2.0, 0.5]), "interactions": pairs, "full": 0.0, "empty": 0.0, "rise": 0.0}
-    players = [stub(text=part) for part in parts]
-    result = stub(players=players, measure="log-odds", absent="deleted", by="words", summary="", target=Target(), **numbers)
-    return figure_of("exact", stub(once=lambda key, compute: result))
-
-
-def of_tokens(name: str) -> Figure:
-    model = gated_model()
-    trace = model.trace("What a warm garden, and not a dull song!", maps=False, projections=True, gates_shut=[4])
-    return figure_of(
-        name, stub(trace=trace, model=model, run=stub(capabilities=stub(tags=True), config={"tagger": {"version": "english-1"}}))
-    )
-
-
-def of_epochs(name: str) -> Figure:
-    right = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1]], dtype=bool)
-    first = stub(ids=["learned", "once", "twice", "never"], labels=np.array([0, 1, 0, 1]))
-    series = stub(epochs=[1, 2, 3, 4], right=right, first=first, vectors=np.sin(np.arange(32.0)).reshape(4, 4, 2))
-    return figure_of(name, stub(series=series, run=stub(labels=TWO)))
-
-
+PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n"
 LENGTHS = [(f"last {k} words", k, n, 100, 0.5 + k / 50, 0.4, 0.7) for k in range(1, 4) for n in (2, 8, 64)]
 TABLE = pd.DataFrame({"column": [f"c{i}" for i in range(30)], "row": "a", "value": np.linspace(0, 1, 30)})
 HEADS = pd.DataFrame([(0, i, 0.25 + 0.01 * i, 1.5) for i in range(4)], columns=["layer", "head", "entropy", "distance"])
@@ -105,7 +59,6 @@ PRINTED = pd.DataFrame(
     {"model": ["one model", "another"], "printed": [0.9, 0.91], "value": [0.35, 0.43], "low": 0.33, "high": 0.45, "n": 9}
 )
 PRINTED_LAMBDA = pd.DataFrame({"run": "p", "name": "lambda", "layer": [0, 1], "component": 1, "value": [0.15, 0.9]})
-
 MAKERS: dict[str, Callable[[], Figure]] = {
     "strip": lambda: token_strip(WORDS, np.linspace(-1, 1, 28), low_label="against", high_label="for", title="<i>t"),
     "strip, odd tokens": lambda: token_strip(
@@ -167,31 +120,57 @@ MAKERS: dict[str, Callable[[], Figure]] = {
 }
 
 
-@pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Replace the browser of exports; return what it must draw."""
-    drawn: list[Any] = []
+def chart(*marks: Any, **options: Any) -> Figure:
+    return Figure("chart", Chart("Chart", [*marks], **options), pd.DataFrame(), "")
 
-    def draw(*arguments: Any) -> bytes:
-        drawn.append(arguments)
-        return (
-            b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Size 2\n/Root 1 0 R>>\nstartxref\n9\n%%EOF\n"
-            if len(drawn) % 2 == 0
-            else b"<svg/>"
-        )
 
-    monkeypatch.setattr("sentviz.export.files.BROWSER", SimpleNamespace(render=draw, paint=draw))
-    return drawn
+def dots(n: int = 40, dims: int = 2) -> pd.DataFrame:
+    label = np.arange(n) % 2
+    predicted = np.arange(n) // 2 % 2
+    frame = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted})
+    frame = frame.assign(confidence=np.linspace(0.5, 1, n), length=np.arange(n) + 1, text="a <i>warm</i> song")
+    return frame.assign(**{axis: np.sin((k + 1) * np.arange(n)) for k, axis in enumerate("xyz"[:dims])})
+
+
+def key_words(n: int = 20) -> pd.DataFrame:
+    """Return typical words of one cell with their places."""
+    frame = pd.DataFrame({"cell": 0, "word": [f"word{k}" for k in range(n)], "z": np.linspace(12, 2, n), "count": 9, "rows": 9})
+    frame = frame.assign(sure=frame["z"] > 6, x=np.linspace(20, 300, n), y=np.linspace(10, 220, n), size=12.0, width=40.0)
+    return frame.assign(value=1.5, low=0.5, high=2.5, share=0.01, share_low=0.005, share_high=0.02, rest=0.001)
+
+
+def exact(*parts: str) -> Figure:
+    pairs = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
+    numbers = {"values": np.array([1.0, -2.0, 0.5]), "interactions": pairs, "full": 0.0, "empty": 0.0, "rise": 0.0}
+    players = [stub(text=part) for part in parts]
+    result = stub(players=players, measure="log-odds", absent="deleted", by="words", summary="", target=Target(), **numbers)
+    return figure_of("exact", stub(once=lambda key, compute: result))
+
+
+def of_tokens(name: str) -> Figure:
+    model = gated_model()
+    trace = model.trace("What a warm garden, and not a dull song!", maps=False, projections=True, gates_shut=[4])
+    return figure_of(
+        name, stub(trace=trace, model=model, run=stub(capabilities=stub(tags=True), config={"tagger": {"version": "english-1"}}))
+    )
+
+
+def of_epochs(name: str) -> Figure:
+    right = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1]], dtype=bool)
+    first = stub(ids=["learned", "once", "twice", "never"], labels=np.array([0, 1, 0, 1]))
+    series = stub(epochs=[1, 2, 3, 4], right=right, first=first, vectors=np.sin(np.arange(32.0)).reshape(4, 4, 2))
+    return figure_of(name, stub(series=series, run=stub(labels=TWO)))
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_picture_is_as_stored(name: str, browser: list[Any], request: pytest.FixtureRequest) -> None:
-    """The plot on a page, on a narrow dark page and in print, and what the browser is asked to draw for a PDF."""
-    figure, now = MAKERS[name](), {}
+def test_a_picture_is_as_stored(name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The plot on a page, on a narrow dark page and in print, and what the browser must draw for a PDF."""
+    figure, now, drawn = MAKERS[name](), {}, []
+    browser = stub(render=lambda *scene: drawn.append(scene) or b"<svg/>", paint=lambda *scene: drawn.append(scene) or PDF)
+    monkeypatch.setattr("sentviz.export.files.BROWSER", browser)
     render(replace(figure, caption="A caption of several words. " * 6), "pdf", points=9, style=GREY)
-    (plot, size), painted = browser
-    plot["layout"].pop("template", None)
-    now["file"] = summary([plot, size, painted])
+    drawn[0][0]["layout"].pop("template", None)
+    now["file"] = summary(drawn)
     for look, choices in LOOKS.items():
         plot = replace(figure, look=choices).plot.to_plotly_json()
         plot["layout"].pop("template", None)

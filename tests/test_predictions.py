@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import sentviz
 from sentviz import predictions
+from sentviz.analysis.testset.predictions_file import described
 from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data import user_datasets
@@ -23,12 +24,6 @@ from sentviz.errors import InputError
 TEXTS = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
 NAMES, NUMBERS = ["positive", "negative", "positive", "negative"], [1, 0, 1, 0]
 TWO = {"p_negative": [0.1, 0.8, 0.7, 0.6], "p_positive": [0.9, 0.2, 0.3, 0.4]}  # the third row is wrong
-
-
-def table(**columns: Any) -> pd.DataFrame:
-    return pd.DataFrame({"text": TEXTS} | columns)
-
-
 SIDES = ("negative", "positive")
 A = [0.1, 0.9, 0.4, 0.8]
 B = [0.9, 0.1, 0.6, 0.2]
@@ -52,60 +47,6 @@ RECOGNISED: list[tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = [  # 
      ("negative", "neutral", "positive", "very positive")),
     ({"label": NUMBERS, "helpful": NUMBERS[::-1], "price": [3.0, 2.0, 4.0, 1.0], "id": [1, 2, 3, 4]}, {}, ()),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("columns", "models", "classes"), RECOGNISED)
-def test_columns_are_recognised(columns: dict[str, Any], models: dict[str, str], classes: tuple[str, ...]) -> None:
-    models_read = recognise(table(**columns), "label", "text")
-    assert {each.model: " ".join(each.columns) for each in models_read} == models
-    assert all(each.classes == classes for each in models_read)
-
-
-def test_texts_are_no_predictions() -> None:
-    frame = pd.DataFrame({"text": TEXTS * 60, "label": NAMES * 60, "predicted": [f"a text {place}" for place in range(240)]})
-    assert recognise(frame, "label", "text") == []
-
-
-def test_one_number_is_a_probability_a_confidence_or_a_score_and_says_so() -> None:
-    """One column of numbers has three meanings, which the values and the other columns decide."""
-    cases: list[tuple[dict[str, Any], list[float], str, str]] = [
-        ({"prob": [0.9, 0.1, 0.4, 0.2]}, [0.9, 0.1, 0.4, 0.2], "the probability of “positive”", "probabilities"),
-        ({"pred": NAMES, "score": [0.9, 0.8, 0.6, 0.7]}, [0.9, 0.2, 0.6, 0.3], "the confidence of the predicted class", "probabilities"),
-        ({"p_negative": [0.9, 0.1, 0.4, 0.2]}, [0.1, 0.9, 0.6, 0.8], "the probability of “negative”", "probabilities"),
-        ({"score": [2.0, -1.0, 0.5, -3.0]}, [1 / (1 + np.exp(-x)) for x in (2.0, -1.0, 0.5, -3.0)], "a score whose sign decides", "scores"),
-    ]
-    for columns, second, says, gives in cases:
-        answers = read(table(label=NAMES, **columns), recognise(table(label=NAMES, **columns), "label", "text")[0])
-        assert answers.shares[:, 1] == pytest.approx(second) and answers.shares.sum(axis=1) == pytest.approx(1)
-        assert says in " ".join(answers.remarks) and answers.gives == gives
-    logits = table(label=NAMES, logit_negative=[0.0, 2.0, 0.0, 1.0], logit_positive=[1.0, 0.0, 3.0, 0.0])
-    shares = read(logits, recognise(logits, "label", "text")[0]).shares
-    assert shares[:, 1] == pytest.approx([1 / (1 + np.exp(-x)) for x in (1.0, -2.0, 3.0, -1.0)])
-
-
-def test_the_predicted_class_of_the_file_counts() -> None:
-    """A file made with a threshold of 0.8 keeps its classes, and a remark counts the rows that differ from the most probable class."""
-    frame = table(
-        label=NAMES,
-        predicted=["positive", "negative", "negative", "negative"],
-        p_negative=[0.1, 0.9, 0.3, 0.6],
-        p_positive=[0.9, 0.1, 0.7, 0.4],
-    )
-    rows = predictions(frame)[NO_MODEL]
-    assert rows.predicted.tolist() == [1, 0, 0, 0] and rows.frame["right"].tolist() == [True, True, False, True]
-    assert rows.frame["confidence"].tolist() == pytest.approx([0.9, 0.9, 0.3, 0.6])
-    assert any(remark.startswith("In 1 row the column “predicted” is not the most probable class") for remark in rows.remarks)
-
-
-def test_rows_without_prediction_or_text_are_left_out_and_counted() -> None:
-    frame = table(label=NAMES, **TWO).assign(text=["A warm film.", " ", "The soup.", "Nobody laughed."])
-    frame.loc[3, "p_positive"] = np.nan
-    rows = predictions(frame)[NO_MODEL]
-    assert rows.frame["id"].tolist() == ["1", "3"]
-    mapping = "Labels in “label”: negative, positive; 4 of 4 rows."
-    assert rows.remarks == (mapping, "Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
-
-
 BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"p_negative": [0.1, 0.9, 0.4, 0.5], "p_positive": [0.9, 0.4, 0.6, 0.5]},
@@ -122,77 +63,77 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "message"), BAD)
-def test_bad_columns_are_one_sentence(columns: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        predictions(table(label=NAMES, **columns))
+def table(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"text": TEXTS} | columns)
 
 
-def test_a_mistyped_column_is_one_sentence() -> None:
+def test_columns_are_recognised_and_numbers_say_what_they_are() -> None:
+    for columns, models, classes in RECOGNISED:
+        models_read = recognise(table(**columns), "label", "text")
+        assert {each.model: " ".join(each.columns) for each in models_read} == models
+        assert all(each.classes == classes for each in models_read)
+        named = [f"{'predictions' if name == NO_MODEL else name}: {read.replace(' ', ', ')}" for name, read in models.items()]
+        assert sorted(described(each) for each in models_read) == sorted(named)
+    frame = table(label=NUMBERS, prob=[0.9, 0.1, 0.4, 0.2])
+    assert predictions(frame, classes=["negative", "positive"])[NO_MODEL].classes == ("negative", "positive")
+    with pytest.raises(InputError, match=r"The file has 2 classes \(0, 1\): give one name for each"):
+        predictions(frame, classes=["negative"])
+    assert assigned(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).codes.tolist() == [0, 4, 3, -1, 1]
+    assert assigned(["LABEL_1", 0], ("negative", "positive")).codes.tolist() == [1, 0]
+    assert in_order(["positive", "very negative", "neutral", "negative"]) == ("very negative", "negative", "neutral", "positive")
+    assert in_order(["10", "9", "2"]) == ("2", "9", "10")
+    frame = pd.DataFrame({"text": TEXTS * 60, "label": NAMES * 60, "predicted": [f"a text {place}" for place in range(240)]})
+    assert recognise(frame, "label", "text") == []
+    cases: list[tuple[dict[str, Any], list[float], str, str]] = [
+        ({"prob": [0.9, 0.1, 0.4, 0.2]}, [0.9, 0.1, 0.4, 0.2], "the probability of “positive”", "probabilities"),
+        ({"pred": NAMES, "score": [0.9, 0.8, 0.6, 0.7]}, [0.9, 0.2, 0.6, 0.3], "the confidence of the predicted class", "probabilities"),
+        ({"p_negative": [0.9, 0.1, 0.4, 0.2]}, [0.1, 0.9, 0.6, 0.8], "the probability of “negative”", "probabilities"),
+        ({"score": [2.0, -1.0, 0.5, -3.0]}, [1 / (1 + np.exp(-x)) for x in (2.0, -1.0, 0.5, -3.0)], "a score whose sign decides", "scores"),
+    ]
+    for columns, second, says, gives in cases:
+        answers = read(table(label=NAMES, **columns), recognise(table(label=NAMES, **columns), "label", "text")[0])
+        assert answers.shares[:, 1] == pytest.approx(second) and answers.shares.sum(axis=1) == pytest.approx(1)
+        assert says in " ".join(answers.remarks) and answers.gives == gives
+    logits = table(label=NAMES, logit_negative=[0.0, 2.0, 0.0, 1.0], logit_positive=[1.0, 0.0, 3.0, 0.0])
+    shares = read(logits, recognise(logits, "label", "text")[0]).shares
+    assert shares[:, 1] == pytest.approx([1 / (1 + np.exp(-x)) for x in (1.0, -2.0, 3.0, -1.0)])
+    rows = predictions(table(label=NAMES, p_negative=[10, 90, 33, 50.4], p_positive=[90, 10, 67.5, 50.4]))[NO_MODEL]
+    assert rows.probabilities[:, 1] == pytest.approx([0.9, 0.1, 67.5 / 100.5, 0.5])
+
+
+def test_the_predicted_class_of_the_file_counts_and_rows_without_one_are_left_out() -> None:
+    own = ["positive", "negative", "negative", "negative"]
+    frame = table(label=NAMES, predicted=own, p_negative=[0.1, 0.9, 0.3, 0.6], p_positive=[0.9, 0.1, 0.7, 0.4])
+    rows = predictions(frame)[NO_MODEL]
+    assert rows.predicted.tolist() == [1, 0, 0, 0] and rows.frame["right"].tolist() == [True, True, False, True]
+    assert rows.frame["confidence"].tolist() == pytest.approx([0.9, 0.9, 0.3, 0.6])
+    assert any(remark.startswith("In 1 row the column “predicted” is not the most probable class") for remark in rows.remarks)
+    frame = table(label=NAMES, **TWO).assign(text=["A warm film.", " ", "The soup.", "Nobody laughed."])
+    frame.loc[3, "p_positive"] = np.nan
+    rows = predictions(frame)[NO_MODEL]
+    assert rows.frame["id"].tolist() == ["1", "3"]
+    mapping = "Labels in “label”: negative, positive; 4 of 4 rows."
+    assert rows.remarks == (mapping, "Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
+
+
+def test_bad_columns_are_one_sentence() -> None:
+    for columns, message in BAD:
+        with pytest.raises(InputError, match=message):
+            predictions(table(label=NAMES, **columns))
     for use in (sentviz.predictions, lambda rows, label: sentviz.compare(data=rows, label=label)):
         with pytest.raises(InputError, match=r"has no column 'lable'; similar names: label; its columns are text, label, prob"):
             use(table(label=NAMES, prob=[0.1, 0.9, 0.4, 0.5]), label="lable")
 
 
 @pytest.mark.exhaustive
-def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Predictions of a file and `sentviz compare` say that they read only a part of it."""
-    monkeypatch.setattr(user_datasets, "LIMITS", replace(user_datasets.LIMITS, rows=3))
-    assert all("Only the first 3 rows are read." in rows.remarks for rows in predictions(file).values())
-    assert "Only the first 3 rows are read." in sentviz.compare(file).remarks
-
-
-def test_percentages_and_rounded_probabilities_are_read() -> None:
-    rows = predictions(table(label=NAMES, p_negative=[10, 90, 33, 50.4], p_positive=[90, 10, 67.5, 50.4]))[NO_MODEL]
-    assert rows.probabilities[:, 1] == pytest.approx([0.9, 0.1, 67.5 / 100.5, 0.5])
-
-
-def test_numbers_get_names() -> None:
-    frame = table(label=NUMBERS, prob=[0.9, 0.1, 0.4, 0.2])
-    assert predictions(frame, classes=["negative", "positive"])[NO_MODEL].classes == ("negative", "positive")
-    with pytest.raises(InputError, match=r"The file has 2 classes \(0, 1\): give one name for each"):
-        predictions(frame, classes=["negative"])
-
-
-def test_numbers_of_stars_are_their_own_names() -> None:
-    assert assigned(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).codes.tolist() == [0, 4, 3, -1, 1]
-    assert assigned(["LABEL_1", 0], ("negative", "positive")).codes.tolist() == [1, 0]
-
-
-def test_classes_stand_from_negative_to_positive() -> None:
-    assert in_order(["positive", "very negative", "neutral", "negative"]) == ("very negative", "negative", "neutral", "positive")
-    assert in_order(["10", "9", "2"]) == ("2", "9", "10")
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A file with the predictions of two models; the first is right on three of four rows, the second on two."""
-    path = tmp_path / "answers.csv"
-    table(
-        label=NAMES, **{f"bert_{name}": values for name, values in TWO.items()}, rules=["positive", "negative", "negative", "positive"]
-    ).to_csv(path, index=False)
-    return path
-
-
-@pytest.mark.exhaustive
-def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
+def test_a_file_is_judged_on_the_command_line_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, two = tmp_path / "answers.csv", {f"bert_{name}": values for name, values in TWO.items()}
+    table(label=NAMES, **two, rules=["positive", "negative", "negative", "positive"]).to_csv(file, index=False)
     done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
     assert done.exit_code == 0, done.output
-    lines = done.output.splitlines()
-    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0\u00a0%" in lines[2]
-    assert lines[1] == "! Labels in “label”: negative, positive; 4 of 4 rows."
-    assert ["positive", "1", "1"] in [line.split() for line in lines]
-    assert "answered otherwise than by bert (answers.csv): 1 rows" in done.output and "only bert (answers.csv) is right on 1" in done.output
-    assert lines[-1] == "  row 3: positive, predicted negative 70\u00a0%  The soup was quick and hot."
-    assert "accuracy 50.0\u00a0%" in CliRunner().invoke(main, ["evaluate", f"{file}:rules"]).output
     refused = CliRunner().invoke(main, ["evaluate", f"{file}:nobody"])
     assert "has no predictions of 'nobody'; it has those of bert, rules" in refused.output
     assert "is not one" in CliRunner().invoke(main, ["evaluate", "toy/none", "--label", "stars"]).output
-
-
-@pytest.mark.exhaustive
-def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
-    """Counts are those of the table; what the file does not give is said."""
     assert draw(str(file), "confusion").frame["count"].tolist() == [2, 0, 1, 1]
     assert draw(f"{file}:rules", "confusion").frame["count"].tolist() == [1, 1, 1, 1]
     assert draw(str(file), "agreement", versus="rules").frame["count"].tolist() == [2, 1, 0, 1]
@@ -201,3 +142,6 @@ def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "confusion.csv"
     assert CliRunner().invoke(main, ["export", str(file), "confusion", "-o", str(out)]).exit_code == 0
     assert pd.read_csv(out, comment="#")["count"].tolist() == [2, 0, 1, 1]
+    monkeypatch.setattr(user_datasets, "LIMITS", replace(user_datasets.LIMITS, rows=3))
+    assert all("Only the first 3 rows are read." in rows.remarks for rows in predictions(file).values())
+    assert "Only the first 3 rows are read." in sentviz.compare(file).remarks

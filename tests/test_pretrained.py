@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 
 KINDS = ("bert", "mpnet", "roberta", "distilbert", "electra")
 ROWS = ([5 + i * i % 45 for i in range(150)], [5, 30, 3])  # ids of two texts, none of them padding; distances beyond all buckets
+WORDS = "bert.embeddings.word_embeddings.weight"
+UP = "bert.encoder.layer.1.intermediate.dense.weight"
 
 
 def random_folder(folder: Path, kind: str) -> Path:
@@ -64,7 +66,6 @@ def opened(folder: Path) -> Encoder:
 
 
 def theirs(folder: Path, rows: tuple[list[int], ...], segments: list[list[int]] | None = None) -> Any:
-    """Return all outputs of transformers for padded rows."""
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
     longest, pad = max(map(len, rows)), model.config.pad_token_id or 0
     ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
@@ -76,7 +77,6 @@ def theirs(folder: Path, rows: tuple[list[int], ...], segments: list[list[int]] 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_maps_and_logits_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
-    """In double precision a long and a short text padded together give equal states, maps and logits, to 1e-8; fused kernels too."""
     network, wanted = opened(folders[kind]), theirs(folders[kind], ROWS)
     inputs = collate([TokenizedText(np.array(row)) for row in ROWS])
     with torch.inference_mode():
@@ -103,12 +103,9 @@ def test_token_types_tell_the_second_text(kind: str, folders: dict[str, Path]) -
     assert abs(same - ours).max() > 1e-3
 
 
-# ---- bad folders
-
-
 def changed(folder: Path, to: Path, tensors: dict[str, torch.Tensor] | None = None, **settings: Any) -> Path:
     """Copy a folder with other settings and changed tensors; an empty tensor is deleted."""
-    to.mkdir()
+    to.mkdir(parents=True)
     config = json.loads((folder / "config.json").read_text())
     (to / "config.json").write_text(json.dumps(config | settings))
     weights = load_file(folder / "model.safetensors") | (tensors or {})
@@ -117,13 +114,8 @@ def changed(folder: Path, to: Path, tensors: dict[str, torch.Tensor] | None = No
     return to
 
 
-WORDS = "bert.embeddings.word_embeddings.weight"
-UP = "bert.encoder.layer.1.intermediate.dense.weight"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_folder_that_is_no_base_is_refused_in_a_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
+    for change, message in [
         ({"model_type": "gpt2"}, "the kind 'gpt2'; a base is one of BERT, ELECTRA"),
         ({"hidden_act": "silu"}, "the activation 'silu'"),
         ({"is_decoder": True}, "describes a decoder"),
@@ -134,21 +126,11 @@ UP = "bert.encoder.layer.1.intermediate.dense.weight"
         ({"tensors": {UP: torch.zeros(0)}}, f"has no tensor {UP}"),
         ({"tensors": {WORDS: torch.zeros(50, 17)}}, f"{WORDS} is 50 x 17; config.json asks for 50 x 16"),
         ({"tensors": {UP: torch.full((24, 16), float("nan"))}}, f"{UP} holds values that are not numbers"),
-    ],
-)
-def test_a_folder_that_is_no_base_is_refused_in_a_sentence(
-    change: dict[str, Any], message: str, folders: dict[str, Path], tmp_path: Path
-) -> None:
-    with pytest.raises(RunError) as error:
-        read_checkpoint(changed(folders["bert"], tmp_path / "changed", **change))
-    assert message in str(error.value) and str(error.value).startswith("changed: ")
-
-
-def test_a_missing_file_is_named(folders: dict[str, Path], tmp_path: Path) -> None:
+    ]:
+        with pytest.raises(RunError) as error:
+            read_checkpoint(changed(folders["bert"], tmp_path / str(len(list(tmp_path.iterdir()))) / "changed", **change))
+        assert message in str(error.value) and str(error.value).startswith("changed: ")
     for file in ("config.json", "model.safetensors", "tokenizer.json"):
         (changed(folders["bert"], tmp_path / file) / file).unlink()
         with pytest.raises(RunError, match=f"{file}: {file}"):
             read_checkpoint(tmp_path / file)
-
-
-# ---- the real ones

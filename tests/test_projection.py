@@ -12,6 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+import torch
+from scipy.linalg import orthogonal_procrustes
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
 from sklearn.metrics import silhouette_samples
 
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures
@@ -26,17 +30,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def clouds(n: int = 60, width: int = 8, seed: int = 0) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return two clouds of points and their labels."""
     rng, labels = np.random.default_rng(seed), np.arange(n) % 2
     return rng.normal(size=(n, width)) + 3 * labels[:, None], labels
 
 
-# ---- pictures
-
-
-def test_pca_is_scikit_learns_up_to_signs() -> None:
-    from sklearn.decomposition import PCA
-
+def test_pca_is_scikit_learns_and_a_picture_is_turned_onto_another() -> None:
     x, _ = clouds()
     theirs = PCA(3).fit(x)
     ours = project(x, "pca", 3)
@@ -44,12 +42,37 @@ def test_pca_is_scikit_learns_up_to_signs() -> None:
         assert min(np.abs(mine - reference).max(), np.abs(mine + reference).max()) < 1e-9
     np.testing.assert_allclose(ours.shares, theirs.explained_variance_ratio_, atol=1e-12)
     np.testing.assert_allclose(ours.place(x[:4]), ours.points[:4], atol=1e-9)
+    points = project(np.outer(np.arange(6.0), [3.0, 4.0]), "pca", 3).points
+    np.testing.assert_allclose(np.abs(points[:, 0]), 5 * np.abs(np.arange(6) - 2.5), atol=1e-12)
+    np.testing.assert_allclose(points[:, 1:], 0, atol=1e-7)
+    for method in METHODS:
+        same = project(np.ones((9, 4)), method)
+        assert np.ptp(same.points) == 0
+        np.testing.assert_array_equal(same.place(np.ones((1, 4))), same.points[:1])
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(30, 2))
+    angle = 1.1
+    spin = np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])
+    y = 2.5 * x @ spin + [3, -4]
+    np.testing.assert_allclose(align(x, y)(x), y, atol=1e-9)
+    unrelated = rng.normal(size=(30, 2)) * 7
+    turn = align(x, unrelated)
+    theirs, _ = orthogonal_procrustes(x - x.mean(axis=0), unrelated - unrelated.mean(axis=0))
+    np.testing.assert_allclose(turn.rotation, theirs, atol=1e-9)
+    turned = turn(x)
+    np.testing.assert_allclose(np.linalg.norm(turned - turned.mean(axis=0)), np.linalg.norm(unrelated - unrelated.mean(axis=0)))
+    np.testing.assert_allclose(turned.mean(axis=0), unrelated.mean(axis=0), atol=1e-9)
+    x, _ = clouds(23)
+    neighbours, away = nearest(x, 4)
+    for i, row in enumerate(x):
+        far = sorted((float(np.linalg.norm(row - candidate)), j) for j, candidate in enumerate(x) if j != i)
+        assert neighbours[i].tolist() == [j for _, j in far[:4]]
+        np.testing.assert_allclose(away[i], [d for d, _ in far[:4]], atol=1e-9)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("method", ["tsne", "umap"])
 def test_clouds_stay_apart_and_new_points_are_placed_with_their_own(method: str) -> None:
-    """The same seed gives the same picture, also if rows occur many times; a vector of a cloud is placed among its points."""
     x, labels = clouds()
     x[10:20], labels[10:20] = x[10], labels[10]
     first, again = project(x, method), project(x, method)
@@ -64,7 +87,6 @@ def test_clouds_stay_apart_and_new_points_are_placed_with_their_own(method: str)
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:Tensorflow")  # said on its first import
 def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """umap's compiled parts end the process if two threads enter them."""
     import umap
 
     inside, most = [0], [0]
@@ -84,13 +106,6 @@ def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert most == [1] and (first.points == second.points).all()
 
 
-def test_equal_vectors_lie_on_one_point() -> None:
-    for method in METHODS:
-        same = project(np.ones((9, 4)), method)
-        assert np.ptp(same.points) == 0
-        np.testing.assert_array_equal(same.place(np.ones((1, 4))), same.points[:1])
-
-
 def test_what_is_no_picture_is_said() -> None:
     x, _ = clouds()
     x[3, 2] = np.nan
@@ -102,45 +117,17 @@ def test_what_is_no_picture_is_said() -> None:
         (lambda: project(clouds(3)[0], "tsne"), "at least 5 rows"),
     ):
         refused(InputError, message, ask)
+    for frame, colour, message in (
+        (rows(0), "label", "no row"),
+        (rows().drop(columns="length"), "length", "length in words"),
+        (rows(), "mood", "not by 'mood'"),
+    ):
+        refused(InputError, message, scatter, frame, classes=("no", "yes"), colour=colour)
+    plot = scatter(rows(), classes=("no", "yes"), star=(99.0, 9.0), star_name="a <warm> song").plot
+    assert not re.search("<b>|<i>|<warm>", str(plot.to_dict())) and plot.data[0].name == "unlabelled (12)"
 
 
-def test_fewer_axes_than_dimensions_are_flat() -> None:
-    points = project(np.outer(np.arange(6.0), [3.0, 4.0]), "pca", 3).points
-    np.testing.assert_allclose(np.abs(points[:, 0]), 5 * np.abs(np.arange(6) - 2.5), atol=1e-12)
-    np.testing.assert_allclose(points[:, 1:], 0, atol=1e-7)
-
-
-def test_turning_undoes_a_rotation_a_reflection_a_shift_and_a_scale() -> None:
-    from scipy.linalg import orthogonal_procrustes
-
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(30, 2))
-    angle = 1.1
-    spin = np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])
-    y = 2.5 * x @ spin + [3, -4]
-    np.testing.assert_allclose(align(x, y)(x), y, atol=1e-9)
-    unrelated = rng.normal(size=(30, 2)) * 7
-    turn = align(x, unrelated)
-    theirs, _ = orthogonal_procrustes(x - x.mean(axis=0), unrelated - unrelated.mean(axis=0))
-    np.testing.assert_allclose(turn.rotation, theirs, atol=1e-9)
-    turned = turn(x)
-    np.testing.assert_allclose(np.linalg.norm(turned - turned.mean(axis=0)), np.linalg.norm(unrelated - unrelated.mean(axis=0)))
-    np.testing.assert_allclose(turned.mean(axis=0), unrelated.mean(axis=0), atol=1e-9)
-
-
-def test_neighbours_by_sorting_all() -> None:
-    x, _ = clouds(23)
-    neighbours, away = nearest(x, 4)
-    for i, row in enumerate(x):
-        far = sorted((float(np.linalg.norm(row - candidate)), j) for j, candidate in enumerate(x) if j != i)
-        assert neighbours[i].tolist() == [j for _, j in far[:4]]
-        np.testing.assert_allclose(away[i], [d for d, _ in far[:4]], atol=1e-9)
-
-
-# ---- outlines
-
-
-def test_inside_by_winding() -> None:
+def test_inside_by_winding_and_a_long_outline_keeps_its_shape() -> None:
     assert inside(np.empty((0, 2)), [(0, 0), (4, 0), (4, 4)]).tolist() == []
     rng = np.random.default_rng(2)
     angles = np.sort(rng.uniform(0, 2 * np.pi, 15))
@@ -149,9 +136,6 @@ def test_inside_by_winding() -> None:
     for point, is_inside in zip(points, inside(points, outline), strict=True):
         steps = np.diff(np.unwrap(np.arctan2(*(np.vstack([outline, outline[:1]]) - point).T[::-1])))
         assert is_inside == (abs(steps.sum()) > np.pi)
-
-
-def test_a_long_outline_keeps_its_shape_with_24_corners() -> None:
     angles = np.linspace(0, 2 * np.pi, 300, endpoint=False)
     circle = np.c_[np.cos(angles), np.sin(angles)]
     few = simplified(circle)
@@ -161,22 +145,14 @@ def test_a_long_outline_keeps_its_shape_with_24_corners() -> None:
     np.testing.assert_array_equal(simplified(circle[:3]), circle[:3])
 
 
-# ---- measures
-
-
-@pytest.mark.parametrize("k", [1, 5, 10])
-def test_what_is_kept_is_scikit_learns(k: int) -> None:
-    from sklearn.manifold import trustworthiness
-
-    x, _ = clouds(50)
-    y = np.random.default_rng(3).normal(size=(50, 2)) + x[:, :2]
-    trust, continuity = trustworthiness_and_continuity(x, y, k)
-    assert trust.mean() == pytest.approx(trustworthiness(x, y, n_neighbors=k), abs=1e-12)
-    assert continuity.mean() == pytest.approx(trustworthiness(y, x, n_neighbors=k), abs=1e-12)
-    assert trustworthiness_and_continuity(x, x, k)[0].min() == 1
-
-
-def test_measures_have_intervals_around_their_means() -> None:
+def test_measures_are_scikit_learns_with_intervals() -> None:
+    for k in [1, 5, 10]:
+        x, _ = clouds(50)
+        y = np.random.default_rng(3).normal(size=(50, 2)) + x[:, :2]
+        trust, continuity = trustworthiness_and_continuity(x, y, k)
+        assert trust.mean() == pytest.approx(trustworthiness(x, y, n_neighbors=k), abs=1e-12)
+        assert continuity.mean() == pytest.approx(trustworthiness(y, x, n_neighbors=k), abs=1e-12)
+        assert trustworthiness_and_continuity(x, x, k)[0].min() == 1
     x, labels = clouds(80)
     labels[:4] = -1
     frame = measures(x, project(x).points, labels, ("no", "yes"))
@@ -187,16 +163,10 @@ def test_measures_have_intervals_around_their_means() -> None:
     assert by["silhouette", "vectors", ""] == pytest.approx(own.mean(), abs=1e-5)
     assert by["silhouette", "vectors", "yes"] == pytest.approx(own[labels[known] == 1].mean(), abs=1e-5)
     assert frame.loc[frame["measure"] == "silhouette", "n"].max() == 76
-
-
-def test_degenerate_rows_have_the_measures_that_they_have() -> None:
     both = {"trustworthiness", "continuity"}
-    for x, labels, there in (
-        (clouds(3)[0], [0, 1, 0], {"silhouette", *both}),
-        (clouds(30)[0], [1] * 30, both),
-        (np.ones((30, 4)), [0, 1] * 15, set()),
-        (clouds(2)[0], [0, 1], {"silhouette"}),
-    ):
+    cases = [(clouds(3)[0], [0, 1, 0], {"silhouette", *both}), (clouds(30)[0], [1] * 30, both), (np.ones((30, 4)), [0, 1] * 15, set())]
+    cases += [(clouds(2)[0], [0, 1], {"silhouette"})]
+    for x, labels, there in cases:
         frame = measures(x, project(x).points, labels, ("no", "yes"))
         assert set(frame["measure"]) == there
         if "silhouette" in there:
@@ -205,12 +175,7 @@ def test_degenerate_rows_have_the_measures_that_they_have() -> None:
         refused(InputError, "two classes", measured, frame)
 
 
-# ---- vectors, cache, jobs
-
-
-def test_layers_by_hand() -> None:
-    import torch
-
+def test_layers_by_hand_and_pictures_are_kept_and_turned(tmp_path: Path) -> None:
     model = small_model(components=2, mixing="free")
     texts = ["a warm song", "what a dull, hollow garden we saw!", "soup"]
     vectors = layer_vectors(model, pd.DataFrame({"text": texts}))
@@ -220,10 +185,6 @@ def test_layers_by_hand() -> None:
             by_hand = model.network.final_norm(torch.from_numpy(state.copy())).mean(dim=0).numpy()
             np.testing.assert_allclose(vectors[layer, i], by_hand, rtol=2e-3, atol=2e-3)
         np.testing.assert_allclose(vectors[-1, i], trace.pooled, rtol=2e-3, atol=2e-3)
-
-
-def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> None:
-    """A second cache on the same folder computes nothing; pictures end above a layer without vectors, and at the requested layer."""
     last, _ = clouds(40)
     stack = [last @ np.linalg.qr(np.random.default_rng(4).normal(size=(8, 8)))[0] * 3, last]
     cache = Cache(tmp_path)
@@ -238,14 +199,6 @@ def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> No
     assert list(pictures(cache, "k", [None, last], "pca", 2)) == list(pictures(cache, "k", stack, "pca", 2, 1)) == [1]
 
 
-def test_a_cache_that_cannot_be_written_keeps_in_memory(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    cache = Cache(tmp_path / "file" / "pictures")
-    cache.put("a", {"x": np.arange(3)})
-    assert "memory only" in cache.problem
-    assert cache.get("a")["x"].tolist() == [0, 1, 2]  # type: ignore[index]
-
-
 def test_a_cache_forgets_the_oldest_and_ignores_damage(tmp_path: Path) -> None:
     cache = Cache(tmp_path, disk=2_500, memory=1)
     for i, name in enumerate("abc"):
@@ -256,8 +209,12 @@ def test_a_cache_forgets_the_oldest_and_ignores_damage(tmp_path: Path) -> None:
     fresh = Cache(tmp_path)
     assert [fresh.get(name) is not None for name in "abc"] == [False, True, False]
     fresh.put("d", {"x": np.zeros(2)}, disk=False)
-    assert not (tmp_path / "d.safetensors").exists()
-    assert digest("a", 1) != digest("a1")
+    assert not (tmp_path / "d.safetensors").exists() and digest("a", 1) != digest("a1")
+    (tmp_path / "file").write_text("no folder")
+    cache = Cache(tmp_path / "file" / "pictures")
+    cache.put("a", {"x": np.arange(3)})
+    assert "memory only" in cache.problem
+    assert cache.get("a")["x"].tolist() == [0, 1, 2]  # type: ignore[index]
 
 
 def waited(jobs: Jobs, key: str) -> str:
@@ -284,8 +241,7 @@ def test_one_job_for_all_who_wait() -> None:
     assert first is second
     jobs.leave("k", "one")
     go.set()
-    assert waited(jobs, "k") == "done"
-    assert (first.result, len(calls)) == (7, 1)
+    assert waited(jobs, "k") == "done" and (first.result, len(calls)) == (7, 1)
     go.clear()
     jobs.start("other", "work", work, "one")
     jobs.leave("other", "one")
@@ -295,21 +251,7 @@ def test_one_job_for_all_who_wait() -> None:
     assert waited(jobs, "other") == "done"
 
 
-# ---- figures
-
-
 def rows(n: int = 12) -> pd.DataFrame:
     """Return unlabelled rows with unusual ids."""
     frame = pd.DataFrame({"id": [f"<b>{i}</b>" for i in range(n)], "label": -1, "predicted": 0, "right": False, "confidence": 0.9})
     return frame.assign(length=range(1, n + 1), text="a <i>warm</i> song $x$", x=range(n), y=0.5)
-
-
-def test_a_picture_needs_rows_and_a_colour_that_they_have() -> None:
-    for frame, colour, message in (
-        (rows(0), "label", "no row"),
-        (rows().drop(columns="length"), "length", "length in words"),
-        (rows(), "mood", "not by 'mood'"),
-    ):
-        refused(InputError, message, scatter, frame, classes=("no", "yes"), colour=colour)
-    plot = scatter(rows(), classes=("no", "yes"), star=(99.0, 9.0), star_name="a <warm> song").plot
-    assert not re.search("<b>|<i>|<warm>", str(plot.to_dict())) and plot.data[0].name == "unlabelled (12)"

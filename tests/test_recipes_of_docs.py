@@ -33,7 +33,7 @@ from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
-from tests.kit import PAGES, opened, sane, toy_splits, use_toy_data, words
+from tests.kit import PAGES, opened, refused, sane, toy_splits, use_toy_data, words
 
 pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
@@ -59,9 +59,6 @@ def into(module: types.ModuleType, block: Block, patch: pytest.MonkeyPatch) -> N
         patch.setattr(module, name, names[name], raising=False)
 
 
-# ---- a figure, and a page that shows it
-
-
 @pytest.fixture
 def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The figure of the recipe, registered."""
@@ -77,7 +74,6 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.exhaustive
 def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp_path: Path) -> None:
-    """The added figure is drawn in Python, is listed by the command, and is exported to HTML and CSV with its own option."""
     figure = draw(str(tiny_run), lengths, text=TEXT)
     assert figure.frame["letters"].tolist() == [len(token) for token in sentviz.load(tiny_run).trace(TEXT).tokens]
     assert "digest" in figure.source and lengths in str(code("a/b", lengths))
@@ -94,7 +90,6 @@ def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp
 
 @pytest.mark.exhaustive
 def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the others, with caption, export menu and the notebook's lines; the sentence typed there becomes the focus."""
     script, entry = blocks("Add a page")
     shutil.copytree(ROOT / "app", tmp_path / "app")
     (tmp_path / script.file).write_text(script.text, encoding="utf-8")
@@ -112,15 +107,11 @@ def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypa
     assert not app.exception and not app.warning
     page_text = words(app).replace("\\", "")
     assert "toy/ndt-unit-2" in page_text and "How many letters" in page_text
-    assert f"Letters of {len(TEXT.replace(',', ' ,').split())} tokens" in page_text
-    assert app.session_state["focus"].text == TEXT
+    assert f"Letters of {len(TEXT.replace(',', ' ,').split())} tokens" in page_text and app.session_state["focus"].text == TEXT
     assert {f"export-{lengths}-{format}" for format in ("html", "csv", "png")} <= {button.key for button in app.get("download_button")}
     assert entry.file == "app/places.py" and any(lengths in block.value for block in app.code)
     places.places.cache_clear()
     st.cache_resource.clear()
-
-
-# ---- a model
 
 
 @pytest.fixture(scope="module")
@@ -161,20 +152,13 @@ def recipe(model: str = "bag", **changes: Any) -> Recipe:
 
 
 @pytest.mark.exhaustive
-def test_a_model_is_trained_opened_and_explained(bag: Path) -> None:
-    """The bag of words learns; integrated gradients sum up, and scores that need attention are refused."""
+def test_a_model_is_trained_opened_explained_and_drawn(bag: Path, tmp_path: Path) -> None:
     run, model = Run.open(bag / "sst2" / "bag"), sentviz.load("sst2/bag", folders=bag)
     assert run.shape.KIND == "bag" and not run.capabilities.maps and run.configuration == "bag"
     assert run.metrics()["test"]["accuracy"]["value"] > 0.8 and model.predict([TEXT])["label"][0] in run.labels
     trace = model.trace(TEXT)
     assert not trace.has_maps and abs(integrated_gradients(model, trace).gap) < 1e-2
-    with pytest.raises(InputError, match="needs attention maps, and sst2/bag has none"):
-        score(trace, "rollout")
-
-
-@pytest.mark.exhaustive
-def test_figures_and_pages_that_it_can_give_are_drawn(bag: Path) -> None:
-    """Every figure that the bag model supports is drawn, and every page opens; each other figure names the run and what the run lacks."""
+    refused(InputError, "needs attention maps, and sst2/bag has none", score, trace, "rollout")
     run = Run.open(bag / "sst2" / "bag", "sst2/bag")
     lacking = {name: why for name, spec in FIGURES.items() if spec.of.OF_RUN and (why := spec.lacks(run))}
     assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma", "head-grid"} <= lacking.keys()
@@ -187,9 +171,6 @@ def test_figures_and_pages_that_it_can_give_are_drawn(bag: Path) -> None:
         assert not draw("sst2/bag", name, **versus).frame.empty
     for page in PAGES:
         sane(opened(page, run="sst2/bag", versus="sst2/vanilla-matched-512", text=TEXT))
-
-
-def test_pairs_are_refused_before_anything_is_read(bag: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch, pairs=True)
         with pytest.raises(InputError, match="bag reads single texts; sst2 has pairs"):

@@ -21,20 +21,13 @@ from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.leave_out import words
 from sentviz.charts.gallery import draw
 from sentviz.cli import main
-from sentviz.data.datasets import Split
 from sentviz.errors import InputError
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import SHIPPED, Run, find
 
-TEXTS = [
-    "what a warm song",
-    "what a warm, clever song",
-    "a song",
-    "not a clever song at all",
-    "warm and clever, what a song",
-    "a b c d e f g h i j k l",
-]
+TEXTS = ["what a warm song", "what a warm, clever song", "a song", "not a clever song at all"]
+TEXTS += ["warm and clever, what a song", "a b c d e f g h i j k l"]
 
 
 def _table(value: Callable[[set[int]], float], n: int) -> np.ndarray:
@@ -46,7 +39,6 @@ def _of(table: np.ndarray, scores: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def test_measures_equal_plain_loops() -> None:
-    """Ranks, signs, first word, error, AOPC between all orders' limits, ERASER's two, and areas, of one signed score."""
     table = np.random.default_rng(4).normal(size=32)
     scores, removed = np.array([0.4, -1.3, 0.9, 0.1, -0.2]), np.arange(5.0)
     got = _of(table, {"gradient": scores, "removal": removed})["gradient"]
@@ -74,9 +66,6 @@ def test_measures_equal_plain_loops() -> None:
     assert got["deletion"] == pytest.approx(np.trapezoid(without, np.linspace(0, 1, 6)))
     assert got["insertion"] == pytest.approx(np.trapezoid(alone, np.linspace(0, 1, 6)))
     assert got["ranks-behind"] == pytest.approx(spearmanr(removed, truth).statistic - got["ranks"])
-
-
-def test_scores_without_a_sign_are_compared_with_sizes() -> None:
     table = _table(lambda present: -3.0 * (1 in present) + 1.0 * (0 in present) + 0.2 * len(present), 4)
     got = _of(table, {"received": np.array([0.3, 0.9, 0.1, 0.05]), "removal": shapley_values(table)})["received"]
     assert got["first"] == 1.0 and got["size"] > 0.5 and got[["ranks", "signs", "error"]].isna().all()
@@ -87,10 +76,6 @@ def test_scores_without_a_sign_are_compared_with_sizes() -> None:
         assert got[method][["ranks", "signs", "error"]].tolist() == pytest.approx([1, 1, 0], abs=1e-9)
     assert got["exact", "reached"] == pytest.approx(1) and not exact_comparison.turning(table)
     assert set(exact_comparison_table.FROM_SUBSETS) == set(exact_comparison._FROM_SUBSETS)
-
-
-def test_turning_equals_a_loop_over_orders() -> None:
-    """The mean effects with and without the other word equal means over all orders of four words, for 30 random games."""
     rng = np.random.default_rng(8)
     for _ in range(30):
         table = rng.normal(size=16) * 0.3 + _table(lambda present: float(len(present)), 4)
@@ -134,9 +119,6 @@ def test_a_sample_of_texts_is_measured(model: Model) -> None:
         exact_comparison.compare_with_exact(model, ["a song", "warm"], np.zeros(2, bool))
 
 
-# ---- stored tables, and what is said of them
-
-
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[[pd.DataFrame], Run]:
     """Store rows (method, metric, value, low, high, random) as the only table, and return a run that they are of."""
@@ -157,24 +139,22 @@ def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["method", "metric", "value", "low", "high", "random"])
 
 
-def test_the_named_runs_replace_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_named_runs_replace_their_rows_and_unreadable_texts_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "FOLDER", tmp_path)
     monkeypatch.setattr("sentviz.runs.store.find", _run)
     for arguments, value in ((["b", "a"], 0.25), (["b"], 0.5)):
         tables.measure_named("made-up", lambda run, value=value: pd.DataFrame({"value": [value + 0.00001]}), arguments)  # type: ignore[misc]
     assert tables.read_measured("made-up")[["run", "value"]].to_numpy().tolist() == [["a", 0.25], ["b", 0.5]]
     tables.read_measured.cache_clear()
-
-
-def test_texts_that_the_model_cannot_read_are_left_out() -> None:
     if not (SHIPPED / "imdb" / "hardmax-d2").is_dir():
         pytest.skip("imdb/hardmax-d2 is not in checkpoints/")
     texts = ["zzqx zzqy zzqz zzqw", "wonderful touching film with great music", "terrible boring waste of acting"]
     assert sorted(place for place, _ in exact_comparison.short(load(find("imdb/hardmax-d2").folder), texts, lambda place: True)) == [1, 2]
 
 
-def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]) -> None:
-    """The best quick methods are named, samplers apart, and methods at chance; another run has no sentence."""
+def test_words_say_which_method_to_believe_and_the_strictest_run_decides(
+    stored: Callable[[pd.DataFrame], Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = stored(
         _rows(
             ("lime", "first", 0.95, 0.90, 0.99, 0.2),
@@ -198,45 +178,6 @@ def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]
     assert table.method_line(run, "removal").endswith("first in 80\u00a0% [70, 90] of 50 short texts (random scores: 20\u00a0%).")
     assert table.turning_line(run).startswith("In 50\u00a0% [40, 60] of 50 short texts with a negation, one word turns")
     assert (table.has_referee(unmeasured), table.found_first(unmeasured), table.method_line(unmeasured, "removal")) == (False, {}, "")
-
-
-@pytest.mark.parametrize(("low", "high", "verdict"), [(0.1, 0.3, "holds"), (-0.3, -0.1, "fails"), (-0.1, 0.1, "open")])
-def test_removal_is_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run], low: float, high: float, verdict: str) -> None:
-    run = stored(
-        _rows(
-            ("gradient", "ranks-behind", 0.5, 0.4, 0.6, np.nan),
-            ("gradient", "size-behind", -0.9, -0.95, -0.8, np.nan),
-            ("rollout", "size-behind", (low + high) / 2, low, high, np.nan),
-            ("lime", "ranks-behind", -0.4, -0.5, -0.3, np.nan),
-        )
-    )
-    assert claims.removal_is_best(run).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("ranks", "first", "verdict"),
-    [
-        ((-0.1, 0.09), (0.1, 0.29), "holds"),
-        ((-0.1, 0.2), (0.1, 0.29), "open"),
-        ((0.1, 0.3), (0.3, 0.5), "fails"),
-        ((0.1, 0.3), (0.1, 0.3), "open"),
-        ((-0.4, -0.2), (0, 0.1), "holds"),
-    ],
-)
-def test_gradients_are_judged_in_three_directions(
-    stored: Callable[[pd.DataFrame], Run], ranks: tuple[float, float], first: tuple[float, float], verdict: str
-) -> None:
-    run = stored(_rows(("gradient", "ranks", sum(ranks) / 2, *ranks, 0.0), ("gradient", "first", sum(first) / 2, *first, 0.2)))
-    assert claims.gradient_is_random(run).verdict == verdict
-
-
-@pytest.mark.parametrize(("low", "high", "verdict"), [(0.4, 0.6, "holds"), (0.1, 0.2, "fails"), (0.2, 0.5, "open")])
-def test_interactions_are_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run], low: float, high: float, verdict: str) -> None:
-    run = stored(_rows(("exact", "turning negated", (low + high) / 2, low, high, np.nan)))
-    assert claims.interactions_are_hidden(run).verdict == verdict
-
-
-def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"sst2/ndt-unit-2": 0.9, "english/minilm": 0.1}
     table = pd.concat(
         _rows(("exact", "turning negated", value, value - 0.05, value + 0.05, np.nan)).assign(run=name, digest="abc", n=50)
@@ -250,10 +191,29 @@ def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> N
     assert claim.test(runs[2:]).verdict == "unjudged"
 
 
+def test_claims_are_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run]) -> None:
+    for low, high, verdict in [(0.1, 0.3, "holds"), (-0.3, -0.1, "fails"), (-0.1, 0.1, "open")]:
+        run = stored(
+            _rows(
+                ("gradient", "ranks-behind", 0.5, 0.4, 0.6, np.nan),
+                ("gradient", "size-behind", -0.9, -0.95, -0.8, np.nan),
+                ("rollout", "size-behind", (low + high) / 2, low, high, np.nan),
+                ("lime", "ranks-behind", -0.4, -0.5, -0.3, np.nan),
+            )
+        )
+        assert claims.removal_is_best(run).verdict == verdict
+    cases = [((-0.1, 0.09), (0.1, 0.29), "holds"), ((-0.1, 0.2), (0.1, 0.29), "open"), ((0.1, 0.3), (0.3, 0.5), "fails")]
+    cases += [((0.1, 0.3), (0.1, 0.3), "open"), ((-0.4, -0.2), (0, 0.1), "holds")]
+    for ranks, first, verdict in cases:
+        run = stored(_rows(("gradient", "ranks", sum(ranks) / 2, *ranks, 0.0), ("gradient", "first", sum(first) / 2, *first, 0.2)))
+        assert claims.gradient_is_random(run).verdict == verdict
+    for low, high, verdict in [(0.4, 0.6, "holds"), (0.1, 0.2, "fails"), (0.2, 0.5, "open")]:
+        run = stored(_rows(("exact", "turning negated", (low + high) / 2, low, high, np.nan)))
+        assert claims.interactions_are_hidden(run).verdict == verdict
+
+
 @pytest.mark.exhaustive
-def test_a_run_of_the_user_keeps_its_comparison(
-    tmp_path: Path, tiny_runs: Path, toy_data: dict[str, Split], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_the_user_keeps_its_comparison(tmp_path: Path, tiny_runs: Path, toy_data: object, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(tiny_runs, tmp_path / "runs")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "runs"))
     (tmp_path / "mine.csv").write_text("text,label\na warm and clever song,positive\nwhat a dull soup it was,negative\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Resume points: the same for every kind of model, found after a crash, tied to recipe and data, and refused in one sentence."""
+"""Resume points, the same for every kind of model and refused in one sentence; what a recipe's run may replace, and stored recipes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from torch.nn import functional as F
 
 from sentviz.data import datasets
 from sentviz.data.lexicon import Lexicon
-from sentviz.errors import RunError
+from sentviz.errors import InputError, RunError
 from sentviz.models.loading import load
 from sentviz.models.weights import pack, unpack
+from sentviz.papers.studies.runner import light
 from sentviz.runs import store
+from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import Trainer, resuming, task_of, train
-from sentviz.training.recipe import Recipe
-from tests.kit import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer
-from tests.shipped import often
+from sentviz.training.recipe import Recipe, finished, recipe_names, recipe_of_paper
+from tests.kit import hardmax_recipe, no_room, refused, toy_pairs, toy_recipe, toy_splits, toy_trainer
+from tests.shipped import ROOT, often
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 
 Make = Callable[..., Trainer]
+UNINTERRUPTED: dict[str, Trainer] = {}  # the key is a model; its folder may be deleted
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a random BERT."""
     from tests.foreign.models import saved
 
     return saved(tmp_path_factory.mktemp("hub") / "bert", "bert", ("negative", "positive"))
@@ -72,8 +74,7 @@ def same(first: Trainer, two: Trainer) -> None:
     states += [(dict(first.task.network.state_dict()), dict(two.task.network.state_dict()))]
     states += [(first.epochs[epoch], two.epochs[epoch]) for epoch in first.epochs]
     for ours, theirs in states:
-        assert ours.keys() == theirs.keys()
-        assert all(torch.equal(ours[k], theirs[k]) for k in ours)
+        assert ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in ours)
     moments = [t.task.optimizer.state_dict()["state"] for t in (first, two)]
     assert all(torch.equal(moments[0][i][k], moments[1][i][k]) for i in moments[0] for k in moments[0][i])
     assert first.at.history == two.at.history
@@ -81,20 +82,14 @@ def same(first: Trainer, two: Trainer) -> None:
         assert getattr(first.at, name) == getattr(two.at, name)
 
 
-@pytest.fixture(scope="module")
-def uninterrupted() -> dict[str, Trainer]:
-    """Return the uninterrupted trainers by model; their folders may be deleted."""
-    return {}
-
-
 @pytest.fixture
-def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninterrupted: dict[str, Trainer]) -> Trainer:
+def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest) -> Trainer:
     """Return the uninterrupted trainer of `make`, trained once for all tests."""
     model = request.node.callspec.params["make"]
-    if model not in uninterrupted:
-        uninterrupted[model] = make(tmp_path / "straight")
-        uninterrupted[model].fit(progress=False)
-    return uninterrupted[model]
+    if model not in UNINTERRUPTED:
+        UNINTERRUPTED[model] = make(tmp_path / "straight")
+        UNINTERRUPTED[model].fit(progress=False)
+    return UNINTERRUPTED[model]
 
 
 def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp_path: Path) -> None:
@@ -109,7 +104,6 @@ def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp
 
 
 def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training that a SIGINT stops in a step, after the dropout, and that is resumed, is the same as uninterrupted training."""
     plain, calls, before = F.cross_entropy, list[int](), signal.getsignal(signal.SIGINT)
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
@@ -142,7 +136,6 @@ def test_a_run_that_cannot_be_written_leaves_its_resume_point(tmp_path: Path, mo
 
 @pytest.mark.exhaustive
 def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path, tiny_run: Path) -> None:
-    """Each stored epoch is the trainer's state in stored precision; an epoch that is not stored is refused."""
     seen: dict[int, dict[str, Tensor]] = {}
     for epoch in (1, 2):
         part = make(tmp_path / "toy" / "x")
@@ -162,8 +155,7 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path, tiny_
         (run, 3, "of epoch 3 are not stored; stored epochs: 1, 2"),
         (tiny_run, 1, "not stored; its recipe keeps none"),
     ):
-        with pytest.raises(RunError, match=why):
-            load(known, epoch=epoch)
+        refused(RunError, why, load, known, epoch=epoch)
 
 
 @pytest.mark.exhaustive
@@ -173,15 +165,13 @@ def test_the_last_epochs_are_kept(kept_epochs: Path, tmp_path: Path) -> None:
     again = attach(run, "words.parquet", frame)
     assert again.epochs == (2, 3, 4) and load(again, epoch=3).predict(["a warm song"])["label"][0]
     (run.folder / "epochs" / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"contains epochs/notes\.txt"):
-        attach(again, "words.parquet", frame)
+    refused(RunError, r"contains epochs/notes\.txt", attach, again, "words.parquet", frame)
     path = run.folder / "epochs" / "3.safetensors"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(RunError, match=r"epochs/3\.safetensors is damaged"):
-        load(again, epoch=3)
+    refused(RunError, r"epochs/3\.safetensors is damaged", load, again, epoch=3)
 
 
-def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
+def test_a_resume_point_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy_trainer(tmp_path / "x").fit(progress=False, until=1)
     with pytest.raises(RunError, match="another recipe"):
         toy_trainer(tmp_path / "x", seed=1).resume()
@@ -191,9 +181,6 @@ def test_a_resume_point_of_another_recipe_is_refused(tmp_path: Path) -> None:
         point.write_text(damage)
         with pytest.raises(RunError, match="delete it to start again"):
             toy_trainer(tmp_path / "x").resume()
-
-
-def test_a_resume_point_of_other_data_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy_trainer(tmp_path / "x").fit(progress=False, until=1)
     splits = toy_splits()
     splits["train"] = replace(splits["train"], digest="1" * 12)
@@ -203,10 +190,6 @@ def test_a_resume_point_of_other_data_is_refused(tmp_path: Path, monkeypatch: py
     point = tmp_path / ".x.tmp-resume" / "progress.json"
     point.write_text(json.dumps({k: v for k, v in json.loads(point.read_text()).items() if k in ("recipe", "at")}))
     assert toy_trainer(tmp_path / "x").resume()
-
-
-def test_a_resume_point_without_one_of_its_tensors_is_damaged(tmp_path: Path) -> None:
-    """One sentence, and the trainer does not believe that it went on. A point of an older version has no list of tensors."""
     toy_trainer(tmp_path / "x").fit(progress=False, until=1)
     state, progress = (tmp_path / ".x.tmp-resume" / name for name in ("state.safetensors", "progress.json"))
     tensors, stored = load_file(state), json.loads(progress.read_text())
@@ -222,9 +205,6 @@ def test_a_resume_point_without_one_of_its_tensors_is_damaged(tmp_path: Path) ->
         with pytest.raises(RunError, match=r"damaged.*; delete it to start again") as caught:
             trainer.resume()
         assert "\n" not in str(caught.value) and trainer.at.step == 0
-
-
-def test_a_resume_point_left_aside_by_a_crash_is_found(tmp_path: Path) -> None:
     toy_trainer(tmp_path / "x").fit(progress=False, until=3)
     (tmp_path / ".x.tmp-resume").rename(tmp_path / "..x.tmp-resume.tmp-old-1")
     trainer = toy_trainer(tmp_path / "x", example="a warm song", transfer="elsewhere")
@@ -244,3 +224,103 @@ def test_ctrl_c_again_does_not_cut_the_resume_point(tmp_path: Path, monkeypatch:
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(progress=False)
     assert toy_trainer(tmp_path / "x").resume()
+
+
+@pytest.mark.exhaustive
+def test_a_finished_run_is_given_back_and_nothing_of_it_lost(tmp_path: Path) -> None:
+    run = train(toy_recipe(), str(tmp_path), progress=False)
+    attach(run, "heads.parquet", run.history())
+    (run.folder / "notes.txt").write_text("mine")
+    before = {path.name: path.read_bytes() for path in run.folder.iterdir()}
+    again = train(toy_recipe(example="another one"), tmp_path, progress=False)
+    assert again.metrics() == run.metrics()
+    for changes in ({"dropout": 0.2}, {"transfer": "elsewhere"}):
+        refused(RunError, "trained by another recipe; move it away", train, toy_recipe(**changes), tmp_path, progress=False)
+    assert {path.name: path.read_bytes() for path in run.folder.iterdir()} == before
+
+
+def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
+    folder = tmp_path / "toy" / "ndt-unit-2"
+    folder.mkdir(parents=True)
+    run = train(toy_recipe(epochs=1), tmp_path, progress=False)
+    light(run, tmp_path / "light" / "toy" / "ndt-unit-2")
+    refused(RunError, r"without its weights. Choose another folder", train, toy_recipe(epochs=1), tmp_path / "light", progress=False)
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config[:50])
+    refused(RunError, r"config.json is not JSON", train, toy_recipe(epochs=1), tmp_path, progress=False)
+    (folder / "config.json").unlink()
+    refused(RunError, "contains no run; move it away", train, toy_recipe(epochs=1), tmp_path, progress=False)
+    assert (folder / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    "changes, reason",
+    [
+        ({"example": "  "}, "The recipe's example cannot be used"),
+        ({"example_pair": " "}, "The recipe's example cannot be used"),
+        ({"transfer": "three"}, "transfer three has other classes"),
+        ({"transfer": "pairs"}, "transfer pairs has other classes or kinds of texts"),
+        ({"transfer": "nowhere"}, "no data set 'nowhere'"),
+    ],
+)
+def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = toy_splits()
+    unlike_sets = {"three": replace(splits["test"], labels=("a", "b", "c")), "pairs": toy_pairs()["test"]}
+
+    def load_split(name: str, split: str) -> datasets.Split:
+        if name == "nowhere":
+            raise InputError("There is no data set 'nowhere'.")
+        return unlike_sets.get(name, splits[split])
+
+    monkeypatch.setattr(datasets, "load_split", load_split)
+    refused(InputError, reason, task_of, toy_recipe(**changes))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_every_run_that_ships_is_known_by_its_recipe() -> None:
+    folders = [path.parent for path in ROOT.glob("*/*/config.json")]
+    for folder in folders:
+        config = json.loads((folder / "config.json").read_text())
+        stored = config["recipe"]
+        model = stored["model"].partition("-")[0] if stored["model"].startswith("cls") else stored["model"]  # without its injection
+        whose = next((paper.name for paper in papers().values() if paper.preset(model)), "")
+        own = f"{stored['dataset']}_{stored['model']}"  # a recipe for this model alone
+        house = f"{stored.get('folder')}_{stored['model']}"  # a recipe whose data set has another name than the folder of its runs
+        based = f"{stored['dataset']}_{stored.get('base')}"  # a recipe for all models on a base
+        fused = f"fused_{based}" if config["model"].get("lexicon", "none") != "none" else based
+        epochs = f"{based}_{stored.get('variant')}"
+        sources = (epochs, own, house, fused, based, f"{whose}_{stored['dataset']}", stored["dataset"])
+        source = next(name for name in sources if name in recipe_names())
+        wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None).pinned()
+        if stored.get("teacher", "").partition("@")[0] == wanted.teacher.partition("@")[0]:  # taught by an earlier run of this name
+            wanted = replace(wanted, teacher=stored.get("teacher", ""))
+        run = finished(wanted, ROOT)
+        assert run is not None and run.folder == folder
+        refused(RunError, "another recipe", finished, replace(wanted, batch_size=wanted.batch_size + 1), ROOT)
+    assert folders
+
+
+def test_recipes_of_other_papers_and_of_hardmax_models_are_read(tmp_path: Path) -> None:
+    named = {"cnn": "sentiformer_imdb", "sentiformer-full": "sentiformer_imdb", "ndt-unit-2": "", "7ess-v1-rope": "", "unknown": ""}
+    assert {model: recipe_of_paper("imdb", model) for model in named} == named
+    assert recipe_of_paper("sentiformer_imdb", "cnn") == "" and recipe_of_paper("sentiformer_imdb", "vanilla") == "ndt_imdb"
+    assert recipe_of_paper("english", "cnn") == "" and recipe_of_paper("own.toml", "cnn") == ""
+    plain = {"dataset": "imdb", "model": "hardmax-d4-straight", "example": "a song"}
+    old = plain | {"width": 4, "layers": 8, "training": "hardmax", "training_temperature": 0.001, "cleaning": True, "epochs": 5}
+    assert Recipe.of(old) == Recipe.of(plain)
+    another = Recipe.of(old | {"layers": 3, "training_temperature": 0.1, "epochs": 2})
+    assert (another.shape, another.epochs) == ({"layers": 3, "training_temperature": 0.1}, 2)
+    assert Recipe.of(another.as_dict()) == another
+    path = tmp_path / "own.toml"
+    path.write_text('dataset = "toy"\nmodel = "hardmax-d8-raw"\nepochs = 2\n[shape]\nlayers = 3\n')
+    recipe = Recipe.read(path, seed=1)
+    assert recipe.name == "toy/hardmax-d8-raw-s1" and recipe.shape == {"layers": 3}
+    assert (recipe.epochs, recipe.learning_rate, recipe.patience, recipe.log_every) == (2, 1e-2, 0, 50)
+    for values, reason in [
+        ({"model": "hardmax-3"}, "no model 'hardmax-3'"),
+        ({"shape": {"heads": 2}}, "model has no setting 'heads'"),
+        ({"shape": {"layers": 0}}, "hardmax-d2 cannot be made: layers must be a whole number from 1"),
+        ({"cls": True}, "hardmax-d2 does not take cls"),
+    ]:
+        refused(InputError, reason, Recipe.of, {"dataset": "toy", "model": "hardmax-d2"} | values)

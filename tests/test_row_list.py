@@ -29,6 +29,8 @@ TEXTS = ("a dull, cold garden", "a song", "not a warm soup at all", "what a brig
 LABELS, POSITIVE = (0, 1, 1, -1, 0), (0.8, 0.7, 0.1, 0.9, 0.6)
 FILE = RowsSource("answers.csv", "0123456789ab")
 IDS = ["r1", "r2", "r3", "r4", "r5"]
+LONGEST = ["longest first", "as in the file"]
+EVERY = ["wrong and confident first", "least confident first", "highest loss first", *LONGEST]
 
 
 def rows_of(texts: Any = TEXTS, source: RowsSource = FILE, over: str = "mine", **more: Any) -> Rows:
@@ -40,7 +42,6 @@ def rows_of(texts: Any = TEXTS, source: RowsSource = FILE, over: str = "mine", *
 
 @pytest.fixture(autouse=True)
 def no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the app know of no run."""
     monkeypatch.setattr(cache, "runs", dict)
 
 
@@ -69,7 +70,6 @@ def drawn(rows: Rows, focus: Focus | None = None, chosen: bool = False, state: A
 
 
 def sound(app: AppTest) -> AppTest:
-    """Return a page, which must have no exception."""
     assert not app.exception, app.exception
     return app
 
@@ -88,7 +88,6 @@ def heading(app: AppTest) -> str:
 
 
 def texts_of(app: AppTest) -> list[str]:
-    """Return the texts in the table."""
     return list(app.dataframe[0].value["text"]) if app.dataframe else []
 
 
@@ -98,31 +97,19 @@ def opened(app: AppTest) -> list[str]:
     return [*(text.value for text in app.text), *buttons]
 
 
-# ---- tables and files
-
-
-@pytest.mark.parametrize(
-    ("order", "ids"),
-    [
+def test_tables_and_files_have_the_rows_in_each_order_with_names_and_marks() -> None:
+    for order, ids in [
         ("found", IDS),
         ("id", IDS),
         ("surest", ["r3", "r1", "r5", "r2", "r4"]),  # wrong ones, surest first; without a label last
         ("doubtful", ["r5", "r2", "r1", "r3", "r4"]),
         ("loss", ["r3", "r1", "r5", "r2", "r4"]),
         ("length", ["r3", "r1", "r4", "r2", "r5"]),
-    ],
-)
-def test_rows_stand_in_each_order(order: str, ids: list[str]) -> None:
-    assert list(block._ordered(rows_of(), order).frame["id"]) == ids
-    assert order != "length" or list(block._ordered(rows_of(None), order).frame["id"]) == IDS
-
-
-def test_the_first_mistake_is_the_first_wrong_row_with_a_label() -> None:
+    ]:
+        assert list(block._ordered(rows_of(), order).frame["id"]) == ids
+        assert order != "length" or list(block._ordered(rows_of(None), order).frame["id"]) == IDS
     for start, stop, place in ((0, 5, 0), (1, 5, 1), (3, 4, 0)):
         assert block._first_mistake(replace(rows_of(), frame=rows_of().frame[start:stop])) == place
-
-
-def test_a_table_has_names_marks_and_what_the_rows_have() -> None:
     rows = rows_of(tag=list("abcde"))
     table = block._table(rows, ())
     assert list(table) == ["", "text", "label", "predicted", "confidence", "tag"]
@@ -140,9 +127,6 @@ def test_a_table_has_names_marks_and_what_the_rows_have() -> None:
     assert list(block._table(unlabelled, ())) == ["", "text", "second text", "why it is listed", "predicted", "confidence", "tag"]
     several = replace(rows, frame=rows.frame.assign(first="✓ a", second="✗ b"))
     assert list(block._table(several, ("first", "second"))) == ["text", "label", "first", "second"]
-
-
-def test_a_file_has_every_probability_by_class_and_the_columns_of_the_visitor() -> None:
     rows = replace(rows_of(**{"own:city": list("uvwxy")}), among="x")
     rows = replace(rows, frame=rows.frame.assign(id=list("54321"), likely=[0, 1, 0, 1, 0]))
     whole = block._whole(rows)
@@ -153,44 +137,23 @@ def test_a_file_has_every_probability_by_class_and_the_columns_of_the_visitor() 
     own = pd.DataFrame({"text": range(5), "price": [10, 20, 30, 40, 50], "city": list("abcde")})
     both = block._whole(replace(rows, frame=rows.frame[1:]), own)
     assert both["price"].tolist() == [40, 30, 20, 10] and both["city"].tolist() == list("dcba") and list(both)[-2:] == ["price", "city"]
-
-
-def test_a_text_has_the_room_of_three_lines() -> None:
-    """The cut text ends with a word, a wide letter takes the room of two, and a word that is longer than the lines is cut."""
     assert block._three_lines("a short one", 62) == "a short one"
     cut = block._three_lines("word " * 80, 62)
-    assert cut.endswith("word …") and 50 < len(cut) <= 62
-    assert len(block._three_lines("이 영화는 정말 재미있었다 " * 20, 62)) <= 31
+    assert cut.endswith("word …") and 50 < len(cut) <= 62 and len(block._three_lines("이 영화는 정말 재미있었다 " * 20, 62)) <= 31
     assert block._three_lines("x" * 500, 62) == "x" * 61 + "…"
 
 
-# ---- the list
-
-
-@pytest.mark.parametrize(
-    ("chosen", "places"),
-    [
-        ({}, (2, 0, 4, 1, 3)),
-        ({"find": "song"}, (1, 3)),
-        ({"find": " SOUP|garden "}, (2, 0)),
-        ({"find": "("}, (2, 0, 4, 1, 3)),
-        ({"find": "zebra"}, ()),
-        ({"least": "2", "most": "4"}, (0, 1, 3)),
-        ({"least": "6"}, (2,)),
-        ({"most": "2"}, (4, 1)),
-        ({"least": "3", "find": "a", "by": "doubtful"}, (0, 2, 3)),
-    ],
-)
-def test_search_lengths_and_order_choose_the_rows(chosen: dict[str, str], places: tuple[int, ...]) -> None:
-    app = drawn(rows_of(), **chosen)
-    assert texts_of(app) == [TEXTS[place] for place in places] and heading(app) == f"{len(places)} of 5 rows"
-    assert (len(app.warning), "No rows match." in page_text(app)) == (int("(" in chosen.values()), not places)
-    words = "Words 0 to 2" if "most" in chosen else "Words"
-    words = {"2": "Words 2 to 4", "6": "Words 6 to …", "3": "Words 3 to …"}.get(chosen.get("least", ""), words)
-    assert [each.proto.popover.label for each in app._tree if each.type == "popover"] == [words]
-
-
-def test_what_is_typed_is_a_setting_that_other_rows_delete() -> None:
+def test_search_lengths_orders_and_slices_choose_the_rows() -> None:
+    cases = [({}, (2, 0, 4, 1, 3)), ({"find": "song"}, (1, 3)), ({"find": " SOUP|garden "}, (2, 0)), ({"find": "("}, (2, 0, 4, 1, 3))]
+    cases += [({"find": "zebra"}, ()), ({"least": "2", "most": "4"}, (0, 1, 3)), ({"least": "6"}, (2,)), ({"most": "2"}, (4, 1))]
+    cases += [({"least": "3", "find": "a", "by": "doubtful"}, (0, 2, 3))]
+    for chosen, places in cases:
+        app = drawn(rows_of(), **chosen)
+        assert texts_of(app) == [TEXTS[place] for place in places] and heading(app) == f"{len(places)} of 5 rows"
+        assert (len(app.warning), "No rows match." in page_text(app)) == (int("(" in chosen.values()), not places)
+        words = "Words 0 to 2" if "most" in chosen else "Words"
+        words = {"2": "Words 2 to 4", "6": "Words 6 to …", "3": "Words 3 to …"}.get(chosen.get("least", ""), words)
+        assert [each.proto.popover.label for each in app._tree if each.type == "popover"] == [words]
     app = drawn(rows_of())
     app.text_input(key="focus-find").set_value("song").run()
     app.number_input(key="focus-least").set_value(3).run()
@@ -201,55 +164,43 @@ def test_what_is_typed_is_a_setting_that_other_rows_delete() -> None:
     assert own.values == chosen
     own.forget({"over"})
     assert own.values == {"order": "doubtful"}
-
-
-LONGEST = ["longest first", "as in the file"]
-EVERY = ["wrong and confident first", "least confident first", "highest loss first", *LONGEST]
-
-
-@pytest.mark.parametrize(
-    ("rows", "own", "orders"),
-    [
+    for rows, own, orders in [
         (rows_of(), "", EVERY),
         (rows_of(), "odd first", ["odd first", *EVERY]),
         (rows_of(source=replace(FILE, gives="classes")), "", ["wrong first", *LONGEST]),
         (replace(rows_of(), frame=rows_of().frame.assign(label=-1)), "", ["least confident first", *LONGEST]),
-    ],
-)
-def test_orders_are_those_that_the_rows_have(rows: Rows, own: str, orders: list[str]) -> None:
-    assert drawn(rows, order=own).selectbox(key="focus-order").options == orders
-
-
-def test_rows_without_texts_are_ids_that_cannot_be_searched() -> None:
+    ]:
+        assert drawn(rows, order=own).selectbox(key="focus-order").options == orders
     app = drawn(rows_of(None, over="test"))
     assert list(app.dataframe[0].value["id"]) == ["r3", "r1", "r5", "r2", "r4"] and not app.text_input and not app.number_input
     assert "answers.csv has no texts, so rows are shown by id." in page_text(app)
 
 
-@pytest.mark.parametrize(
-    ("slice", "words", "count"),
-    [
-        ("", "", 5),
-        ("cell=1,0", " · positive predicted as negative", 1),
-        ("word=song", " · with the word “song”", 2),
-        ("cell=7,0", "", 5),
-        ("agree=first", "", 5),
-        ("lasso=pca.9:0,0;1,0;1,1", "", 5),
-    ],
-)
-def test_the_slice_in_focus_is_what_the_list_counts(slice: str, words: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slice that these rows do not have is one sentence, and all rows are shown."""
-    monkeypatch.setattr(block.pictures, "points", lambda *_: None)
-    app = drawn(rows_of(), Focus(over="mine", slice=slice))
-    assert (heading(app), len(app.warning)) == (f"{count} of 5 rows{words}", int(count == 5 and bool(slice)))
-    assert heading(drawn(rows_of(), Focus(over="mine", slice=slice), total=9, words="odd")) == f"{count} of 9 rows · odd{words}"
-
-
-# ---- pages, and the row that is open
+def test_the_slice_in_focus_is_what_the_list_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [("", "", 5), ("cell=1,0", " · positive predicted as negative", 1), ("word=song", " · with the word “song”", 2)]
+    cases += [("cell=7,0", "", 5), ("agree=first", "", 5), ("lasso=pca.9:0,0;1,0;1,1", "", 5)]
+    for slice, words, count in cases:
+        monkeypatch.setattr(block.pictures, "points", lambda *_: None)
+        app = drawn(rows_of(), Focus(over="mine", slice=slice))
+        assert (heading(app), len(app.warning)) == (f"{count} of 5 rows{words}", int(count == 5 and bool(slice)))
+        assert heading(drawn(rows_of(), Focus(over="mine", slice=slice), total=9, words="odd")) == f"{count} of 9 rows · odd{words}"
+    rows_of_cases = [("", 5, ""), ("word=song", 2, ""), ("cell=1,0~word=soup", 1, ""), ("cell=1,0~word=song", 5, "None of the 5")]
+    rows_of_cases += [("col=colour:red", 5, "no column “colour”"), ("agree=first", 5, "")]
+    for among, count, warned in rows_of_cases:
+        app = drawn(rows_of(), Focus(over="mine", among=among), chosen=True)
+        warnings = [each.value.replace("\\", "") for each in app.warning]
+        assert heading(app) == f"{count} of {count} rows" and len(warnings) == (count == 5 and bool(among))
+        assert all(warned in each and "All rows are shown" in each for each in warnings)
+    first, later = rows_of(), rows_of(("a song", "a dull song", "no", "no", "song"))
+    swapped = replace(later, frame=later.frame.assign(label=1 - later.labels))
+    app = drawn(first, Focus(over="mine", among="word=song~cell=0,1"), chosen=True)
+    for rows, ids in ((first, 5), (later, 2), (swapped, 1), (first, 5)):
+        app.args = (rows, {}, True)
+        assert len(texts_of(sound(app.run()))) == ids
+    assert len({each.digest for each in (first, later, swapped)}) == 3 and first.digest == rows_of().digest
 
 
 def test_a_row_of_any_page_opens_with_the_way_to_the_other_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of two rows a page: the row that is selected on the second page is its own; the buttons go to mistakes of any page."""
     for module in ("rows", "pages"):
         monkeypatch.setattr(f"app.blocks.{module}.SIZE", 2)
     app = drawn(rows_of(), by="id")
@@ -274,14 +225,11 @@ def test_a_row_of_any_page_opens_with_the_way_to_the_other_mistakes(monkeypatch:
     assert opened(app) == [] and app.session_state["row-open"] is None
 
 
-def test_a_slice_opens_with_its_first_mistake() -> None:
+def test_rows_without_labels_are_gone_through_one_by_one() -> None:
     app = drawn(rows_of(), state={"row-open": (FIRST_MISTAKE, 0)}, by="doubtful", find="song|soup")
     assert opened(app) == [TEXTS[2], "Previous mistake", "Next mistake"] and app.get("html")
     listed, place = app.session_state["row-open"]
     assert listed.startswith("drawer-0123456789ab-mine-") and place == 1
-
-
-def test_rows_without_labels_are_gone_through_one_by_one() -> None:
     unlabelled = replace(rows_of(), frame=rows_of().frame.assign(label=-1))
     app = select(drawn(unlabelled, by="id"), 1)
     assert opened(app) == [TEXTS[1]] and "2 of 5" in page_text(app)
@@ -293,7 +241,6 @@ def test_rows_without_labels_are_gone_through_one_by_one() -> None:
 
 
 def test_an_own_label_and_a_note_are_kept_with_the_rows() -> None:
-    """Both are counted, stand in the table and the file, and belong to the rows: another file has none."""
     rows = replace(rows_of(), file=("digest", "text", "label"))
     app = select(drawn(rows, by="id"), 0)
     assert "with your label or note" not in page_text(app) and app.selectbox(key="own-label-mine-r1").options == ["as it is", *CLASSES]
@@ -315,7 +262,7 @@ def test_an_own_label_and_a_note_are_kept_with_the_rows() -> None:
     assert "your label" not in app.run().dataframe[0].value
 
 
-def test_what_can_read_a_row_and_how_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_rows_and_which_runs_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     class Known:
         name, has_weights, config = "a/b", True, {"data": {"name": "toy"}}
 
@@ -329,19 +276,10 @@ def test_what_can_read_a_row_and_how_it_is_named(monkeypatch: pytest.MonkeyPatch
     row = of_run.frame.iloc[1]
     assert _in_focus(of_run, row) == {"row": "r2"} and _in_focus(replace(of_run, over="mine"), row) == {"text": "a song", "pair": "b"}
     assert _in_focus(rows_of(), rows_of().frame.iloc[1]) == {"text": "a song", "pair": ""}
-
-
-# ---- which rows
-
-
-def test_rows_can_be_those_of_a_run_the_demo_set_or_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     run: Any = type("Known", (), {"metrics": lambda self: {"test": 1, "transfer": 2, "official_test": 3}})()
     for fits, choices in ((True, ["test", "official_test", "demo", "mine"]), (False, ["test", "official_test", "mine"])):
         monkeypatch.setattr(cache, "fits_demo", lambda run, fits=fits: fits)
         assert block.row_choices(run) == choices
-
-
-def test_a_threshold_is_of_probabilities_of_two_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visit, "focus", lambda: Focus(threshold=0.75))
     assert block.at_threshold(rows_of()).predicted.tolist() == [1, 0, 0, 1, 0]
     for same in (rows_of(source=replace(FILE, gives="scores")), replace(rows_of(), classes=(*CLASSES, "neutral"))):
@@ -349,7 +287,6 @@ def test_a_threshold_is_of_probabilities_of_two_classes(monkeypatch: pytest.Monk
 
 
 def test_a_second_run_stands_beside_the_rows_that_both_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run of the choice with the same classes, cut to the chosen rows; a file with answers has its own second."""
     rows, known = rows_of(over="test"), {name: type("Known", (), {"labels": CLASSES, "name": name})() for name in ("a/a", "a/b", "a/c")}
     known["a/c"].labels = ("no", "yes")
     tables = {"a/a": rows, "a/b": replace(rows, calibration=2.0)}
@@ -381,10 +318,7 @@ def test_a_second_run_stands_beside_the_rows_that_both_have(monkeypatch: pytest.
     assert second("a/b", over="mine") is not None
 
 
-# ---- slices
-
-
-def test_each_further_column_is_a_slice_also_if_it_is_named_like_a_filter() -> None:
+def test_each_further_column_is_a_slice_also_if_it_is_named_like_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("city", "stars", "label", "row", "slice", "has", "text", "col:umn=~%", "among")
     columns = {f"own:{name}": [f"{name} {'first' if k % 2 else 'second'}" for k in range(40)] for name in names}
     columns["own:price"], positive = list(map(float, range(40))), np.full(40, 0.9)
@@ -398,44 +332,9 @@ def test_each_further_column_is_a_slice_also_if_it_is_named_like_a_filter() -> N
     assert "price" in offered
     app.multiselect(key="focus-among").set_value([str(part), "Warm~  song", str(Slice.column("city", "city first"))]).run()
     assert sound(app).session_state["focus"].among == "col=among:among first~col=city:city first~word=warm song"
-
-
-@pytest.mark.parametrize(
-    ("among", "count", "warned"),
-    [
-        ("", 5, ""),
-        ("word=song", 2, ""),
-        ("cell=1,0~word=soup", 1, ""),
-        ("cell=1,0~word=song", 5, "None of the 5"),
-        ("col=colour:red", 5, "no column “colour”"),
-        ("agree=first", 5, ""),
-    ],
-)
-def test_a_slice_without_rows_is_one_sentence(among: str, count: int, warned: str) -> None:
-    app = drawn(rows_of(), Focus(over="mine", among=among), chosen=True)
-    warnings = [each.value.replace("\\", "") for each in app.warning]
-    assert heading(app) == f"{count} of {count} rows" and len(warnings) == (count == 5 and bool(among))
-    assert all(warned in each and "All rows are shown" in each for each in warnings)
-
-
-def test_two_files_with_one_slice_text_have_their_own_rows() -> None:
-    """Other texts, and other labels, under the same names and keys are other rows: no stored mask is used for them."""
-    first, later = rows_of(), rows_of(("a song", "a dull song", "no", "no", "song"))
-    swapped = replace(later, frame=later.frame.assign(label=1 - later.labels))
-    app = drawn(first, Focus(over="mine", among="word=song~cell=0,1"), chosen=True)
-    for rows, ids in ((first, 5), (later, 2), (swapped, 1), (first, 5)):
-        app.args = (rows, {}, True)
-        assert len(texts_of(sound(app.run()))) == ids
-    assert len({each.digest for each in (first, later, swapped)}) == 3 and first.digest == rows_of().digest
-
-
-def test_typed_words_are_slices_and_a_column_like_an_id_is_none() -> None:
     assert _text_of(["has=negation", " Warm  ~song", "cell=1,0"]) == "cell=1,0~has=negation~word=warm song" and _text_of([]) == ""
     frame = pd.DataFrame({"row": ["A", "B"] * 20, "id": range(40), "key": [f"k{k}" for k in range(40)]})
     assert list(own_columns(frame, ())[0]) == ["own:row"]
-
-
-def test_why_no_row_is_right_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(my_file.st, "session_state", {"mine": TextTable("f", pd.DataFrame(), "text", "stars", "d")})
     assert my_file.unlabelled("mine") == "No row has a label in the column “stars”."
     assert my_file.unlabelled("test") == "None of these rows has a label."

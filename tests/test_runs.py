@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,10 @@ from sentviz.runs.catalog import catalog
 from sentviz.runs.run_files import most
 from sentviz.runs.store import Run, find, runs
 from sentviz.runs.writing import attach
-from tests.kit import LABELS
+from tests.kit import LABELS, refused, toy_splits
+
+HEADS = pd.DataFrame({"layer": [0], "head": [0], "measure": ["entropy"], "value": [1.0], "low": [1.0], "high": [1.0], "n": [1]})
+WORDS = pd.DataFrame({"word": ["warm"], "label": [0], "predicted": [0], "count": [1], "rows": [1]})
 
 
 @pytest.fixture
@@ -39,7 +43,6 @@ def root(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def edit(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    """Rewrite config.json."""
     path = folder / "config.json"
     config = json.loads(path.read_text())
     change(config)
@@ -53,9 +56,6 @@ def resealed(folder: Path, file: str) -> None:
 
 
 def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -> None:
-    """Stored metrics, test probabilities and the example trace are those of the loaded model."""
-    from tests.kit import toy_splits
-
     run, test = Run.open(tiny_run), toy_splits()["test"]
     frame = run.frame("test.parquet")
     assert list(frame.columns) == ["split", "id", "label", *LABELS] and "text" not in frame.columns
@@ -74,8 +74,7 @@ def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -
     assert stored["pooled"].shape == (60, 16) and stored["rows"].tolist() == list(range(60))
 
 
-def test_a_catalog_has_a_row_per_run(root: Path) -> None:
-    """The catalogue has its columns in order, with values from metrics.json and config.json."""
+def test_a_catalog_has_a_row_per_run_and_one_folder_needs_no_list(root: Path) -> None:
     frame = catalog([root])
     frame = frame[frame["run"].str.startswith("toy/")].set_index("run")
     assert list(frame.index) == ["toy/ndt-unit-2", "toy/vanilla-matched"]
@@ -84,6 +83,15 @@ def test_a_catalog_has_a_row_per_run(root: Path) -> None:
     assert row["accuracy"] == metrics["accuracy"]["value"] and row["low"] <= row["accuracy"] <= row["high"]
     assert row["n"] == 60 and row["problem"] == "" and row["seed"] == 0
     assert frame.loc["toy/vanilla-matched", "constraint"] == ""
+    for folder in (root, str(root)):
+        assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
+        assert find("toy/ndt-unit-2", folder).configuration == "ndt-unit-2" and root in store.roots(folder)
+    assert Run.open(str(root / "toy/ndt-unit-2")).config["preset"] == "ndt-unit-2"
+    first = Run.open(root / "toy/ndt-unit-2").digest
+    assert first != Run.open(root / "toy/vanilla-matched").digest and len(first) == 12
+    (root / "toy/ndt-unit-2" / "metrics.json").write_text("{}")
+    resealed(root / "toy/ndt-unit-2", "metrics.json")
+    assert Run.open(root / "toy/ndt-unit-2").digest != first
 
 
 def _cut(folder: Path, file: str) -> None:
@@ -132,7 +140,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: Path) -> None:
-    """The error names the run or file and the reason; the other run loads, and the catalogue lists both."""
     damage, reason = DAMAGES[name]
     folder = root / "toy" / "ndt-unit-2"
     damage(folder)
@@ -141,8 +148,7 @@ def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: 
     assert reason in str(caught.value) and "\n" not in str(caught.value)
     assert load("toy/vanilla-matched", folders=[root]).predict(["a warm song"])["label"][0] in LABELS
     frame = catalog([root]).set_index("run")
-    assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(frame.index)
-    assert frame.loc["toy/vanilla-matched", "problem"] == ""
+    assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(frame.index) and frame.loc["toy/vanilla-matched", "problem"] == ""
 
 
 def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -169,64 +175,37 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     ],
 )
 def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], Any], reason: str, root: Path) -> None:
-    """The column `problem` has the reason, and the other row is complete."""
     damage(root / "toy" / "ndt-unit-2")
     frame = catalog([root]).set_index("run")
     assert reason in frame.loc["toy/ndt-unit-2", "problem"] and frame.loc["toy/vanilla-matched", "n"] == 60
 
 
-def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
-    for folder in (root, str(root)):
-        assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
-        assert find("toy/ndt-unit-2", folder).configuration == "ndt-unit-2"
-        assert root in store.roots(folder)
-    assert Run.open(str(root / "toy/ndt-unit-2")).config["preset"] == "ndt-unit-2"
-
-
-HEADS = pd.DataFrame({"layer": [0], "head": [0], "measure": ["entropy"], "value": [1.0], "low": [1.0], "high": [1.0], "n": [1]})
-WORDS = pd.DataFrame({"word": ["warm"], "label": [0], "predicted": [0], "count": [1], "rows": [1]})
-
-
-def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
-    """Two measurements at the same time store both tables."""
+def test_tables_are_kept_side_by_side_or_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = root / "toy/ndt-unit-2"
     first, second = Run.open(folder), Run.open(folder)
     attach(first, "heads.parquet", HEADS)
     assert {"heads.parquet", "words.parquet"} <= attach(second, "words.parquet", WORDS).config["files"].keys()
     assert len(Run.open(folder).frame("heads.parquet")) == 1
-
-
-def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
     monkeypatch.setattr(run_writing, "PATIENCE", 0.1)
     with hold(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
         assert mine
         attach(run, "heads.parquet", HEADS)
-
-
-def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
-    """A table is refused if the run was trained again while it was measured."""
-    run = Run.open(root / "toy/ndt-unit-2")
-    _nan(run.folder)
-    with pytest.raises(RunError, match="trained again"):
-        attach(run, "heads.parquet", HEADS)
-
-
-def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A foreign file or a read-only folder is found before the first text is read."""
     monkeypatch.setattr("sentviz.analysis.maps.heads.over_split", lambda *_: pytest.fail("measured"))
     folder = root / "toy/ndt-unit-2"
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"contains notes\.txt"):
         measure_run("heads", find(folder))
     (folder / "notes.txt").unlink()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(RunError, match="cannot be written"):
+    with monkeypatch.context() as patch, pytest.raises(RunError, match="cannot be written"):
+        patch.setattr(os, "access", lambda *_: False)
         measure_run("heads", find(folder))
+    run = Run.open(root / "toy/ndt-unit-2")
+    _nan(run.folder)
+    refused(RunError, "trained again", attach, run, "heads.parquet", HEADS)
 
 
-def test_other_files_are_checked_when_they_are_read(root: Path) -> None:
-    """A cut file is found by its digest, and a foreign file with a right digest by its content."""
+def test_other_files_are_checked_when_they_are_read_and_no_pickle_is_opened(root: Path, tmp_path: Path) -> None:
     folder, predictions = root / "toy" / "ndt-unit-2", lambda run: run.frame("test.parquet")
     for file, read in (("history.parquet", Run.history), ("example.safetensors", Run.example), ("test.parquet", predictions)):
         _cut(folder, file)
@@ -235,11 +214,6 @@ def test_other_files_are_checked_when_they_are_read(root: Path) -> None:
         resealed(folder, file)
         with pytest.raises(RunError, match=file):
             read(Run.open(folder))
-
-
-def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
-    """A file whose unpickling would leave a mark leaves none, at any place of a run."""
-    import pickle
 
     class Mark:
         def __reduce__(self) -> Any:
@@ -259,7 +233,12 @@ def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
 
 
 def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are found by names below the roots, by paths and by SENTVIZ_RUNS; unknown names give the nearest ones."""
+    shutil.copytree(root / "toy/ndt-unit-2", root / "toy" / ".ndt-unit-2.tmp-abc")
+    (root / "toy" / "notes.txt").write_text("x")
+    (root / "toy" / "empty").mkdir()
+    listed = store.runs([root])
+    assert {"toy/ndt-unit-2", "toy/vanilla-matched", "toy/empty"} == {n for n in listed if n.startswith("toy/")}
+    assert isinstance(listed["toy/empty"], RunError)
     assert find("toy/ndt-unit-2", [root]).folder == (root / "toy/ndt-unit-2").resolve()
     assert all(find(name) is run for name, run in runs().items() if isinstance(run, Run))
     assert find(root / "toy/ndt-unit-2").name == "toy/ndt-unit-2"
@@ -269,39 +248,9 @@ def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.M
     with pytest.raises(RunError, match=r"no run 'ndt-unit-2'; similar names: (\S+/ndt-unit-2[,;] )+`sentviz catalog`") as error:
         find("ndt-unit-2", [root])
     assert len(str(error.value)) < 300
-    with pytest.raises(RunError, match=r"no run in \./toy/none: there is no such folder"):
-        find("./toy/none", [root])
+    refused(RunError, r"no run in \./toy/none: there is no such folder", find, "./toy/none", [root])
     monkeypatch.setenv("SENTVIZ_RUNS", f"{root / 'nowhere'}{os.pathsep}{root}")
     assert find("toy/ndt-unit-2").configuration == "ndt-unit-2"
     for strange in ("", "../..", "x" * 3000, "/" + "x" * 3000, "a\x00b"):
-        with pytest.raises(RunError, match="no run"):
-            find(strange)
-
-
-def names(folder: Path) -> list[str]:
-    """Return the entries of a folder, including hidden ones."""
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_folders_of_a_write_in_progress_are_no_runs(root: Path) -> None:
-    """Hidden and temporary folders are not listed; a stray file or an empty folder does no harm."""
-    shutil.copytree(root / "toy/ndt-unit-2", root / "toy" / ".ndt-unit-2.tmp-abc")
-    (root / "toy" / "notes.txt").write_text("x")
-    (root / "toy" / "empty").mkdir()
-    listed = store.runs([root])
-    assert {"toy/ndt-unit-2", "toy/vanilla-matched", "toy/empty"} == {n for n in listed if n.startswith("toy/")}
-    assert isinstance(listed["toy/empty"], RunError)
-
-
-def test_a_digest_tells_runs_apart(root: Path) -> None:
-    """The digest changes with config.json, and therefore with any file of the run."""
-    first = Run.open(root / "toy/ndt-unit-2").digest
-    assert first != Run.open(root / "toy/vanilla-matched").digest and len(first) == 12
-    (root / "toy/ndt-unit-2" / "metrics.json").write_text("{}")
-    resealed(root / "toy/ndt-unit-2", "metrics.json")
-    assert Run.open(root / "toy/ndt-unit-2").digest != first
-
-
-def test_the_tokenizers_of_large_vocabularies_are_read() -> None:
-    """A tokenizer as large as XLM-RoBERTa's (250,002 entries, 17,082,660 bytes) is read; other JSON files have lower limits."""
+        refused(RunError, "no run", find, strange)
     assert most("tokenizer.json") >= 2 * 17_082_660 > most("metrics.json")

@@ -23,9 +23,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import sentviz
-from sentviz.analysis.explain import explained, headline, supported
-from sentviz.analysis.explain.headline import chance_of
-from sentviz.analysis.explain.leave_out import words as words_of
 from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
@@ -40,15 +37,13 @@ from sentviz.serving.corpus.inputs import survey
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, part_name, prepare
 from sentviz.serving.corpus.summary import heads, totals, words
 from tests.corpora import TEXTS, bytes_of, command, table
+from tests.kit import refused
 
 ALL = OutputOptions(vectors=True, attention=True, words=True)
-
-
-# ---- scoring
+LONG = "warm " * 700
 
 
 def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """Scores equal `Model.predict`, and vectors the pooled ones of `Model.forward`; file and row identify the input."""
     scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", options=ALL, rows=20)
     about = [json.loads(pq.read_schema(part).metadata[b"sentviz"]) for part in scored.parts]
     assert [(entry["input"]["name"], entry["first"], entry["rows"]) for entry in about[:3]] == [
@@ -73,7 +68,6 @@ def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model
 
 
 def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After two parts, a half-written and a damaged one, only missing parts are scored, and all bytes equal an uninterrupted output."""
     again = partial(score, run, [files / "a.csv"], text="review", options=ALL, rows=10)
     whole, out, answer, calls = again(tmp_path / "whole").folder, tmp_path / "out", Scorer.__call__, list[tuple[int, int]]()
 
@@ -86,8 +80,7 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
     monkeypatch.setattr(Scorer, "__call__", ends)
     with pytest.raises(KeyboardInterrupt):
         again(out)
-    with pytest.raises(InputError, match=r"lacks \d+ of its"):
-        Scored(out)
+    refused(InputError, r"lacks \d+ of its", Scored, out)
     (out / part_name((0, 0))).write_bytes(b"PAR1 no more")
     (out / ".abc.part").write_bytes(b"half")
     calls[:] = [(9, 9)] * 3
@@ -97,8 +90,19 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
     assert (0, 0) in calls and calls.count((0, 1)) == 0 and bytes_of(out) == bytes_of(whole)
 
 
-def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files: Path, tmp_path: Path) -> None:
-    """An output of another run, options, files or ranges, and a foreign folder, are refused in one sentence and left unchanged."""
+def test_what_cannot_be_scored_is_one_sentence(run: Run, files: Path, tmp_path: Path, tiny_runs: Path) -> None:
+    out = tmp_path / "out"
+    (tmp_path / "empty.csv").write_text("text,label\n")
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: score(run, [files], out, engine="magic"), "no engine 'magic'"),
+        (lambda: score(run, [tmp_path / "empty.csv"], out), "no row to score"),
+        (lambda: Scorer(ScoringJob(run, (), OutputOptions(), out), "0" * 12), "but the work began with"),
+    ]
+    for call, why in cases:
+        refused(SentvizError, why, call)
+    with hold(out), pytest.raises(InputError, match="Another process is writing"):
+        score(run, [files], out)
+    assert not out.exists()
     out, inputs, second_run = tmp_path / "out", [files / "a.csv"], Run.open(tiny_runs / "toy" / "vanilla-matched")
     score(run, inputs, out, rows=20)
     before = bytes_of(out)
@@ -113,42 +117,17 @@ def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files:
         (lambda: Scored(files), "not an output"),
     ]
     for call, why in cases:
-        with pytest.raises(InputError, match=why):
-            call()
+        refused(InputError, why, call)
     with (files / "a.csv").open("a") as file:
         file.write("45,a warm song,1\n")
-    with pytest.raises(InputError, match=r"a\.csv was different"):
-        score(run, inputs, out, rows=20)
+    refused(InputError, r"a\.csv was different", score, run, inputs, out, rows=20)
     assert bytes_of(out) == before
-
-
-def test_a_file_that_changes_meanwhile_is_told(run: Run, files: Path, tmp_path: Path) -> None:
     source = survey("a.csv", files / "a.csv")
-    job = ScoringJob(run, (source,), OutputOptions(), tmp_path / "out")
+    job = ScoringJob(run, (source,), OutputOptions(), tmp_path / "changed")
     prepare(job)
     (files / "a.csv").write_text("text\nshort\n")
     with pytest.raises(InputError, match="changed or removed"):
         Scorer(job, run.digest)((0, 0))
-
-
-def test_what_cannot_be_scored_is_one_sentence(run: Run, files: Path, tmp_path: Path) -> None:
-    """An unknown engine, files without a row, another run in the meantime and a locked output give one sentence."""
-    out = tmp_path / "out"
-    (tmp_path / "empty.csv").write_text("text,label\n")
-    cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: score(run, [files], out, engine="magic"), "no engine 'magic'"),
-        (lambda: score(run, [tmp_path / "empty.csv"], out), "no row to score"),
-        (lambda: Scorer(ScoringJob(run, (), OutputOptions(), out), "0" * 12), "but the work began with"),
-    ]
-    for call, why in cases:
-        with pytest.raises(SentvizError, match=why):
-            call()
-    with hold(out), pytest.raises(InputError, match="Another process is writing"):
-        score(run, [files], out)
-    assert not out.exists()
-
-
-# ---- workers
 
 
 def children(pid: int) -> list[int]:
@@ -167,7 +146,6 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.exhaustive
 def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, files: Path, tmp_path: Path) -> None:
-    """After `kill -9` of a worker another one computes its range, and all bytes equal those of one process."""
     whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=5).folder
     out = tmp_path / "out"
     command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(out), "--text", "review", "--rows", "5"]
@@ -183,8 +161,15 @@ def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, file
     assert bytes_of(out) == bytes_of(whole)
 
 
-def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool that breaks at once is tried four times."""
+def test_workers_that_always_die_are_given_up_and_ray_loads_the_model_once(
+    run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "_scorer", None)
+    job = ScoringJob(run, (survey("a.csv", files / "a.csv", rows=20),), OutputOptions(), tmp_path / "out")
+    prepare(job)
+    assert engines._score_on_ray(job, run.digest, (0, 0)) == 20
+    loaded = engines._scorer
+    assert engines._score_on_ray(job, run.digest, (0, 2)) == 5 and engines._scorer is loaded
     workers = []
 
     class Breaks:
@@ -200,22 +185,11 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
             return None
 
     monkeypatch.setattr(engines, "ProcessPoolExecutor", Breaks)
-    with pytest.raises(SentvizError, match="workers crash repeatedly"):
-        score(run, [files / "a.csv"], tmp_path / "out", workers=2)
+    refused(SentvizError, "workers crash repeatedly", score, run, [files / "a.csv"], tmp_path / "crashed", workers=2)
     assert len(workers) == engines.MAX_CRASHES + 1
 
 
-def test_a_process_of_ray_loads_the_model_once(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_scorer", None)
-    job = ScoringJob(run, (survey("a.csv", files / "a.csv", rows=20),), OutputOptions(), tmp_path / "out")
-    prepare(job)
-    assert engines._score_on_ray(job, run.digest, (0, 0)) == 20
-    loaded = engines._scorer
-    assert engines._score_on_ray(job, run.digest, (0, 2)) == 5 and engines._scorer is loaded
-
-
 def test_a_full_disk_in_the_middle_of_a_part_loses_nothing(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence, no half part, the parts before it stay, and the same call completes with the bytes of an uninterrupted one."""
     again, out = partial(score, run, [files / "a.csv"], text="review", options=ALL, rows=20), tmp_path / "out"
     whole, written = bytes_of(again(tmp_path / "whole").folder), list[Path]()
 
@@ -228,18 +202,25 @@ def test_a_full_disk_in_the_middle_of_a_part_loses_nothing(run: Run, files: Path
 
     with monkeypatch.context() as patch:
         patch.setattr(answers, "pq", SimpleNamespace(write_table=fills))
-        with pytest.raises(SentvizError, match=r"^There is no space left in .*out\. Incomplete files were removed\.$"):
-            again(out)
+        refused(SentvizError, r"^There is no space left in .*out\. Incomplete files were removed\.$", again, out)
     stored = {name: data for name, data in bytes_of(out).items() if name.startswith("part-")}
     assert len(stored) == 2 and stored.items() <= whole.items() and not any(name.endswith(".part") for name in bytes_of(out))
     again(out)
     assert bytes_of(out) == whole
 
 
-# ---- corpora
-
-
-def test_sums_of_parts_are_those_of_the_whole() -> None:
+def test_words_and_sums_of_an_output_are_those_of_its_rows(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
+    for label in ["", "label"]:
+        scored = score(run, [files / "a.csv"], tmp_path / f"out{label}", label=label, options=OutputOptions(words=True), rows=7)
+        labels = [0, 1, -1] * 15 if label else [-1] * 45
+        frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
+        rows = predicted(tiny_model, RowsSource(tiny_model.name, run.digest), frame, "mine")
+        of_output, of_rows, order = words(scored), count_words(rows), ["word", "label", "predicted"]
+        assert of_output.cells == of_rows.cells and of_output.least == of_rows.least == 2 and (of_output.sizes == of_rows.sizes).all()
+        got, want = (each.frame.sort_values(order).reset_index(drop=True) for each in (of_output, of_rows))
+        pd.testing.assert_frame_equal(got, want, check_dtype=False)
+        again = counts_of_frame(of_rows.frame, rows, of_rows.least)
+        assert again.words == tuple(sorted(of_rows.words)) and (again.sizes == of_rows.sizes).all()
     rng = np.random.default_rng(0)
     each = rng.normal(3, 1, (50, 2, 3, len(MEASURES) + len(CLS_MEASURES)))
     each[rng.random(each.shape) < 0.1] = np.nan
@@ -252,23 +233,6 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
         np.testing.assert_allclose(added.squares, whole.squares, rtol=1e-12)
     row, values = whole.table(cls=True).set_index(["layer", "head", "measure"]).loc[(1, 2, "entropy")], each[:, 1, 2, 0]
     assert row[["value", "sd"]].tolist() == pytest.approx([np.nanmean(values), np.nanstd(values)])
-
-
-@pytest.mark.parametrize("label", ["", "label"])
-def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, options=OutputOptions(words=True), rows=7)
-    labels = [0, 1, -1] * 15 if label else [-1] * 45
-    frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
-    rows = predicted(tiny_model, RowsSource(tiny_model.name, run.digest), frame, "mine")
-    of_output, of_rows, order = words(scored), count_words(rows), ["word", "label", "predicted"]
-    assert of_output.cells == of_rows.cells and of_output.least == of_rows.least == 2 and (of_output.sizes == of_rows.sizes).all()
-    got, want = (each.frame.sort_values(order).reset_index(drop=True) for each in (of_output, of_rows))
-    pd.testing.assert_frame_equal(got, want, check_dtype=False)
-    again = counts_of_frame(of_rows.frame, rows, of_rows.least)
-    assert again.words == tuple(sorted(of_rows.words)) and (again.sizes == of_rows.sizes).all()
-
-
-# ---- the command
 
 
 def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tmp_path: Path) -> None:
@@ -285,9 +249,6 @@ def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tm
     assert len(table(out)) == 45 and "--engine ray" in command(*arguments, "--address", "x").output
 
 
-LONG = "warm " * 700
-
-
 def written(tmp_path: Path, texts: list[str]) -> Path:
     path = tmp_path / "in.csv"
     pd.DataFrame({"number": np.arange(len(texts)) + 7, "review": texts}).to_csv(path, index=False)
@@ -298,35 +259,14 @@ def read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False)
 
 
-@pytest.mark.exhaustive
-def test_every_row_has_the_reason_and_the_words_of_explain(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
-    """The witness are the same functions, text by text. A row without a text has a remark; a formula is escaped; no labels are needed."""
-    texts = [*TEXTS[:3], "=cold soup", ""]
-    out = tmp_path / "reasons.csv"
-    result = command("explain", run.folder, "--data", written(tmp_path, texts), "-o", out)
-    assert result.exit_code == 0 and f"5 rows with their reasons in {out}" in result.output, result.output
-    frame = read(out)
-    assert frame["number"].tolist() == [7, 8, 9, 10, 11] and frame["review"].iloc[3] == "'=cold soup"
-    for row, text in zip(frame.to_dict("records"), texts[:4], strict=False):
-        trace = supported(tiny_model, explained(tiny_model, tiny_model.trace(text)), chance_of(tiny_model, run))
-        assert row["predicted"] == trace.label and row["reason"] and headline(trace).endswith(row["reason"])
-        falls = {word.text: float(trace.token_scores["removal"][word.indices[0]]) for word in words_of(trace)}
-        first = row["word_1"].removeprefix("'")
-        assert abs(falls[first]) == max(map(abs, falls.values()))
-        assert float(row["value_1"]) == pytest.approx(falls[first], abs=1e-4)
-    assert frame["remark"].iloc[4].startswith("The text is empty") and frame["reason"].iloc[4] == frame["word_1"].iloc[4] == ""
-    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "in.csv", out])
-
-
-def test_a_model_of_code_gives_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_code_gives_reasons_and_what_does_not_go_together_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     (tmp_path / "of_mine.py").write_text("def predict(texts):\n    return [[0.9, 0.1] if 'dull' in t else [0.2, 0.8] for t in texts]\n")
     monkeypatch.chdir(tmp_path)
     path, out = written(tmp_path, ["a dull soup", "a warm soup"]), tmp_path / "out.csv"
     result = command("explain", "--model", "of_mine:predict", "--classes", "bad,good", "--data", path, "-o", out)
     assert result.exit_code == 0 and read(out)["word_1"].iloc[0] == "dull" and "“dull”" in read(out)["reason"].iloc[0], result.output
-
-
-def test_what_does_not_go_together_is_one_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path, TEXTS[:2])
     monkeypatch.chdir(tmp_path)
     for arguments, says in (

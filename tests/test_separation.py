@@ -13,25 +13,22 @@ import torch
 from sentviz.errors import InputError, Stopped
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model
-from sentviz.papers.sentiformer.figures import MARKOV, separated
 from sentviz.papers.sentiformer.separation import FIRST, LAST, LONGEST, WORDS, Suffixes, drawn, f_star, places_of
-from sentviz.papers.sentiformer.solvers import GRU, TRANSFORMER, Gru, Setting, Solvers, counted, separate, smallest
+from sentviz.papers.sentiformer.solvers import GRU, TRANSFORMER, Setting, separate, smallest
 from sentviz.runs.configs import EncoderConfig
 from tests import slow
-from tests.charts import data_traces, stub
+from tests.kit import refused
 
 TINY = Setting("aware", longest=6, rows=3_000, epochs=4, tested=60)
 
 
 def sequences(seed: int, count: int, longest: int) -> tuple[list[Any], list[bool]]:
-    """Return random sequences with their labels."""
     rng = np.random.default_rng(seed)
     tokens = drawn(rng, rng.integers(2, longest + 1, count))
     return tokens, [f_star(each) for each in tokens]
 
 
-def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
-    """Half begin with "not" and half end in "good", independently; both words are in the middle as often as others."""
+def test_drawn_sequences_hide_the_rule_and_what_is_typed_is_checked() -> None:
     for text in ("not good", "not bad good", "good not", "the not good", "not good bad"):
         assert f_star(places_of(text)) == (text.split()[0] == "not" and text.split()[-1] == "good")
     tokens, positive = sequences(0, 4_000, 12)
@@ -41,20 +38,17 @@ def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
     assert shares == pytest.approx([0.5] * 3, abs=0.03)
     middle = [word for each in texts for word in each[1:-1]]
     assert [middle.count(word) / len(middle) for word in WORDS] == pytest.approx([1 / len(WORDS)] * len(WORDS), abs=0.01)
+    cases = [("not a good", "“a” is none of the 8 words: not, good, bad"), ("not", "2 to 128 words, this one 1")]
+    cases += [("not " * (LONGEST + 1), "this one 129"), ("  ", "empty"), ("not " + "x" * 200, "…” is none")]
+    for text, message in cases:
+        refused(InputError, message, places_of, text)
+    rows_of_cases = [({"positions": "none"}, "Positions are"), ({"longest": 1}, "not 1"), ({"longest": 500}, "not 500")]
+    rows_of_cases += [({"epochs": 0}, "one epoch"), ({"rows": 10**12}, "200,000")]
+    for changed, message in rows_of_cases:
+        refused(InputError, message, replace, TINY, **changed)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("not a good", "“a” is none of the 8 words: not, good, bad"), ("not", "2 to 128 words, this one 1"),
-     ("not " * (LONGEST + 1), "this one 129"), ("  ", "empty"), ("not " + "x" * 200, "…” is none")],
-)  # fmt: skip
-def test_what_is_typed_is_checked(text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        places_of(text)
-
-
-def test_suffixes_arecounted() -> None:
-    """Every order equals a loop over all training sequences, also for unseen suffixes and at the edge."""
+def test_suffixes_are_counted_and_the_proofs_transformer_computes_the_rule() -> None:
     known, positive = sequences(1, 120, 5)
     queried, _ = sequences(2, 40, 7)
     model = Suffixes(known, positive, 6, weight=0.7)
@@ -62,10 +56,6 @@ def test_suffixes_arecounted() -> None:
         for order in range(7):
             expected = slow.positive_share([each.tolist() for each in known], positive, sequence.tolist(), order, 0.7)
             assert model.probability(sequence, order) == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_markov_model_answers_alike_where_only_the_first_word_differs() -> None:
-    """With k < n both sequences of a pair get one answer, so one is wrong; shorter ones differ."""
     known, positive = sequences(3, 2_000, 8)
     model = Suffixes(known, positive, 6)
     for n in range(2, 9):
@@ -77,13 +67,18 @@ def test_a_markov_model_answers_alike_where_only_the_first_word_differs() -> Non
             same = model.probability(sequence, k) == model.probability(two, k)
             assert same or k >= n
             assert not same or n > 2 or k == 1
+    model = by_hand(LONGEST)
+    every = [np.array(each) for n in range(2, 4) for each in product(range(len(WORDS)), repeat=n)]
+    rng = np.random.default_rng(4)
+    every += drawn(rng, rng.integers(4, LONGEST + 1, 100))
+    texts = [" ".join(WORDS[place] for place in each) for each in every]
+    assert (model.predict(texts)["label"] == [("neutral", "positive")[f_star(each)] for each in every]).all()
+    trace = model.trace("not the film was good")
+    assert [trace.rows(0, 0, 1, head, "effective")[0].argmax() for head in range(2)] == [1, 5]
 
 
 def by_hand(longest: int) -> Model:
-    """The proof's transformer: [CLS] looks at the first word with one head and at the last with the other; the ReLU is their "and".
-
-    Width 24: a place for each entry of the vocabulary, the position, "I am token 1", and what the heads found.
-    """
+    """Return the proof's transformer: one head of [CLS] finds the first word, one the last, and the ReLU is their "and"."""
     model = smallest("learned")
     size, sharp = model.tokenizer.vocab_size, 40.0
     place, is_first, marks = size, size + 1, (size + 2, size + 3)
@@ -112,21 +107,8 @@ def by_hand(longest: int) -> Model:
     return Model("proof", network, model.tokenizer, model.labels, cls=True)
 
 
-def test_the_proofs_transformer_computes_the_rule() -> None:
-    """The proof's weights are right on all sequences of up to 3 words and on random ones of up to 128, and attend to both places."""
-    model = by_hand(LONGEST)
-    every = [np.array(each) for n in range(2, 4) for each in product(range(len(WORDS)), repeat=n)]
-    rng = np.random.default_rng(4)
-    every += drawn(rng, rng.integers(4, LONGEST + 1, 100))
-    texts = [" ".join(WORDS[place] for place in each) for each in every]
-    assert (model.predict(texts)["label"] == [("neutral", "positive")[f_star(each)] for each in every]).all()
-    trace = model.trace("not the film was good")
-    assert [trace.rows(0, 0, 1, head, "effective")[0].argmax() for head in range(2)] == [1, 5]
-
-
 @pytest.mark.exhaustive
 def test_attention_and_a_gru_learn_what_markov_models_cannot() -> None:
-    """Both learn the rule on the trained lengths. A Markov model that reads one last word knows nothing of the first, from two words on."""
     learned = separate(TINY)
     table = learned.accuracy.pivot(index="model", columns="length", values="accuracy")
     assert table.loc[[TRANSFORMER, GRU], [2, 3, 4, 5, 6]].min().min() > 0.95
@@ -138,8 +120,7 @@ def test_attention_and_a_gru_learn_what_markov_models_cannot() -> None:
     assert (first["right"] == (first["answer"] == "positive")).all() and first["order"].tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
 
-def test_the_same_seed_learns_the_same_and_leaves_chance_alone() -> None:
-    """Two trainings have equal accuracies, and the process's random state is unchanged."""
+def test_the_same_seed_learns_the_same_and_it_stops_when_nobody_waits() -> None:
     few = replace(TINY, rows=40, epochs=1, tested=5)
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -149,9 +130,6 @@ def test_the_same_seed_learns_the_same_and_leaves_chance_alone() -> None:
     assert (first.accuracy["low"] <= first.accuracy["accuracy"]).all() and (first.accuracy["n"] == few.tested).all()
     weights = [dict(each.solvers.gru.named_parameters()) for each in (first, two)]
     assert all(torch.equal(weights[0][name], weights[1][name]) and not weights[0][name].requires_grad for name in weights[0])
-
-
-def test_it_stops_when_nobody_waits() -> None:
     heard: list[float] = []
 
     def tick(share: float, doing: str) -> None:
@@ -162,26 +140,3 @@ def test_it_stops_when_nobody_waits() -> None:
     with pytest.raises(Stopped):
         separate(replace(TINY, rows=300), tick)
     assert len(heard) == 3 and heard == sorted(heard)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [({"positions": "none"}, "Positions are"), ({"longest": 1}, "not 1"), ({"longest": 500}, "not 500"), ({"epochs": 0}, "one epoch"),
-     ({"rows": 10**12}, "200,000")],
-)  # fmt: skip
-def test_settings_are_checked(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        replace(TINY, **changed)
-
-
-def test_the_picture_has_every_number() -> None:
-    """The figure has a line per model and a marked range of longer sequences, and the given frame."""
-    solvers = Solvers(smallest(), Gru(), Suffixes(*sequences(6, 50, 5), 2))
-    frame = counted(solvers.probabilities, replace(TINY, tested=5), lambda share: None)
-    figure, longer = (separated(stub(accuracy=frame, setting=replace(TINY, longest=longest))) for longest in (8, 64))
-    assert len(data_traces(figure)) == 4 and figure.frame.equals(frame)
-    for line in data_traces(figure):
-        assert np.allclose(line.y, frame.loc[frame["model"] == line.hovertext[0].partition("<br>")[0], "accuracy"])
-    markov = [line for line in data_traces(figure) if line.name == MARKOV]
-    assert len({line.line.dash for line in markov}) == len(markov) == 2 and len({line.line.color for line in markov}) == 1
-    assert ["longer than in training" in str(each.plot.layout) for each in (figure, longer)] == [True, False]

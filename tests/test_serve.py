@@ -34,16 +34,18 @@ from sentviz.doors.connections import SETTINGS
 
 RUN = "toy/ndt-unit-2"
 JSON = {"content-type": "application/json"}
+GOOD = {"run": RUN, "texts": ["a warm song"]}
+LONG = {"run": RUN, "text": "a warm, clever song " * 12}
+PATIENCE = 20.0  # seconds, after which a test fails
+HEAD = b"POST /explain HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
 def client(tiny_runs: Path) -> Iterator[TestClient]:
-    """Open a client of a server of `tiny_runs`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_RUNS", str(tiny_runs))
-        with TestClient(
-            serve.application([RUN, "toy/vanilla-matched"]), base_url="http://localhost", raise_server_exceptions=False
-        ) as opened:
+        app = serve.application([RUN, "toy/vanilla-matched"])
+        with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as opened:
             yield opened
 
 
@@ -57,8 +59,7 @@ def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -
     assert (predicted["run"], predicted["digest"]) == (RUN, digest)
     assert predicted["answers"][1]["label"] is None and "empty" in predicted["answers"][1]["remark"]
     for got, wanted in zip(predicted["answers"][::2], frame.to_dict("records"), strict=True):
-        assert got["label"] == wanted["label"]
-        assert got["probabilities"]["positive"] == pytest.approx(wanted["positive"], abs=1e-5)
+        assert got["label"] == wanted["label"] and got["probabilities"]["positive"] == pytest.approx(wanted["positive"], abs=1e-5)
     trace = tiny_model.trace("a warm song")
     seen = client.post("/trace", json={"run": RUN, "text": "a warm song", "maps": True, "layers": [1]}).json()
     assert trace.attention is not None and seen["tokens"] == list(trace.tokens) and seen["digest"] == digest
@@ -72,7 +73,6 @@ def ask(body: Any, **more: Any) -> dict[str, Any]:
     return {"method": "POST", "url": "/predict", "content": body if isinstance(body, bytes) else json.dumps(body), "headers": JSON} | more
 
 
-GOOD = {"run": RUN, "texts": ["a warm song"]}
 REFUSED = {
     "20 MB": (ask(b'{"run": "' + b"x" * (20 << 20)), 413, "at most"),
     "20 MB that say they are few": (ask(b" " * (20 << 20), headers=JSON | {"content-length": "10"}), 413, "at most"),
@@ -113,7 +113,7 @@ def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run
     assert client.get("/runs").status_code == 200
 
 
-def test_the_page_asks_for_nothing(client: TestClient) -> None:
+def test_the_page_asks_for_nothing_and_visitors_get_their_own_answers(client: TestClient) -> None:
     text = client.get("/").text
     assert "default-src 'none'" in text and "<script" not in text and not re.search(r"(src|href)=.https?:", text)
     paths = client.get("/openapi.json").json()["paths"]
@@ -121,8 +121,6 @@ def test_the_page_asks_for_nothing(client: TestClient) -> None:
     (curl,) = re.findall(r"-d &#x27;(.*?)&#x27; ADDRESS/predict", text)
     assert json.loads(curl.replace("&quot;", '"'))["texts"]
 
-
-def test_visitors_get_their_own_answers(client: TestClient) -> None:
     def visit(run: str, text: str) -> set[tuple[str, str, float]]:
         wrong = set()
         for _ in range(3):
@@ -138,7 +136,6 @@ def test_visitors_get_their_own_answers(client: TestClient) -> None:
 
 
 def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With small limits a waiting request is rejected and a long answer is stopped; then requests succeed again."""
     gate, began = threading.Event(), threading.Event()
 
     def slow(*_: Any) -> dict[str, Any]:
@@ -163,24 +160,16 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
     assert client.post("/predict", json=GOOD).status_code == 200
 
 
-def test_the_command_says_what_is_wrong() -> None:
+def test_what_the_command_cannot_serve_is_one_sentence(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(RunError, "no run 'toy/none'", serve.application, ["toy/none"])
     done = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])
     assert done.exit_code == 2 and "--allow" in done.output
-
-
-def test_a_port_that_cannot_be_used_is_one_sentence(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         done = CliRunner().invoke(main, ["serve", RUN, "--host", "127.0.0.1", "--port", str(listener.getsockname()[1])])
     assert isinstance(done.exception, SystemExit) and done.exit_code == 1
     assert done.output.startswith("Error: 127.0.0.1:") and "cannot be served (Address already in use" in done.output
     assert "Serving at" not in done.output and done.output.count("\n") == 1
-
-
-LONG = {"run": RUN, "text": "a warm, clever song " * 12}
-PATIENCE = 20.0  # seconds, after which a test fails
-HEAD = b"POST /explain HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
 @pytest.fixture
@@ -209,7 +198,6 @@ def start(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def answer_of(port: int, path: str, body: Any = None) -> tuple[int, Any]:
-    """Return the status and the content of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with closing(connection):
         connection.request("GET" if body is None else "POST", path, json.dumps(body), {"content-type": "application/json"})
@@ -230,7 +218,6 @@ def explain(port: int) -> socket.socket:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Return the bytes that arrive until the server closes the connection."""
     parts = []
     with connection:
         try:
@@ -261,7 +248,6 @@ class Batches:
         monkeypatch.setattr(Model, "outputs", watched)
 
     def hold(self) -> None:
-        """Hold the next batch."""
         self._holds = True
 
     def _until_stopped(self, model: Model) -> None:
@@ -275,14 +261,8 @@ class Batches:
             self.given_up.wait(0.01)
 
 
-@pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
-    return Batches(monkeypatch)
-
-
-def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
-    start: Callable[..., int], limits: Callable[..., None], batches: Batches
-) -> None:
+def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(start: Any, limits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = Batches(monkeypatch)
     limits(at_once=1, waiting=3)
     port = start()
     assert answer_of(port, "/predict", GOOD)[0] == 200
@@ -294,9 +274,7 @@ def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     assert answer_of(port, "/runs")[0] == 200
     for visitor in reversed(visitors):
         visitor.close()
-    assert batches.stopped.wait(PATIENCE)
-    assert answer_of(port, "/runs")[0] == 200
-    assert answer_of(port, "/predict", GOOD)[0] == 200
+    assert batches.stopped.wait(PATIENCE) and answer_of(port, "/runs")[0] == 200 and answer_of(port, "/predict", GOOD)[0] == 200
     assert batches.log == ["batch", "stopped", "batch"]
 
 
@@ -333,5 +311,4 @@ def test_an_answer_that_nobody_takes_is_dropped(start: Callable[..., int], limit
             ended.release()
 
     with sent(start(large), b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n" * 2) as unread:
-        assert ended.acquire(timeout=PATIENCE) and ended.acquire(timeout=PATIENCE)
-        assert len(rest(unread)) < 64 << 20
+        assert ended.acquire(timeout=PATIENCE) and ended.acquire(timeout=PATIENCE) and len(rest(unread)) < 64 << 20

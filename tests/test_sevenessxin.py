@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.charts.strip import strip
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
@@ -30,6 +31,7 @@ from sentviz.training.recipe import Recipe
 from sentviz.training.run import task_of
 from tests import kit, slow
 from tests.charts import stub
+from tests.kit import refused
 
 TEXTS = ["i am so happy today", "this is sad", "not what i want at all", "fine"]
 SMALL: dict[str, Any] = {"width": 16, "heads": 2, "ffn_width": 16, "layers": 2}
@@ -51,35 +53,24 @@ def recipe(model: str) -> Recipe:
     return Recipe.read(source("sevenessxin", "sentiment140"), model=model)
 
 
-@pytest.mark.parametrize("model", VERSIONS)
-def test_a_version_is_as_table_one_says(model: str) -> None:
-    """Shape, batch and number of parameters equal those counted from the paper's sizes; the second phase has an additional temperature per
-    layer.
-    """
-    layers, d, heads, hidden, longest, batch = TABLE[model]
-    settings = recipe(model)
-    assert (settings.max_length, settings.batch_size) == (longest, batch)
-    assert (settings.dropout, settings.learning_rate) == ((0.2, 1e-4) if model == "7ess-v4" else (0.1, 5e-4))
-    assert settings.rows == (100_000 if model == "7ess-v5" else 0)
-    shapes = [preset(name, vocab_size=30_000, classes=2, max_length=longest) for name in (model, f"{model}-{ROPE}")]
-    counts = []
-    for shape in shapes:
-        assert isinstance(shape, EncoderConfig)
-        assert (shape.layers, shape.width, shape.heads, shape.ffn_width, shape.masked) == (layers, d, heads, hidden, True)
-        counts.append(network_of(shape).parameters_count())
-    block = 4 * (d * d + d) + (d * hidden + hidden) + (hidden * d + d) + 2 * 2 * d
-    assert counts[0] == 30_000 * d + layers * block + 2 * d + 2
-    assert counts[1] == counts[0] + layers
-
-
-def test_what_stands_behind_a_name_goes_behind_any_encoder() -> None:
+def test_versions_recipes_and_presets_are_those_of_the_paper() -> None:
+    assert set(TABLE) == set(VERSIONS)
+    for model, (layers, d, heads, hidden, longest, batch) in TABLE.items():
+        settings = recipe(model)
+        assert (settings.max_length, settings.batch_size) == (longest, batch)
+        assert (settings.dropout, settings.learning_rate) == ((0.2, 1e-4) if model == "7ess-v4" else (0.1, 5e-4))
+        assert settings.rows == (100_000 if model == "7ess-v5" else 0)
+        shapes = [preset(name, vocab_size=30_000, classes=2, max_length=longest) for name in (model, f"{model}-{ROPE}")]
+        counts = []
+        for shape in shapes:
+            assert isinstance(shape, EncoderConfig)
+            assert (shape.layers, shape.width, shape.heads, shape.ffn_width, shape.masked) == (layers, d, heads, hidden, True)
+            counts.append(network_of(shape).parameters_count())
+        block = 4 * (d * d + d) + (d * hidden + hidden) + (hidden * d + d) + 2 * 2 * d
+        assert counts[0] == 30_000 * d + layers * block + 2 * d + 2 and counts[1] == counts[0] + layers
     assert find_preset(f"7ess-v1-{ROPE}").shape["positions"] == "rotary" and find_preset(f"7ess-v3-{ROPE}").recipe["batch_size"] == 32
     assert find_preset(f"vanilla-{ROPE}-{UNMASKED}").shape["masked"] is False
-    with pytest.raises(InputError, match="There is no model 'bilstm-rope'"):
-        find_preset(f"bilstm-{ROPE}")
-
-
-def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
+    refused(InputError, "There is no model 'bilstm-rope'", find_preset, f"bilstm-{ROPE}")
     recipes = [
         recipe
         for study in find_paper("sevenessxin").studies
@@ -95,24 +86,11 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
     assert len(of_versions) == 10 and {(recipe.updates, recipe.epochs) for recipe in of_versions} == {(0, 6)}
     assert {recipe.rows for recipe in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
     assert {recipe.select for recipe in recipes} == {"f1_positive"} and {recipe.tokenizer for recipe in recipes} == {"tweets"}
-
-
-def test_kept_epochs_are_whole_ones() -> None:
-    """The study's updates are less than an epoch; the variant that stores epochs trains several."""
-    recipe_of_epochs = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
-    assert (recipe_of_epochs.updates, recipe_of_epochs.epochs, recipe_of_epochs.keep_epochs, recipe_of_epochs.name) == (
-        0,
-        6,
-        100,
-        "sentiment140/7ess-v1-epochs",
-    )
-
-
-# ---- padding that is read
+    of_epochs = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
+    assert (of_epochs.updates, of_epochs.epochs, of_epochs.keep_epochs, of_epochs.name) == (0, 6, 100, "sentiment140/7ess-v1-epochs")
 
 
 def model_of(name: str, longest: int = 12, **shape: Any) -> Model:
-    """Return a small model with random weights."""
     tokenizer = Tokenizer.train_tweets(TEXTS * 3, 300)
     torch.manual_seed(3)
     config = preset(name, vocab_size=tokenizer.vocab_size, classes=2, max_length=longest, dropout=0.0, **(SMALL | shape))
@@ -131,36 +109,25 @@ def padded(model: Model, text: str) -> slow.Seen:
     return slow.encode(state, model.config, ids)
 
 
-@pytest.mark.parametrize("phase", ["", f"-{ROPE}"])
-def test_without_the_mask_padding_is_read_like_text(phase: str) -> None:
-    """An unmasked model, and a masked one with the intervention, equal plain loops over the padding: answers, maps and pooled vector, to
-    2e-6.
-    """
-    unmasked, masked = model_of(f"7ess-v1{phase}-{UNMASKED}"), model_of(f"7ess-v1{phase}")
-    for model, change in ((unmasked, {}), (masked, {"strength": {"mask": 0}})):
-        for text in TEXTS:
-            want = padded(model, text)
-            trace = model.trace(text, **change)
-            assert len(trace.tokens) == 12 and trace.tokens[-1] == "<pad>" and trace.specials[-1]
-            np.testing.assert_allclose(trace.logits, want.logits, atol=2e-6)
-            np.testing.assert_allclose(trace.pooled, want.pooled, atol=2e-6)
-            np.testing.assert_allclose(trace.attention, np.stack(want.effective), atol=2e-6)
-        together = model.predict(TEXTS, **change)["positive"].to_numpy()
-        alone = [model.trace(text, **change).probabilities[1] for text in TEXTS]
-        np.testing.assert_allclose(together, alone, atol=1e-6)
-
-
-def test_the_mask_makes_a_difference_that_training_would_feel() -> None:
+def test_without_the_mask_padding_is_read_like_text() -> None:
+    for phase in ["", f"-{ROPE}"]:
+        unmasked, masked = model_of(f"7ess-v1{phase}-{UNMASKED}"), model_of(f"7ess-v1{phase}")
+        for model, change in ((unmasked, {}), (masked, {"strength": {"mask": 0}})):
+            for text in TEXTS:
+                want = padded(model, text)
+                trace = model.trace(text, **change)
+                assert len(trace.tokens) == 12 and trace.tokens[-1] == "<pad>" and trace.specials[-1]
+                np.testing.assert_allclose(trace.logits, want.logits, atol=2e-6)
+                np.testing.assert_allclose(trace.pooled, want.pooled, atol=2e-6)
+                np.testing.assert_allclose(trace.attention, np.stack(want.effective), atol=2e-6)
+            together = model.predict(TEXTS, **change)["positive"].to_numpy()
+            alone = [model.trace(text, **change).probabilities[1] for text in TEXTS]
+            np.testing.assert_allclose(together, alone, atol=1e-6)
     model = model_of("7ess-v1")
     with_mask, without = (model.trace(TEXTS[0], strength={"mask": factor}).logits for factor in (1, 0))
     assert np.abs(with_mask - without).max() > 1e-3
     assert model.trace(TEXTS[0], strength=0.0).logits.tolist() == with_mask.tolist()  # a number is for terms of the scores only
-
-
-def test_word_removal_without_the_mask_fills_up_again() -> None:
     model = model_of("7ess-v1")
-    from sentviz.analysis.explain.leave_out import leaving_out
-
     trace = model.trace(TEXTS[1], strength={"mask": 0})
     first = leaving_out(model, trace, [[0]])
     reading = model.tokenizer.encode(TEXTS[1]).reading.without([0])
@@ -168,60 +135,41 @@ def test_word_removal_without_the_mask_fills_up_again() -> None:
     assert isinstance(model.config, EncoderConfig)
     want = slow.encode(state, model.config, [*reading.ids.tolist(), *[0] * (12 - len(reading))]).logits
     np.testing.assert_allclose(first[0], want, atol=2e-6)
-
-
-def test_the_mask_is_there_or_not() -> None:
     with pytest.raises(InputError, match=r"The mask can only be on \(1\) or off \(0\), not 0.5"):
         model_of("7ess-v1").intervention(strength={"mask": 0.5})
     with pytest.raises(InputError, match="no term 'mask' to change; it has none"):
         model_of(f"7ess-v1-{UNMASKED}").intervention(strength={"mask": 0})
 
 
-# ---- rows and updates
-
-
-def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    kit.use_toy_data(monkeypatch)
+def test_rows_are_drawn_in_order_and_f1_needs_two_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = kit.use_toy_data(monkeypatch)
     whole = datasets.load_split("toy", "train")
     some, more = datasets.first_rows(whole, 8), datasets.first_rows(whole, 20)
     assert some.frame["label"].value_counts().tolist() == [4, 4] and set(some.frame["id"]) < set(more.frame["id"])
     assert some.digest != more.digest
     for rows in (7, 10**6):
-        with pytest.raises(InputError, match="with equal numbers per class cannot be drawn from the train split of toy"):
-            datasets.first_rows(whole, rows)
-
-
-def test_test_rows_are_drawn_in_the_order_of_their_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    kit.use_toy_data(monkeypatch)
+        refused(InputError, "with equal numbers per class cannot be drawn from the train split of toy", datasets.first_rows, whole, rows)
     whole = splits_for_tests("toy")[0]
     (drawn,) = splits_for_tests("toy", rows=10)
     positions = [list(whole.frame["id"]).index(row) for row in drawn.frame["id"]]
     assert len(drawn) == 10 and positions == sorted(set(positions)) != list(range(10))
     assert drawn.digest != whole.digest and drawn.digest == splits_for_tests("toy", rows=10)[0].digest
     assert splits_for_tests("toy", rows=len(whole))[0].digest == whole.digest
-
-
-def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    splits = kit.use_toy_data(monkeypatch)
     for split, rows in splits.items():
         splits[split] = replace(rows, labels=("a", "b", "c"))
     with pytest.raises(InputError, match=r"f1_positive needs two classes, but toy has 3\. Select f1_macro"):
         task_of(kit.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
 
 
-def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten updates take as many steps and evenly spaced evaluations on few rows and on many."""
+def test_updates_decide_whatever_the_rows_and_an_unmasked_model_is_trained_as_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kit.use_toy_data(monkeypatch)
     for rows in (16, 40):
         run = train(kit.toy_recipe("7ess-v1", rows=rows, updates=10, evaluations=2, shape=SMALL), tmp_path / str(rows), progress=False)
         history = run.history()
-        assert run.config["steps"] == 10
-        assert history.loc[history["name"] == "validation_accuracy", "step"].tolist() == [5, 10]
+        assert run.config["steps"] == 10 and history.loc[history["name"] == "validation_accuracy", "step"].tolist() == [5, 10]
         assert run.config["data"]["splits"]["train"]["n"] == rows
-
-
-def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In training a row has the logits of the finished model, with its padding."""
     kit.use_toy_data(monkeypatch)
     subject = task_of(kit.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
     subject.network.eval()
@@ -233,7 +181,6 @@ def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyP
 
 
 def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> None:
-    """The bars of real tokens and the stated share of padding sum to the mean of the map's columns."""
     model = model_of("7ess-v1")
     trace = explained(model, model.trace("@you " + TEXTS[1], strength={"mask": 0}))
     assert trace.padding == 12 - int((~trace.specials).sum())
@@ -241,6 +188,5 @@ def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> No
     np.testing.assert_allclose(importance.frame["importance"], share[: -trace.padding])
     assert f"{percent(share[-trace.padding :].sum(), 0)} of the attention is on padding" in importance.caption
     drawn = strip(trace, "received")
-    assert (
-        len(drawn.frame) == 12 - trace.padding and "tokens of padding follow" in drawn.caption and "<s>@you</s>" in drawn.plot.data[0].text
-    )
+    assert len(drawn.frame) == 12 - trace.padding and "tokens of padding follow" in drawn.caption
+    assert "<s>@you</s>" in drawn.plot.data[0].text

@@ -18,12 +18,10 @@ from experiments.sevenessxin.padding import padding
 from sentviz.analysis.testset.word_counts import Counts, stop_words, wordcloud_stop_words
 from sentviz.charts import gallery
 from sentviz.charts.colours import palette
-from sentviz.charts.learning import learning_curve
 from sentviz.charts.subjects import Runs, Study
 from sentviz.errors import InputError
 from sentviz.papers.sevenessxin import printed_tables
 from sentviz.papers.sevenessxin.claims import BEST, answer_questions
-from sentviz.papers.sevenessxin.figures import _importance
 from sentviz.papers.sevenessxin.study import beside, by_epochs, curve, gains, log, longer, validation_f1
 from sentviz.papers.sevenessxin.versions import ROPE
 from sentviz.papers.studies.claims import BROKEN, judged
@@ -35,7 +33,7 @@ from sentviz.runs.store import Run, runs
 from sentviz.training import train
 from tests import kit
 from tests.charts import data_traces
-from tests.studies import made_run, made_seeds, plant
+from tests.studies import made_seeds, plant
 
 PAPER = find_paper("sevenessxin")
 NAMES = ("7ess-v1", f"7ess-v1-{ROPE}", BEST)
@@ -58,16 +56,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture
-def small_runs(trained: Path) -> list[Run]:
-    return [run for run in runs([trained]).values() if isinstance(run, Run) and run.folder.is_relative_to(trained)]
-
-
 # ---- its tables
 
 
 def test_the_printed_tables_are_the_papers() -> None:
-    """A few cells by hand, what an F1 must be of its precision and recall, and where the log differs."""
     frame = printed_tables.table("results").set_index("model")
     assert frame.loc["7ess-v6-rope", "accuracy"] == 0.8313 and frame.loc["7ess-v5", "f1_positive"] == 0.7821 and len(frame) == 20
     mean = 2 * frame["precision_positive"] * frame["recall_positive"] / (frame["precision_positive"] + frame["recall_positive"])
@@ -95,7 +87,6 @@ def test_without_runs_and_measurements_everything_answers(tmp_path: Path, monkey
 
 
 def test_equal_epochs_stand_beside_equal_updates(tmp_path: Path) -> None:
-    """Mean accuracies over seeds by hand; a version without runs of equal epochs has no row, one without equal updates no second number."""
     wrong = (("7ess-v1", 40, ""), ("7ess-v1", 20, "epochs"), (BEST, 30, "epochs"), ("7ess-v2", 50, ""))
     frame = by_epochs([run for name, count, variant in wrong
                        for run in made_seeds(tmp_path, printed_tables.DATASET, name, 2, wrong=count, variant=variant)])  # fmt: skip
@@ -105,8 +96,8 @@ def test_equal_epochs_stand_beside_equal_updates(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_measured_stands_beside_printed(small_runs: list[Run], trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row of a version has the run's accuracy and the reported one; validation F1 equals that of the confusion matrix to 1e-5."""
+def test_runs_stand_beside_the_print_and_are_drawn(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_runs = [run for run in runs([trained]).values() if isinstance(run, Run) and run.folder.is_relative_to(trained)]
     run = next(run for run in small_runs if run.configuration == "7ess-v1")
     row = beside(small_runs).set_index("preset").loc["7ess-v1"]
     assert row["value"] == run.metrics()["test"]["accuracy"]["value"] and row["printed"] == 0.8232
@@ -122,46 +113,6 @@ def test_measured_stands_beside_printed(small_runs: list[Run], trained: Path, mo
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
     study = study_runs()  # runs that learned from fewer rows are of the study
     assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in study.runs} and not study.left_out
-
-
-# ---- figures
-
-
-def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
-    rows = [("a", 100.0, 0.6, 0.5, 0.7, 50, 1, np.nan), ("a", 1000.0, 0.7, 0.65, 0.75, 50, 3, np.nan),
-            ("a", 5000.0, np.nan, np.nan, np.nan, np.nan, np.nan, 0.8), ("b", 1000.0, 0.65, 0.6, 0.7, 50, 1, np.nan)]  # fmt: skip
-    points = pd.DataFrame(rows, columns=["preset", "rows", "value", "low", "high", "n", "seeds", "printed"])
-    figure = learning_curve(points, {"a": "A", "b": "<B>"}, title="Accuracy by rows", note="A note.")
-    lines = {trace.name: (list(trace.x), list(trace.y)) for trace in data_traces(figure)}
-    assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, reported": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
-    assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
-    assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])
-    with pytest.raises(InputError, match="No point of this learning curve has been measured"):
-        learning_curve(points.assign(value=np.nan), {"a": "A"}, title="none")
-
-
-def test_importance_is_drawn_beside_an_even_share() -> None:
-    trace = SimpleNamespace(tokens=("so", "<b>", "[PAD]"), padding=1, map=lambda layer: np.array([[0.5, 0.1, 0.4]]))
-    figure = _importance(SimpleNamespace(trace=trace))  # type: ignore[arg-type]
-    assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
-    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40\u00a0% of the attention is on padding" in figure.caption
-
-
-def test_figure_1_has_the_sizes_of_the_run(tmp_path: Path) -> None:
-    runs = [made_run(tmp_path, printed_tables.DATASET, name) for name in ("7ess-v1", f"7ess-v1-{ROPE}")]
-    study = Study.of(printed_tables.DATASET, runs)
-    figure = gallery.make("version-schema", study, version="7ess-v1-rope")
-    sizes = figure.frame.groupby("part")["sizes"].first()
-    assert sizes["Attention"].startswith("2 heads of 64 numbers; RoPE") and sizes["Feed-forward"] == "128 to 128, ReLU, to 128"
-    assert figure.frame["times"].tolist() == [1, 1, 2, 2, 2, 2, 1, 1]
-    assert "sinusoids" in gallery.make("version-schema", study, version="7ess-v1").frame["sizes"][1]
-    with pytest.raises(InputError, match="No run of V9 RoPE is installed: `sentviz study"):
-        gallery.make("version-schema", study, version="7ess-v9-rope")
-
-
-@pytest.mark.slow
-def test_figures_of_small_runs(small_runs: list[Run]) -> None:
-    """Figures 2 to 4 have the installed versions, of equal epochs or else updates, with their own colours."""
     study = Study.of(printed_tables.DATASET, small_runs)
     figure = gallery.make("version-curves", study)
     assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"} and figure.frame["epoch"].max() == 2
@@ -179,13 +130,6 @@ def test_figures_of_small_runs(small_runs: list[Run]) -> None:
     assert {run.name: [run.config["best"]["step"]] for run in small_runs} == starred  # the step of the stored weights, chosen by F1
     items_of = {name: makers(PAPER)[name](small_runs) for name in ("schema", "curves", "matrix", "importance")}
     assert {name: len(items) for name, items in items_of.items()} == {"schema": 1, "curves": 1, "matrix": 1, "importance": 2}
-
-
-# ---- measurements
-
-
-@pytest.mark.slow
-def test_padding_and_neutral_tweets_are_measured_as_by_hand(small_runs: list[Run]) -> None:
     model = sentviz.load(next(run for run in small_runs if run.configuration == "7ess-v1"))
     frame = kit.toy_splits()["test"].frame.head(24)
     table, texts = padding(model, frame).set_index("of"), frame["text"].tolist()
@@ -198,20 +142,20 @@ def test_padding_and_neutral_tweets_are_measured_as_by_hand(small_runs: list[Run
     assert counted["n"].to_dict() == {"neutral": 8, "polar": 16} and counted.loc["neutral", "sure"] == pytest.approx(sure[1::3].mean())
 
 
-def test_telling_words_are_those_that_stand_with_a_class_in_one_set_only() -> None:
-    """A word of one class there and of both here has the largest z, with its ratio by hand; one alike in both sets has none."""
+# ---- figures
+
+
+# ---- measurements
+
+
+def test_words_letters_and_emphasis_are_measured_as_by_hand() -> None:
     labels = [0, 1] * 200
     weeks = pd.DataFrame({"label": labels, "text": ["snow bad the" if label == 0 else "good the" for label in labels]})
     scores = telling(weeks, weeks.assign(text=["snow bad the" if label == 0 else "snow good the" for label in labels])).set_index("word")
     assert scores["z"].abs().idxmax() == "snow" and scores.loc["bad", "z"].tolist()[0] == pytest.approx(0)
     side, weeks_ratio, whole_ratio = scores.loc["snow", ["side", "weeks", "whole"]].iloc[0]
-    assert (
-        side == "negative" and weeks_ratio == pytest.approx(np.log(0.5 / 200.5) - np.log(200.5 / 0.5)) and whole_ratio == pytest.approx(0)
-    )
-
-
-def test_a_probe_pays_for_a_leak() -> None:
-    """Trained where a topic gives the label away, it is right there and guesses elsewhere; the other learned the sentiment."""
+    assert side == "negative" and weeks_ratio == pytest.approx(np.log(0.5 / 200.5) - np.log(200.5 / 0.5))
+    assert whole_ratio == pytest.approx(0)
     rng, labels = np.random.default_rng(0), np.arange(400) % 2
     noisy = np.where(rng.random(400) < 0.7, labels, 1 - labels)
     topics, feelings = np.array(["snow", "beach"]), np.array(["sad", "glad"])
@@ -219,27 +163,14 @@ def test_a_probe_pays_for_a_leak() -> None:
             for name, topic in (("leaky", labels), ("fair", rng.integers(0, 2, 400)))}  # fmt: skip
     value = costs(sets, sets).set_index(["trained", "tested"])["value"]
     assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
-
-
-def test_ranks_leave_out_the_stop_words_of_the_package() -> None:
     words = ("but", "lol", "love", "now")
     counts = Counts(words, tuple(cloud_words.CELLS.values()), np.array([[9, 1, 2, 0]] * 4), np.ones((4, 4), np.int64), np.full(4, 9), 1)
     table = cloud_words.ranks(counts, "run").set_index(["cell", "word"])["rank"]
     assert table["TP"][["love", "lol", "now"]].tolist() == [1, 2, 0]
     assert {"but", "not", "no", "too", "just", "get", "like", "very"} <= wordcloud_stop_words() - stop_words(["en"])
-
-
-@pytest.mark.parametrize(
-    ("text", "collapsed", "of"),
-    [("soooo good", "so good", (True, False)), ("good book", "good book", (False, False)), ("SOOOO GOOD", "SO GOOD", (True, True)),
-     ("@heyyyy see www.zzzz.com", "@heyyyy see www.zzzz.com", (False, False)), ("1000 OK...", "1000 OK...", (False, False))],
-)  # fmt: skip
-def test_repeated_letters_are_collapsed(text: str, collapsed: str, of: tuple[bool, bool]) -> None:
-    assert emphasis.once(text) == collapsed and emphasis.kinds(text) == of
-
-
-def test_emphasis_is_measured_as_by_hand() -> None:
-    """The model calls a text positive if it has the word "so": one of two emphasised tweets changes, to the right answer."""
+    texts = {"soooo good": ("so good", (True, False)), "good book": ("good book", (False, False)), "SOOOO GOOD": ("SO GOOD", (True, True))}
+    texts |= {text: (text, (False, False)) for text in ("@heyyyy see www.zzzz.com", "1000 OK...")}
+    assert {text: (emphasis.once(text), emphasis.kinds(text)) for text in texts} == texts
 
     def forward(texts: list[str]) -> tuple[np.ndarray, None]:
         positive = np.array(["so" in text.lower().split() for text in texts])

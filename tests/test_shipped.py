@@ -9,9 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 
 from sentviz.analysis.epochs import epoch_series, examples
+from sentviz.analysis.explain import explained
+from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError
+from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture
 from sentviz.papers.studies.timing import threads
@@ -34,15 +38,15 @@ def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
 
 
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
-def test_no_digest_has_changed() -> None:
+def test_no_digest_has_changed_and_what_ships_stays_small() -> None:
     assert not [name for name, digest in DIGESTS.items() if not Run.open(ROOT / name, name).had_digest(digest)]
+    sizes = [path.stat().st_size for path in ROOT.rglob("*") if path.is_file()]
+    assert sum(sizes) <= 330e6 and max(sizes) < 50e6
 
 
 @pytest.mark.exhaustive
 @of_each(ASKABLE, few=True)
 def test_a_model_says_what_is_stored(run: Run) -> None:
-    from sentviz.models.loading import load
-
     model = load(run)
     traced_as_stored(run, model)
     answered_as_before(run, model)
@@ -51,8 +55,6 @@ def test_a_model_says_what_is_stored(run: Run) -> None:
 
 def traced_as_stored(run: Run, model: Model) -> None:
     """Compare the stored example trace with a new one."""
-    from sentviz.analysis.explain import explained
-
     stored = run.example()
     fresh = explained(model, model.trace(stored.text, stored.text_pair), ["removal"])
     assert stored.tokens == fresh.tokens
@@ -95,8 +97,6 @@ def predicted_as_stored(run: Run, model: Model) -> None:
 @cache
 def texts_of(data: str, ids: tuple[str, ...]) -> list[list[str]]:
     """Return the texts, and second texts, of some test rows; empty if the data set is not available."""
-    from sentviz.data import datasets
-
     try:
         frame = datasets.load_split(data, "test").frame.set_index("id").loc[list(ids)]
     except DataMissingError:
@@ -106,12 +106,6 @@ def texts_of(data: str, ids: tuple[str, ...]) -> list[list[str]]:
 
 @of_each(ASKABLE)
 def test_the_parameters_said_are_those_stored(run: Run) -> None:
-    """The count in config.json equals the entries of model.safetensors; scales of rows and polarities do not count as parameters.
-
-    For a run on a base, the count follows from the sizes of the base, because the low-rank changes are added to its weights.
-    """
-    from safetensors.numpy import load_file
-
     if run.config.get("base"):
         sizes = run.config["model"]
         width, wide, classes = sizes["width"], sizes["ffn_width"], len(run.labels)
@@ -134,8 +128,7 @@ def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
         accuracy = metrics[str(split)]["accuracy"]
         right = rows[list(run.labels)].to_numpy().argmax(axis=1) == rows["label"].to_numpy()
         assert accuracy["value"] == pytest.approx(right.mean(), abs=6e-6)
-        assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
-        assert len(rows) == metrics[str(split)]["n"]
+        assert accuracy["low"] <= accuracy["value"] <= accuracy["high"] and len(rows) == metrics[str(split)]["n"]
 
 
 @of_each(run for run in SHIPPED if run.measured)
@@ -145,8 +138,3 @@ def test_measured_epochs_are_whole_and_small(run: Run) -> None:
     assert all(re.fullmatch(r"[a-z0-9_/-]+\d+", row) for row in seen.first.ids)
     files = [path for path in (run.folder / "epochs").iterdir() if path.name.count(".") > 1]
     assert sum(path.stat().st_size for path in files) < 3e5 * len(seen.epochs)
-
-
-def test_what_ships_stays_small() -> None:
-    sizes = [path.stat().st_size for path in ROOT.rglob("*") if path.is_file()]
-    assert sum(sizes) <= 330e6 and max(sizes) < 50e6

@@ -23,18 +23,7 @@ from sentviz.export.record import Record
 from tests.docs import DOCS, ROOT
 
 pytestmark = pytest.mark.exhaustive
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site with `python -m mkdocs build --strict`; a warning is an error."""
-    place = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", DOCS / "mkdocs.yml", "-d", place]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=place.parent, env=environment, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "WARNING" not in done.stderr
-    return place
+FREE = {"canonical", "alternate", "prev", "next", "edit"}  # links that a browser does not fetch
 
 
 def pages(site: Path) -> Iterator[Path]:
@@ -44,7 +33,6 @@ def pages(site: Path) -> Iterator[Path]:
 
 @cache
 def tags(path: Path) -> list[tuple[str, dict[str, str]]]:
-    """Return the tags of a page with their attributes."""
     parser, read = HTMLParser(), list[tuple[str, dict[str, str]]]()
     parser.handle_starttag = lambda tag, attributes: read.append((tag, {name: value or "" for name, value in attributes}))  # type: ignore[method-assign]
     parser.feed(path.read_text(encoding="utf-8"))
@@ -59,19 +47,21 @@ def loads(path: Path) -> list[str]:
 
 
 def anchors(path: Path) -> set[str]:
-    """Return the anchors of a page."""
     return {attributes.get(name, "") for _, attributes in tags(path) for name in ("id", "name")}
 
 
-FREE = {"canonical", "alternate", "prev", "next", "edit"}  # links that a browser does not fetch
-
-
 def outside(address: str) -> bool:
-    """Return whether an address is on another machine."""
     return bool(re.match(r"(?:[a-z]+:)?//", address.strip(), re.IGNORECASE))
 
 
-def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+def test_the_site_is_whole_and_fetches_nothing_from_elsewhere(tmp_path: Path) -> None:
+    place = tmp_path / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", DOCS / "mkdocs.yml", "-d", place]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place.parent, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "WARNING" not in done.stderr
+    site = place
     assert len([*pages(site)]) >= 20
     for path in pages(site):
         for address in loads(path):
@@ -83,9 +73,6 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         assert not [url for url in re.findall(r"url\(([^)]*)\)", sheet.read_text(encoding="utf-8")) if outside(url.strip("\"'"))]
     for path in (site / "assets").glob("*.html"):  # the live pictures: their policy forbids every request
         assert "default-src 'none'" in path.read_text(encoding="utf-8")
-
-
-def test_every_link_inside_leads_somewhere(site: Path) -> None:
     broken = []
     for path in pages(site):
         for address in [each["href"] for tag, each in tags(path) if tag == "a" and "href" in each] if path.name != "404.html" else []:
@@ -96,9 +83,6 @@ def test_every_link_inside_leads_somewhere(site: Path) -> None:
             if not target.exists() or (anchor and target.suffix == ".html" and unquote(anchor) not in anchors(target)):
                 broken.append(f"{path.name}: {address}")
     assert not broken
-
-
-def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
     for path in pages(site):
         assert all(each.get("alt") for tag, each in tags(path) if tag == "img"), f"{path.name} has a picture without words"
     text = (site / "gallery.html").read_text(encoding="utf-8")

@@ -1,7 +1,9 @@
-"""Specialisation against loops over maps, planted components, and the refusal of runs with one component."""
+"""Specialisation of components against loops over maps, and BertViz's neuron view, which gives the attention of the trace."""
 
 from __future__ import annotations
 
+import math
+import re
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.spatial.distance import cosine as cosine_distance
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
@@ -16,11 +19,14 @@ from scipy.stats import entropy
 from sentviz.analysis.maps import specialise
 from sentviz.analysis.maps.specialise import over_split, untrained, verdict
 from sentviz.analysis.maps.wordclasses import CLASSES, WordClasses, own_lists, word_classes
+from sentviz.browser.bertviz import bertviz_height, bertviz_html
+from sentviz.browser.neuron import why_no_vectors
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
 from sentviz.models.model import Model
-from tests.kit import small_model, toy_splits
+from tests.kit import fake_trace, random_model, refused, small_model, toy_splits
+from tests.test_bertviz import HOSTILE, bertviz_data, note
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 HAND = WordClasses(
@@ -33,17 +39,21 @@ HAND = WordClasses(
     },
     "by hand",
 )
+TEXT = "what a warm clever song we saw but dull"
+FAMILIES: dict[str, dict[str, Any]] = {
+    "several components": {"components": 3, "mixing": "free"},
+    "RoPE and QK-norm": {"positions": "rotary", "qk_norm": True},
+    "one component": {},
+}
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """Return a random word-level model of three components."""
     return small_model(components=3, mixing="free")
 
 
 @pytest.fixture(scope="module")
 def frame(model: Model) -> pd.DataFrame:
-    """Return the model's table over a dozen sentences."""
     return over_split(model, TEXTS, HAND, sample=4, seed=3, inits=2)
 
 
@@ -72,8 +82,7 @@ def sampled(model: Model, size: int, seed: int) -> list[str]:
     return [TEXTS[i] for i in order if len(model.encode(TEXTS[i])) >= specialise.LEAST_TOKENS][:size]
 
 
-def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame) -> None:
-    """Likeness of every pair equals scipy's, in both layers, to 2e-5."""
+def test_likeness_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
     texts = sampled(model, 4, 3)
     for layer in range(2):
         for first, second in [(0, 1), (1, 2), (2, 2)]:
@@ -82,11 +91,6 @@ def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame)
                 row = cell(frame, measure, layer, first, second)
                 assert row["value"] == pytest.approx(value, abs=2e-5)
                 assert row["low"] <= row["value"] <= row["high"] and row["n"] == 4
-
-
-def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
-    """Entropy equals scipy's; attention to the words of a class is summed cell by cell over sentences that have one."""
-    texts = sampled(model, 4, 3)
     for layer in range(2):
         for component in range(3):
             shares: dict[str, list[float]] = {name: [] for name in CLASSES}
@@ -106,10 +110,6 @@ def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFra
                 row = cell(frame, "attention", layer, component, word_class=name)
                 assert row["value"] == pytest.approx(np.mean(shares[name]), abs=2e-5) and row["n"] == len(shares[name])
     assert not frame["word_class"].isin(["negators", "intensifiers"]).any()  # no sentence has one
-
-
-def test_special_tokens_are_left_out() -> None:
-    """[CLS] and [SEP] are left out as queries and keys, and the remaining rows sum to 1."""
     model = small_model(components=2, mixing="free", cls=True)
     table = over_split(model, TEXTS, HAND, sample=1, seed=0, inits=0)
     (text,) = [t for t in (TEXTS[i] for i in np.random.default_rng(0).permutation(len(TEXTS))) if len(model.encode(t)) >= 7][:1]
@@ -122,9 +122,6 @@ def test_special_tokens_are_left_out() -> None:
 
 
 def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model, frame: pd.DataFrame) -> None:
-    """Mean, minimum and maximum are those of two models made in the test; the random state is unchanged."""
-    import torch
-
     torch.manual_seed(9)
     before = torch.get_rng_state()
     alone = [over_split(untrained(model, 3 + k), TEXTS, HAND, sample=4, seed=3, inits=0) for k in range(2)]
@@ -149,30 +146,19 @@ def planted(gap: float, per_head: bool = False, components: int = 2, heads: int 
     return specialise._Measured(np.full((n, 2, 1, components, components), 0.5), habits)
 
 
-def test_planted_components_are_found_and_others_are_not() -> None:
-    """The planted habit is significant under both shuffles; the noise of the five others is not."""
+def test_planted_components_are_found_and_one_odd_head_is_none() -> None:
     table = specialise._table(planted(0.1), [], 0)
     cells = table[table["component"] == -1].set_index("word_class")
     assert cells.loc["", "value"] == pytest.approx(0.1, abs=0.02)
     assert cells.loc["", "p_holm"] == pytest.approx(6 / 2001) and cells.loc["", "p_dealt"] < 0.05
-    assert cells.loc["", "shuffled_high"] < 0.03 < cells.loc["", "low"]
-    assert (cells.loc[list(CLASSES), "p_holm"] > 0.05).all()
+    assert cells.loc["", "shuffled_high"] < 0.03 < cells.loc["", "low"] and (cells.loc[list(CLASSES), "p_holm"] > 0.05).all()
     assert (cells["p_holm"] >= cells["p"]).all()
     assert "in 1 of 6 habits (layer 1: entropy)" in verdict(table.assign(inits=0, seed=0))[0]
-
-
-def test_one_odd_head_is_no_component() -> None:
-    """A difference by one head alone is significant for shuffled labels, but not for shuffled heads."""
     table = specialise._table(planted(0.1, per_head=True), [], 0)
     odd = cell(table, "entropy", 0, -1)
     assert odd["value"] == pytest.approx(0.1, abs=0.02) and odd["p_holm"] < 0.05 < 0.5 < odd["p_dealt"]
     assert "in 0 of 6 habits." in verdict(table.assign(inits=0, seed=0))[0]
-    with pytest.raises(InputError, match=r"incomplete. `sentviz specialise` measures it again"):
-        verdict(table[table["component"] != -1])
-
-
-def test_p_values_are_those_of_every_shuffle_and_every_deal() -> None:
-    """With five sentences and two heads the p values equal those of all 2^5 shuffles and all 4! assignments."""
+    refused(InputError, r"incomplete. `sentviz specialise` measures it again", verdict, table[table["component"] != -1])
     measured = planted(0.004, n=5, heads=2)
     table = specialise._table(measured, [], 0)
     values = measured.habits[:, 0, 0]  # sentence, component, head
@@ -187,19 +173,14 @@ def test_p_values_are_those_of_every_shuffle_and_every_deal() -> None:
     assert row["p_dealt"] == pytest.approx(np.mean(np.array(deals) >= observed - 1e-12), abs=0.04)
 
 
-def test_the_words_of_a_class() -> None:
-    """The lists share no word, polarity has the remaining words, and unknown words and special tokens do not count."""
+def test_the_words_of_a_class_and_what_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     lists = own_lists()
-    assert set(lists) == set(CLASSES[2:])
-    assert sum(map(len, lists.values())) == len(frozenset().union(*lists.values()))
+    assert set(lists) == set(CLASSES[2:]) and sum(map(len, lists.values())) == len(frozenset().union(*lists.values()))
     assert {"not", "n", "t"} <= lists["negators"] and "very" in lists["intensifiers"] and "the" in lists["function words"]
     tokenizer = Tokenizer.train_words(["not a warm song"] * 5, 5)
     members = HAND.members("Not a WARM clever song", tokenizer.encode("Not a WARM clever song", cls=True))
     where = {name: np.flatnonzero(row).tolist() for name, row in zip(HAND.words, members, strict=True)}
     assert where == {"positive words": [3], "negative words": [], "negators": [1], "intensifiers": [], "function words": [2]}
-
-
-def test_polarity_is_that_of_the_first_lexicon_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     terms = pd.DataFrame({"term": ["Bright", "dim", "very", "so-so"], "polarity": [2.0, -1.5, 1.0, 0.0]})
     monkeypatch.setattr(datasets, "part_file", lambda name, part: Path("here") if name == "lexicon_en_opinion" else None)
     monkeypatch.setattr(datasets, "load_file", lambda name, part: terms)
@@ -207,12 +188,65 @@ def test_polarity_is_that_of_the_first_lexicon_at_hand(monkeypatch: pytest.Monke
     assert classes.lexicon == "lexicon_en_opinion"
     assert classes.words["positive words"] == {"bright"} and classes.words["negative words"] == {"dim"}
     monkeypatch.setattr(datasets, "part_file", lambda name, part: None)
-    with pytest.raises(DataMissingError, match="neither lexicon_en_vader nor lexicon_en_opinion"):
-        word_classes()
-
-
-def test_what_cannot_be_measured_says_so() -> None:
+    refused(DataMissingError, "neither lexicon_en_vader nor lexicon_en_opinion", word_classes)
     with pytest.raises(InputError, match="one attention map per head"):
         over_split(small_model(), TEXTS, HAND)
     with pytest.raises(InputError, match="None of the texts has 5 tokens"):
         over_split(small_model(components=2, mixing="free"), ["a song", "dull"], HAND)
+
+
+def slow(queries: list[list[float]], keys: list[list[float]]) -> list[list[float]]:
+    """Return softmax(q . k / sqrt(d)) with loops over single numbers."""
+    rows = []
+    for query in queries:
+        scores = [sum(a * b for a, b in zip(query, key, strict=True)) / math.sqrt(len(query)) for key in keys]
+        powers = [math.exp(score - max(scores)) for score in scores]
+        rows.append([power / sum(powers) for power in powers])
+    return rows
+
+
+@pytest.mark.parametrize("shape", FAMILIES.values(), ids=FAMILIES)
+def test_queries_and_keys_give_the_attention(shape: dict[str, Any]) -> None:
+    family = small_model(layers=2, **shape)
+    trace, stored = family.trace(TEXT, projections=True, maps=False), family.trace(TEXT)
+    assert stored.components is not None
+    for component in trace.component_ids:
+        page = bertviz_html(trace, "neuron", component)
+        part = bertviz_data(page)["attention"][0]
+        for layer, head in np.ndindex(len(trace.layer_ids), len(trace.head_ids)):
+            softmax = slow(part["queries"][layer][head], part["keys"][layer][head])
+            np.testing.assert_allclose(softmax, stored.components[layer, component, head], atol=1e-3)
+            np.testing.assert_allclose(part["attn"][layer][head], stored.components[layer, component, head], atol=1e-4)
+        assert part["left_text"] == part["right_text"] == list(trace.tokens)
+        assert "q · k / √" in note(page) and "Not in q · k" not in note(page)
+        assert ("rotated" in note(page)) == ("learned temperature" in note(page)) == trace.terms[0].cosine  # type: ignore[attr-defined]
+    trace = family.trace(TEXT, projections=True)
+    data = bertviz_data(bertviz_html(trace, "neuron", 0, layers=[1], heads=[1]))
+    whole = bertviz_data(bertviz_html(trace, "neuron", 0))
+    assert (data["include_layers"], data["include_heads"], data["layer"]) == ([2], [2], 0)
+    assert data["attention"][0]["queries"][0][0] == whole["attention"][0]["queries"][1][1]
+
+
+def test_what_the_product_lacks_and_what_has_no_neuron_view() -> None:
+    for changes, named in [({"gate": True}, "the gate."), ({"gate": True, "window": 2}, "the gate and the window of 2 tokens.")]:
+        trace = small_model(**changes).trace(TEXT, projections=True)
+        page = bertviz_html(trace, "neuron")
+        assert f"Not in q · k: {named}" in note(page)
+        np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], trace.stack(0), atol=1e-4)
+    mixed = small_model(components=2, mixing="free").trace(TEXT, projections=True)
+    refused(InputError, "choose one of the 2 components", bertviz_html, mixed, "neuron")
+    hardmax = random_model(3)
+    assert not hardmax.capabilities.softmax
+    cases = ((fake_trace(5, components=1), "has none"), (hardmax.trace("a warm song", projections=True), "not the softmax"))
+    for trace, why in cases:
+        assert why in why_no_vectors(trace)
+        refused(InputError, why, bertviz_html, trace, "neuron")
+    trace = small_model(max_length=400).trace("song " * 160, projections=True)
+    refused(InputError, r"neuron view of 160 tokens.*choose fewer tokens, layers or heads", bertviz_html, trace, "neuron")
+    assert bertviz_height(trace, "neuron", 2, 4) > 160 * 26
+    trace = small_model().trace("song " * len(HOSTILE), projections=True)
+    pages = [bertviz_html(trace.replace(tokens=tuple(tokens)), "neuron") for tokens in (HOSTILE, ["fine"] * len(HOSTILE))]
+    strip = re.compile(r'(?<=id="maps">).*?(?=</script>)', re.DOTALL)
+    for mark in ("<script", "</script", "<img", "<!--", "onerror"):
+        assert strip.sub("", pages[0]).count(mark) == strip.sub("", pages[1]).count(mark), mark
+    assert bertviz_data(pages[0])["attention"][0]["left_text"][1].startswith("<img")

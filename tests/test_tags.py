@@ -1,9 +1,10 @@
-"""The tagger, read left to right by an own loop over its features, and tags aligned to sub-words."""
+"""The tagger, read left to right by an own loop over its features; the demo set and sentences by rule."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,21 +15,36 @@ import pytest
 import sentviz.data.tags
 import sentviz.data.tokenizers
 from sentviz.analysis.explain import notices as remarks
+from sentviz.data import demo, templates
+from sentviz.data.labels import sides
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import AROUND, ENGLISH, Tagger, count_known, pieces, tags_instead, tags_of
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import RunError
 
-TEXTS = (
-    "The plot doesn’t drag, it's a quiet delight. Great, the Wi-Fi is broken again!",
-    "Not bad at all, but I would not see it twice; 3.5 stars...",
-    "WHAT a mess",
-    "영화는 good 이다",
-    "!?",
-)
+TEXTS = ("The plot doesn’t drag, it's a quiet delight. Great, the Wi-Fi is broken again!",)
+TEXTS += ("Not bad at all, but I would not see it twice; 3.5 stars...", "WHAT a mess", "영화는 good 이다", "!?")
 
 
 TAGGER = Tagger.load()
+ENGLISH_TEXTS = (
+    "Nobody understands why the train is late again.",
+    "Sings out of tune, but sings with heart.",
+    "A chugging, gloriously unhinged ride for a rainy night.",
+    "@someone #mondays #nope http://example.com ugh",
+    "Marlowe Quint, Ida Brask and Tove Lindqvist in Malmö",
+)
+OTHERS = {
+    "J'ai adoré chaque minute de ce spectacle.": False,
+    "Le téléphone tombe en panne toutes les semaines.": True,
+    "Niemand versteht, warum der Zug schon wieder zu spät kommt.": True,
+    "La habitación estaba limpia y el desayuno delicioso.": True,
+}
+FRAME = templates.frame()
+COMMON = {"about", "been", "better", "comes", "gave", "have", "less", "like", "made", "more", "never", "nine", "once", "other", "second"}
+COMMON |= {"than", "that", "they", "three", "well", "whole", "without"}
+LANGUAGES = {"en": templates.ENGLISH, "ko": templates.KOREAN}
+DEMO = demo.load()
 
 
 def slow(stored: dict[str, Any], sentence: list[str]) -> list[str]:
@@ -52,7 +68,7 @@ def slow(stored: dict[str, Any], sentence: list[str]) -> list[str]:
     return best
 
 
-def test_sentences_side_by_side_get_the_tags_of_a_loop() -> None:
+def test_sentences_and_words_put_in_have_the_tags_of_a_loop() -> None:
     sentences = [words for text in TEXTS[:2] for words, _ in pieces(text)]
     got = [[TAGS[tag] for tag in tags] for tags in TAGGER.tag(sentences)]
     stored = json.loads(gzip.decompress(ENGLISH.read_bytes()))
@@ -63,9 +79,6 @@ def test_sentences_side_by_side_get_the_tags_of_a_loop() -> None:
     assert [TAGS[tag] for tag in TAGGER.tag([words])[0]] == ["DET", "NOUN", "AUX", "PART", "DET", "ADJ", "NOUN"]
     assert [TAGS[tag] for tag in TAGGER.tag([["영화는", "good"]])[0]] == ["X", "ADJ"]
     assert TAGGER.tag([]) == [] and [len(tags) for tags in TAGGER.tag([[], ["so"], []])] == [0, 1, 0]
-
-
-def test_a_word_put_in_the_place_of_another_has_the_tag_that_the_changed_text_gives_it() -> None:
     for text in TEXTS[:2]:
         for k, (words, starts) in enumerate(pieces(text)):
             for i, (old, start) in enumerate(zip(words, starts, strict=True)):
@@ -98,25 +111,26 @@ def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(kind: st
     np.testing.assert_array_equal(tags_of(TAGGER, encoded[:1], pairs[:1])[0], computed[0])
 
 
-def test_what_follows_the_longest_text_is_not_tagged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_follows_the_longest_text_is_not_tagged_and_words_of_another_language_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     text, tokenizer, texts = "a warm song of a clever crew", Tokenizer.train_words(TEXTS, 1), list[str]()
     for module in (sentviz.data.tags, sentviz.data.tokenizers):
         monkeypatch.setattr(module, "LONGEST", 11)
     monkeypatch.setattr(sentviz.data.tags, "pieces", lambda text: texts.append(text) or pieces(text))
     tags = tags_of(TAGGER, [tokenizer.encode(text)], [(text,)])
     assert texts == [text[:11]] and [TAGS[tag] for tag in tags[0]] == ["DET", "ADJ", "NOUN"]
+    counts = {text: count_known(TAGGER, text) for text in (*ENGLISH_TEXTS, *OTHERS)}
+    foreign = {text: words >= remarks.MIN_WORDS and some < remarks.MIN_KNOWN * words for text, (some, words) in counts.items()}
+    assert foreign == dict.fromkeys(ENGLISH_TEXTS, False) | OTHERS
+    assert counts[ENGLISH_TEXTS[3]][1] == 1 and count_known(TAGGER, "") == (0, 0)
 
 
-def test_it_is_kept_as_it_was_read(tmp_path: Path) -> None:
+def test_the_table_is_kept_as_it_was_read_and_damage_is_one_sentence(tmp_path: Path) -> None:
     TAGGER.save(tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == ENGLISH.read_bytes() and Tagger.load(tmp_path / "again.json.gz") is TAGGER
     with pytest.raises(ValueError, match="read-only"):
         TAGGER.weights[0, 0] = 1
     with pytest.raises(RunError, match="'english-1' was not read from a file"):
         replace(TAGGER, stored=b"").save(tmp_path / "other.json.gz")
-
-
-def test_a_damaged_table_is_one_sentence(tmp_path: Path) -> None:
     path, stored = tmp_path / "tagger.json.gz", {"version": "x", "labels": ["NOUN"], "certain": {}, "weights": {"bias": [0, 1.0]}}
     changes = [
         *({"weights": {"bias": entry}} for entry in ([0, 1e999], [0, 1.0, 0], [1, 1.0])),
@@ -131,26 +145,56 @@ def test_a_damaged_table_is_one_sentence(tmp_path: Path) -> None:
             Tagger.load(path)
 
 
-ENGLISH_TEXTS = (
-    "Nobody understands why the train is late again.",
-    "Sings out of tune, but sings with heart.",
-    "A chugging, gloriously unhinged ride for a rainy night.",
-    "@someone #mondays #nope http://example.com ugh",
-    "Marlowe Quint, Ida Brask and Tove Lindqvist in Malmö",
-)
-OTHERS = {
-    "J'ai adoré chaque minute de ce spectacle.": False,
-    "Le téléphone tombe en panne toutes les semaines.": True,
-    "Niemand versteht, warum der Zug schon wieder zu spät kommt.": True,
-    "La habitación estaba limpia y el desayuno delicioso.": True,
-}
+def words(text: str) -> set[str]:
+    """Return the words of four letters or more that are not common."""
+    return set(re.findall(r"[\w']{4,}", text.casefold())) - COMMON
 
 
-def foreign(text: str) -> bool:
-    some, words = count_known(TAGGER, text)
-    return words >= remarks.MIN_WORDS and some < remarks.MIN_KNOWN * words
+def test_the_halves_share_neither_templates_nor_words_and_words_alone_tell_nothing() -> None:
+    assert not FRAME["text"].str.contains(r"[{}]|\ba [aeiou]|\s\s|^\s|\s$", case=False).any() and FRAME["id"].is_unique
+    patterns = [*templates.patterns()]
+    assert all({label for each, label in patterns if each == kind} >= set(templates.LABELS) for kind, _ in patterns)
+    assert abs((FRAME["label"] == 0).mean() - (FRAME["label"] == 1).mean()) < 0.03
+    for word in ("excellent", "wonderful", "boring", "tedious", "mediocre"):
+        share = FRAME.loc[FRAME["text"].str.contains(rf"\b{word}\b", case=False) & (FRAME["label"] < 2), "label"].mean()
+        assert 0.3 < share < 0.7, word
+    for language in LANGUAGES:
+        (ours, own), (second_patterns, theirs) = (templates.half(part, LANGUAGES[language]) for part in templates.HALVES)
+        if language == "en":
+            for key, compiled in templates.patterns().items():
+                assert sorted(ours[key] + second_patterns[key]) == sorted(compiled)
+        bare = [
+            {re.sub(r"\{[^}]*\}", "*", pattern).casefold() for each in half.values() for pattern in each}
+            for half in (ours, second_patterns)
+        ]
+        assert not bare[0] & bare[1] and min(map(len, bare)) > 50
+        for name, entries in own.items():
+            assert entries and theirs[name]
+        last = [{entry.split()[-1].strip(",").casefold() for each in half.values() for entry in each if entry} for half in (own, theirs)]
+        assert not last[0] & last[1]
 
 
-def test_words_of_another_language_are_unknown() -> None:
-    assert not [text for text in ENGLISH_TEXTS if foreign(text)] and {text: foreign(text) for text in OTHERS} == OTHERS
-    assert count_known(TAGGER, ENGLISH_TEXTS[3])[1] == 1 and count_known(TAGGER, "") == (0, 0)
+def test_the_demo_set_is_balanced_and_labels_become_classes_by_name() -> None:
+    assert set(DEMO["phenomenon"]) == set(demo.PHENOMENA)
+    counts = DEMO.groupby(["phenomenon", "label"]).size()
+    assert len(counts) == len(demo.PHENOMENA) * len(demo.LABELS) and (counts == 15).all()
+    sentences = demo.plain()
+    assert sentences["label"].value_counts().to_dict() == {"negative": 50, "positive": 50}
+    assert list(sentences["id"]) == [f"plain-{i:03d}" for i in range(1, 101)]
+    texts = sentences["text"].map(plain)
+    assert texts.is_unique and not set(texts) & {*DEMO["text"].map(plain), *demo.development()["text"].map(plain)}
+    for classes, negative, positive, on_side in [
+        (("Positive", "Negative"), 1, 0, [1, -1]),
+        (("bearish", "bullish", "neutral"), 0, 1, [-1, 1, 0]),
+        (("1 star", "2 stars", "3 stars", "4 stars", "5 stars"), 0, 4, [-1, -1, 0, 1, 1]),
+        (("5 stars", "1 star", "10 stars"), 1, 2, [-1, -1, 1]),
+        (("very negative", "negative", "neutral", "positive", "Very positive"), 1, 3, [-1, -1, 0, 1, 1]),
+        (("none", "offensive", "hate"), -1, -1, [0, 0, 0]),
+        (("1 star",), -1, -1, [0]),
+        ((), -1, -1, []),
+    ]:
+        assert demo.labels_for(classes) == {"negative": negative, "positive": positive} and sides(classes) == on_side
+
+
+def plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))

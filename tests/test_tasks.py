@@ -35,6 +35,20 @@ pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(rows["revi
 """
 
 pytestmark = pytest.mark.exhaustive
+WRITTEN = {  # Files that a task writes on the command line, then in Python.
+    "Predictions of another program": (["confusion.pdf"], ["confusion.pdf"]),
+    "A Hugging Face folder": (["why.html"], ["strip.pdf", "overview.pdf", "head-habits.pdf", "verdict-by-layer.pdf"]),
+    "Train on a file": ([], []),
+    "A scikit-learn pipeline": ([], ["words.pdf", "removal.pdf"]),
+    "Predict 50,000 rows": (["predicted.csv"], ["predicted.csv"]),
+}
+SAID = {  # Words that it prints, in lower case.
+    "Predictions of another program": ("accuracy 90.0\u00a0%", "mistakes of answers.csv: 20", "number 19 was"),
+    "A Hugging Face folder": ("adopted/my-model",),
+    "Train on a file": ("tf-idf", "commonest class", "without “warm” it would be", "\nnegative\n"),
+    "A scikit-learn pipeline": ("negative, predicted positive", "smallest edit: with “", "word removal"),
+    "Predict 50,000 rows": ("400 rows in predicted.csv",),
+}
 
 
 def reviews(count: int) -> pd.DataFrame:
@@ -81,25 +95,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("mine", None)
 
 
-WRITTEN = {  # Files that a task writes on the command line, then in Python.
-    "Predictions of another program": (["confusion.pdf"], ["confusion.pdf"]),
-    "A Hugging Face folder": (["why.html"], ["strip.pdf", "overview.pdf", "head-habits.pdf", "verdict-by-layer.pdf"]),
-    "Train on a file": ([], []),
-    "A scikit-learn pipeline": ([], ["words.pdf", "removal.pdf"]),
-    "Predict 50,000 rows": (["predicted.csv"], ["predicted.csv"]),
-}
-SAID = {  # Words that it prints, in lower case.
-    "Predictions of another program": ("accuracy 90.0\u00a0%", "mistakes of answers.csv: 20", "number 19 was"),
-    "A Hugging Face folder": ("adopted/my-model",),
-    "Train on a file": ("tf-idf", "commonest class", "without “warm” it would be", "\nnegative\n"),
-    "A scikit-learn pipeline": ("negative, predicted positive", "smallest edit: with “", "word removal"),
-    "Predict 50,000 rows": ("400 rows in predicted.csv",),
-}
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_the_lines_of_a_task_run_as_printed(task: str, folder: Path) -> None:
-    """Every command and every block of Python ends without an error, writes its files, and says what the task is about."""
     (folder / "task.md").write_text(TASKS[task], encoding="utf-8")
     printed, kinds = "", []
     for example in examples(folder / "task.md"):

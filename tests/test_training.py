@@ -34,9 +34,11 @@ from sentviz.training.trainer import targets
 from tests.kit import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.usefixtures("toy_data")
+SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda x: 1 - x, "constant": lambda x: 1.0}
+SOURCES = np.array(["many"] * 64 + ["few"] * 4 + ["some"] * 16)
 
 
-def test_the_toy_task_is_learned(run: Run) -> None:
+def test_the_toy_task_is_learned(run: Run, tmp_path: Path) -> None:
     history = run.history().groupby("name")["value"].apply(list)
     assert history["train_loss"][-1] < 0.5 * history["train_loss"][0] and len(history["validation_accuracy"]) == 8
     best = max(history["validation_accuracy"])
@@ -46,6 +48,10 @@ def test_the_toy_task_is_learned(run: Run) -> None:
     assert run.config["format"] == 2 and run.config["model"]["kind"] == "encoder" == run.shape.KIND
     assert set(run.config["data"]["splits"]) == {"train", "validation", "test"}
     assert finished(toy_recipe(), run.folder.parents[1]) == run
+    frozen = toy_trainer(tmp_path, shape={"width": 16, "heads": 2, "ffn_width": 24, "learn_lambda": False}, epochs=1)
+    frozen.fit(progress=False)
+    assert len({row[5] for row in frozen.at.history if row[2] == "lambda" and row[3] == 0}) == 1
+    assert run.history().query("name == 'lambda' and layer == 0")["value"].nunique() > 1
 
 
 @pytest.mark.slow
@@ -57,15 +63,12 @@ def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkey
     np.testing.assert_array_equal(run.frame("test.parquet")["positive"], evaluate(model, test).frame()["positive"])
 
 
-def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
+def test_an_embedding_starts_as_stated_and_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     for make, usual in ((toy_recipe, 0.02), (hardmax_recipe, 0.1)):
         for start, wanted in ((None, usual), (0.5, 0.5)):
             recipe = make(**({} if start is None else {"start": start}))
             weight = task_of(recipe).network.state_dict()["embedding.weight"]
             assert float(weight[1:].std()) == pytest.approx(wanted, rel=0.25) and not weight[0].any()
-
-
-def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "x", dropout=0.0, learning_rate=1e-12, lambda_rate=1e-12, weight_decay=0.0)
     order = batches(trainer.lengths, 16, 0, 0)[:5]
     losses = []
@@ -77,44 +80,52 @@ def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     assert entry[:2] == [5, 0.5] and entry[5] == pytest.approx(np.mean(losses), abs=1e-5)
 
 
-@pytest.mark.parametrize("count, size", [(1000, 7), (64, 64), (5, 16)])
-def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
-    """Batches have the stated size except the last of a pool, and depend on seed and epoch only."""
-    lengths = np.random.default_rng(0).integers(1, 200, count)
-    epoch = batches(lengths, size, 3, 1)
-    assert sorted(np.concatenate(epoch).tolist()) == list(range(count))
-    assert len(epoch) == math.ceil(count / size) and max(map(len, epoch)) <= size
-    assert all(np.array_equal(a, b) for a, b in zip(epoch, batches(lengths, size, 3, 1), strict=True))
-    if count > size:
-        other_epochs = [np.concatenate(batches(lengths, size, *key)).tolist() for key in ((3, 2), (4, 1))]
-        assert np.concatenate(epoch).tolist() not in other_epochs
-        padded = sum(len(b) * lengths[b].max() for b in epoch)
-        shuffled = np.array_split(np.random.default_rng(1).permutation(count), len(epoch))
-        assert padded < 1.2 * lengths.sum() < sum(len(b) * lengths[b].max() for b in shuffled)
-        firsts = [int(lengths[b].max()) for b in epoch]
-        assert firsts != sorted(firsts)
+def test_an_epoch_holds_every_row_once_and_mixtures_are_drawn_by_temperature() -> None:
+    for count, size in [(1000, 7), (64, 64), (5, 16)]:
+        lengths = np.random.default_rng(0).integers(1, 200, count)
+        epoch = batches(lengths, size, 3, 1)
+        assert sorted(np.concatenate(epoch).tolist()) == list(range(count))
+        assert len(epoch) == math.ceil(count / size) and max(map(len, epoch)) <= size
+        assert all(np.array_equal(a, b) for a, b in zip(epoch, batches(lengths, size, 3, 1), strict=True))
+        if count > size:
+            other_epochs = [np.concatenate(batches(lengths, size, *key)).tolist() for key in ((3, 2), (4, 1))]
+            assert np.concatenate(epoch).tolist() not in other_epochs
+            padded = sum(len(b) * lengths[b].max() for b in epoch)
+            shuffled = np.array_split(np.random.default_rng(1).permutation(count), len(epoch))
+            assert padded < 1.2 * lengths.sum() < sum(len(b) * lengths[b].max() for b in shuffled)
+            firsts = [int(lengths[b].max()) for b in epoch]
+            assert firsts != sorted(firsts)
+    assert shares(1) == {"many": 64, "few": 4, "some": 16} and shares(2) == {"many": 48, "few": 12, "some": 24}
+    assert shares(1e6) == {"many": 28, "few": 28, "some": 28}
+    rows = Mixture(SOURCES, 2).draw(np.random.default_rng(1))
+    for source in ("many", "few", "some"):
+        assert np.ptp(np.bincount(rows, minlength=len(SOURCES))[source == SOURCES]) <= 1
+    lengths = np.random.default_rng(0).integers(3, 30, len(SOURCES))
+    epochs = [batches(lengths, 16, 0, epoch, Mixture(SOURCES, 2)) for epoch in (0, 0, 1)]
+    assert [len(batch) for batch in epochs[0]].count(16) == 5 and sum(map(len, epochs[0])) == 84
+    assert all((a == b).all() for a, b in zip(epochs[0], epochs[1], strict=True))
+    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(epochs[0], epochs[2], strict=True))
 
 
-@pytest.mark.parametrize("model", ["ndt-unit-3", "diff", "vanilla"])
-def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "x", model, lambda_rate=2e-3)
-    names = {id(p): n for n, p in trainer.task.network.named_parameters()}
-    groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.task.optimizer.param_groups]
-    mixing = {n for n in names.values() if ".mixing." in n}
-    assert groups[0] == (set(names.values()) - mixing, 0.1, 1e-2)
-    assert groups[1:] == ([(mixing, 0.0, 2e-3)] if model != "vanilla" else [])
-    assert (model == "vanilla") == (not mixing)
+def test_lambda_parameters_alone_are_not_decayed_and_bf16_is_computed_where_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for model in ["ndt-unit-3", "diff", "vanilla"]:
+        trainer = toy_trainer(tmp_path / "x", model, lambda_rate=2e-3)
+        names = {id(p): n for n, p in trainer.task.network.named_parameters()}
+        groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.task.optimizer.param_groups]
+        mixing = {n for n in names.values() if ".mixing." in n}
+        assert groups[0] == (set(names.values()) - mixing, 0.1, 1e-2)
+        assert groups[1:] == ([(mixing, 0.0, 2e-3)] if model != "vanilla" else []) and (model == "vanilla") == (not mixing)
+    cases = [("bf16", "AVX512", True), ("bf16", "AVX2", False), ("fp32", "AVX512", False), ("auto", "AVX512", False)]
+    for precision, capability, half in cases:
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda capability=capability: capability)
+        with toy_trainer(tmp_path, precision=precision)._precision("cpu"):
+            product = torch.ones(2, 2) @ torch.ones(2, 2)
+        assert (product.dtype == torch.bfloat16) == half
 
 
-def test_frozen_lambdas_stay_at_their_start(tmp_path: Path, run: Run) -> None:
-    frozen = toy_trainer(tmp_path, shape={"width": 16, "heads": 2, "ffn_width": 24, "learn_lambda": False}, epochs=1)
-    frozen.fit(progress=False)
-    assert len({row[5] for row in frozen.at.history if row[2] == "lambda" and row[3] == 0}) == 1
-    assert run.history().query("name == 'lambda' and layer == 0")["value"].nunique() > 1
-
-
-def test_a_recipe_with_a_mistake_is_refused() -> None:
-    """The message names the setting."""
+def test_recipes_are_read_and_checked(tmp_path: Path) -> None:
     mistakes: list[tuple[str, Any, str]] = [
         ("learning_rte", 1, "no setting 'learning_rte'"),
         *(("epochs", value, "epochs must be a whole number") for value in ("six", 2.5, True)),
@@ -135,10 +146,9 @@ def test_a_recipe_with_a_mistake_is_refused() -> None:
     for name, value, reason in mistakes:
         with pytest.raises(InputError, match=reason):
             Recipe.of({"dataset": "toy"} | {name: value})
-
-
-def test_recipes_are_read_from_files(tmp_path: Path) -> None:
-    """The shipped recipes and an own file with changes are read; unreadable files are refused."""
+    for name in ("select", "schedule", "tokenizer"):
+        with pytest.raises(InputError, match=f"recipe's {name} must be .* or .*, not 'magic'"):
+            Recipe.of({"dataset": "toy", name: "magic"})
     for name in recipe_names():
         recipe = Recipe.read(name)
         assert Recipe.of(recipe.as_dict()) == recipe and recipe.name.startswith(f"{recipe.folder or recipe.dataset}/")
@@ -152,18 +162,35 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
         own.write_bytes(content)
         with pytest.raises(InputError, match=r"is not valid TOML|is not in UTF-8|needs a dataset"):
             Recipe.read(own)
+    assert repr(Recipe.of({"dataset": "toy"})) == (
+        "Recipe(dataset='toy', model='vanilla-matched', folder='', variant='', seed=0, example='', example_pair='', "
+        "rows=0, test_rows=0, mixing_temperature=0.0, transfer='', source='', base='', weights='', teacher='', "
+        "teacher_share=0.5, adapter_rank=0, adapter_alpha=16.0, adapter_layers=0, tokenizer='words', min_count=5, "
+        "vocab_size=0, max_length=256, cls=False, lexicon='', shape={}, epochs=6, pretrain=0, updates=0, batch_size=64, "
+        "learning_rate=0.0005, lambda_rate=0.0005, weight_decay=0.1, warmup=0.06, schedule='cosine', clip=1.0, "
+        "dropout=0.2, label_smoothing=0.0, start=0.0, precision='auto', evaluations=2, select='accuracy', patience=6, "
+        "log_every=20, intercept=False, keep_epochs=0)"
+    )
 
 
-def test_a_data_set_without_classes_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_cannot_be_trained_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     splits = {name: replace(split, labels=()) for name, split in toy_splits().items()}
     monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
     with pytest.raises(InputError, match="toy has no classes to tell apart"):
         toy_trainer(tmp_path / "x")
+    use_toy_data(monkeypatch)
+
+    def refused(path: Path, *rest: object, **more: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(SentvizError, match=r"toy cannot be written: Read-only file system\.$"):
+        train(toy_recipe(), tmp_path, progress=False)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
 def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stored predictions of a row are those of the trace of both texts, also on another test split."""
     frame = use_toy_data(monkeypatch, pairs=True)["test"].frame
     run = train(toy_recipe("cls", cls=True, transfer="elsewhere", epochs=1), tmp_path, progress=False)
     model, stored = load(run), run.frame("test.parquet")
@@ -180,66 +207,15 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not np.allclose(again, softmax(model.forward(bare)[0], model.calibration), atol=1e-4)  # without segments it is another question
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_toy_data(monkeypatch)
-
-    def refused(path: Path, *rest: object, **more: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system", str(path))
-
-    monkeypatch.setattr(Path, "mkdir", refused)
-    with pytest.raises(SentvizError, match=r"toy cannot be written: Read-only file system\.$"):
-        train(toy_recipe(), tmp_path, progress=False)
-    assert not list(tmp_path.iterdir())
-
-
-def test_bf16_is_computed_where_the_processor_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for precision, capability, half in (
-        ("bf16", "AVX512", True),
-        ("bf16", "AVX2", False),
-        ("fp32", "AVX512", False),
-        ("auto", "AVX512", False),
-    ):
-        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda capability=capability: capability)
-        with toy_trainer(tmp_path, precision=precision)._precision("cpu"):
-            product = torch.ones(2, 2) @ torch.ones(2, 2)
-        assert (product.dtype == torch.bfloat16) == half
-
-
-# ---- rates
-
-
-SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda x: 1 - x, "constant": lambda x: 1.0}
-
-
-@pytest.mark.parametrize("schedule", SHAPES)
-def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str) -> None:
-    for warm in (0, 1, 5):
-        rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
-        wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
-        np.testing.assert_allclose(rates, wanted)
-    assert rate("cosine", 0, 20, 0.001) == 1 == rate("cosine", 1, 20, 0.001) and rate("cosine", 1, 20, 0.0) < 1
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("toy_data")
-def test_a_training_follows_its_schedule_and_stops_by_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = iter(range(100))
-    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
-    for patience, steps in ((2, 15), (0, 20)):
-        settings = {"schedule": "linear", "warmup": 0.25, "log_every": 1, "epochs": 2, "select": "loss"}
-        trainer = toy_trainer(tmp_path / str(patience), patience=patience, **settings)
-        trainer.fit(progress=False)
-        seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
-        np.testing.assert_allclose(seen, [1e-2 * rate("linear", step, 20, 0.25) for step in range(steps)])
-        assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
-
-
-def test_evaluations_are_spread_over_an_epoch() -> None:
+def test_the_rate_follows_its_schedule_and_evaluations_are_spread() -> None:
+    for schedule in SHAPES:
+        for warm in (0, 1, 5):
+            rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
+            wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
+            np.testing.assert_allclose(rates, wanted)
+        assert rate("cosine", 0, 20, 0.001) == 1 == rate("cosine", 1, 20, 0.001) and rate("cosine", 1, 20, 0.0) < 1
     for evaluations, at in ((1, [10]), (2, [5, 10]), (3, [4, 7, 10]), (10, [*range(1, 11)])):
         assert [step for step in range(1, 21) if evaluation_due(step, 10, evaluations)] == [*at, *(10 + place for place in at)]
-
-
-# ---- selection
 
 
 def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
@@ -252,20 +228,17 @@ def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
     return Evaluation("validation", ids, labels, logits, np.zeros((rows, 2), dtype=np.float32), ("a", "b", "c")[:classes])
 
 
-@pytest.mark.parametrize("select", get_args(Selection))
-def test_scores_are_those_of_scikit_learn(select: str) -> None:
-    evaluation = answers(classes=2 if select == "f1_positive" else 3)
-    labels, predicted = evaluation.labels, evaluation.logits.argmax(axis=1)
-    wanted = {
-        "accuracy": accuracy_score(labels, predicted),
-        "loss": log_loss(labels, scipy_softmax(evaluation.logits.astype(np.float64), axis=1)),
-        "f1_macro": f1_score(labels, predicted, average="macro"),
-        "f1_positive": f1_score(labels, predicted) if select == "f1_positive" else 0,
-    }
-    assert scores(evaluation, select) == pytest.approx({name: wanted[name] for name in {"accuracy", "loss", select}}, rel=1e-5)
-
-
-def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
+def test_scores_are_those_of_scikit_learn_and_tell_the_best() -> None:
+    for select in get_args(Selection):
+        evaluation = answers(classes=2 if select == "f1_positive" else 3)
+        labels, predicted = evaluation.labels, evaluation.logits.argmax(axis=1)
+        wanted = {
+            "accuracy": accuracy_score(labels, predicted),
+            "loss": log_loss(labels, scipy_softmax(evaluation.logits.astype(np.float64), axis=1)),
+            "f1_macro": f1_score(labels, predicted, average="macro"),
+            "f1_positive": f1_score(labels, predicted) if select == "f1_positive" else 0,
+        }
+        assert scores(evaluation, select) == pytest.approx({name: wanted[name] for name in {"accuracy", "loss", select}}, rel=1e-5)
     best = {"accuracy": 0.8, "loss": 0.5, "f1_macro": 0.7}
     assert better(best, {}, "accuracy")
     assert better(best | {"loss": 0.4}, best, "accuracy") and not better(best | {"loss": 0.6}, best, "accuracy")
@@ -277,9 +250,7 @@ def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("toy_data")
-def test_a_training_keeps_the_state_that_was_best(tmp_path: Path) -> None:
-    """The kept step is the first best one in the history, and its weights are the best state."""
+def test_a_training_follows_its_schedule_stops_by_patience_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes: dict[str, Any] = {"select": "f1_macro", "epochs": 2, "patience": 0, "log_every": 1}
     trainer = toy_trainer(tmp_path / "x", **changes)
     trainer.fit(progress=False)
@@ -294,19 +265,18 @@ def test_a_training_keeps_the_state_that_was_best(tmp_path: Path) -> None:
     until = toy_trainer(tmp_path / "y", **changes)
     until.fit(progress=False, until=first)
     assert all(torch.equal(trainer.best_state[k], v) for k, v in until.task.network.state_dict().items())
+    count = iter(range(100))
+    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
+    for patience, steps in ((2, 15), (0, 20)):
+        settings = {"schedule": "linear", "warmup": 0.25, "log_every": 1, "epochs": 2, "select": "loss"}
+        trainer = toy_trainer(tmp_path / str(patience), patience=patience, **settings)
+        trainer.fit(progress=False)
+        seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
+        np.testing.assert_allclose(seen, [1e-2 * rate("linear", step, 20, 0.25) for step in range(steps)])
+        assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
 
 
-def test_a_choice_that_is_none_is_refused() -> None:
-    for name in ("select", "schedule", "tokenizer"):
-        with pytest.raises(InputError, match=f"recipe's {name} must be .* or .*, not 'magic'"):
-            Recipe.of({"dataset": "toy", name: "magic"})
-
-
-# ---- loss
-
-
-@pytest.mark.usefixtures("toy_data")
-def test_a_smoothed_loss_is_that_of_smoothed_labels(tmp_path: Path) -> None:
+def test_smoothed_labels_and_rows_between_the_classes_are_shares(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "x", label_smoothing=0.2, dropout=0.0, log_every=1)
     rows = next(trainer._remaining(1))
     logs = F.log_softmax(toy_trainer(tmp_path / "y", dropout=0.0).task.logits(rows).detach(), dim=-1).numpy()
@@ -314,40 +284,6 @@ def test_a_smoothed_loss_is_that_of_smoothed_labels(tmp_path: Path) -> None:
     trainer.fit(progress=False, until=1)
     loss = next(row[5] for row in trainer.at.history if row[2] == "train_loss")
     assert loss == pytest.approx(-(shares * logs).sum(axis=1).mean(), rel=1e-5)
-
-
-# ---- mixtures
-
-SOURCES = np.array(["many"] * 64 + ["few"] * 4 + ["some"] * 16)
-
-
-def shares(temperature: float) -> dict[str, int]:
-    """Return the rows that an epoch draws of each source; n^(1/T) over their sum, of 84 rows."""
-    rows = Mixture(SOURCES, temperature).draw(np.random.default_rng(0))
-    assert len(rows) == len(SOURCES)
-    names, counts = np.unique(SOURCES[rows], return_counts=True)
-    return dict(zip(names.tolist(), counts.tolist(), strict=True))
-
-
-def test_a_mixture_is_drawn_by_its_temperature() -> None:
-    assert shares(1) == {"many": 64, "few": 4, "some": 16}
-    assert shares(2) == {"many": 48, "few": 12, "some": 24}
-    assert shares(1e6) == {"many": 28, "few": 28, "some": 28}
-    rows = Mixture(SOURCES, 2).draw(np.random.default_rng(1))
-    for source in ("many", "few", "some"):
-        assert np.ptp(np.bincount(rows, minlength=len(SOURCES))[source == SOURCES]) <= 1
-
-
-def test_epochs_of_a_mixture_are_batches_like_others() -> None:
-    lengths = np.random.default_rng(0).integers(3, 30, len(SOURCES))
-    epochs = [batches(lengths, 16, 0, epoch, Mixture(SOURCES, 2)) for epoch in (0, 0, 1)]
-    assert [len(batch) for batch in epochs[0]].count(16) == 5 and sum(map(len, epochs[0])) == 84
-    assert all((a == b).all() for a, b in zip(epochs[0], epochs[1], strict=True))
-    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(epochs[0], epochs[2], strict=True))
-
-
-@pytest.mark.usefixtures("toy_data")
-def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path) -> None:
     before = toy_trainer(tmp_path / "a").targets
     trainer = toy_trainer(tmp_path / "b")
     frame = trainer.task.train.frame.copy()
@@ -358,13 +294,9 @@ def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path) -> None:
     assert (shares[rest].argmax(dim=1) == before[rest]).all() and set(shares[rest].flatten().tolist()) == {0.0, 1.0}
 
 
-def test_usual_settings_of_a_recipe_are_those_that_are_written() -> None:
-    assert repr(Recipe.of({"dataset": "toy"})) == (
-        "Recipe(dataset='toy', model='vanilla-matched', folder='', variant='', seed=0, example='', example_pair='', "
-        "rows=0, test_rows=0, mixing_temperature=0.0, transfer='', source='', base='', weights='', teacher='', "
-        "teacher_share=0.5, adapter_rank=0, adapter_alpha=16.0, adapter_layers=0, tokenizer='words', min_count=5, "
-        "vocab_size=0, max_length=256, cls=False, lexicon='', shape={}, epochs=6, pretrain=0, updates=0, batch_size=64, "
-        "learning_rate=0.0005, lambda_rate=0.0005, weight_decay=0.1, warmup=0.06, schedule='cosine', clip=1.0, "
-        "dropout=0.2, label_smoothing=0.0, start=0.0, precision='auto', evaluations=2, select='accuracy', patience=6, "
-        "log_every=20, intercept=False, keep_epochs=0)"
-    )
+def shares(temperature: float) -> dict[str, int]:
+    """Return the rows that an epoch draws of each source; n^(1/T) over their sum, of 84 rows."""
+    rows = Mixture(SOURCES, temperature).draw(np.random.default_rng(0))
+    assert len(rows) == len(SOURCES)
+    names, counts = np.unique(SOURCES[rows], return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))

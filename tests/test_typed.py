@@ -14,6 +14,13 @@ from hypothesis import strategies as st
 from sentviz.io.typed import Finite, Misfit, Whole, above, check, fits, fitted, read, short, sized, spelled, within
 from tests.kit import refused
 
+leaves = st.none() | st.booleans() | st.integers(-4, 4) | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["a", "b", "c", ""])
+names = st.sampled_from(["n", "share", "x", "with space", "name", "mixing", "widths", "pair", "counts"])
+values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=8)
+TYPED: list[tuple[Any, str, object]] = [(Whole, "-3", -3), (Annotated[float, within(0, 1)], ".25", 0.25), (float, "1e-3", 0.001)]
+TYPED += [(bool, "Yes", True), (bool, "false", False), (Literal["none", 2], "2", 2), (tuple[Finite, Finite], "-1,2.5", (-1.0, 2.5))]
+TYPED += [(tuple[int, ...], "1,2,3", (1, 2, 3)), (int | None, "4", 4), (str, " a ", " a ")]
+
 
 class Count(TypedDict):
     """A table with a field that may be missing."""
@@ -35,30 +42,13 @@ class Recipe:
     counts: Mapping[str, Count] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a name."""
         check(self)
         if self.name == "nobody":
             raise ValueError("nobody has no recipe.")
 
 
-KINDS: list[Any] = [
-    list[float],
-    dict[str, list[int]],
-    dict[str, list[str]],
-    list[dict[str, bool]],
-    dict[str, Any],
-    Count,
-    list[Count],
-    str | int,
-    float | None,
-    Literal["a", "b"],
-    tuple[str, int],
-    tuple[bool, ...],
-    list[Annotated[int, within(-2, 2)]],
-]
-leaves = st.none() | st.booleans() | st.integers(-4, 4) | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["a", "b", "c", ""])
-names = st.sampled_from(["n", "share", "x", "with space", "name", "mixing", "widths", "pair", "counts"])
-values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=8)
+KINDS: list[Any] = [list[float], dict[str, list[int]], dict[str, list[str]], list[dict[str, bool]], dict[str, Any], Count, list[Count]]
+KINDS += [str | int, float | None, Literal["a", "b"], tuple[str, int], tuple[bool, ...], list[Annotated[int, within(-2, 2)]]]
 
 
 def plain(kind: Any, value: Any) -> bool:
@@ -128,56 +118,29 @@ SENTENCES: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "sentence"), SENTENCES)
-def test_a_fault_is_said_in_words_of_the_declared_type(kind: Any, value: Any, sentence: str) -> None:
-    with pytest.raises(Misfit) as caught:
-        fitted(kind, value)
-    assert str(caught.value) == sentence
-
-
-def test_an_object_made_in_python_is_checked_by_the_same_types() -> None:
-    assert Recipe("a", widths=(1, 2)).widths == fitted(Recipe, {"name": "a", "widths": [1, 2]}).widths == (1, 2)
-    refused(Misfit, r"^epochs must be a whole number from 1 to 9, not 10$", Recipe, "a", epochs=10)
-
-
-TYPED: list[tuple[Any, str, object]] = [
-    (Whole, "-3", -3),
-    (Annotated[float, within(0, 1)], ".25", 0.25),
-    (float, "1e-3", 0.001),
-    (bool, "Yes", True),
-    (bool, "false", False),
-    (Literal["none", 2], "2", 2),
-    (tuple[Finite, Finite], "-1,2.5", (-1.0, 2.5)),
-    (tuple[int, ...], "1,2,3", (1, 2, 3)),
-    (int | None, "4", 4),
-    (str, " a ", " a "),
-]
-
-
-@pytest.mark.parametrize(("kind", "text", "value"), TYPED)
-def test_a_typed_text_is_a_value_of_the_type(kind: Any, text: str, value: object) -> None:
-    meant = read(kind, text)
-    assert meant == value and type(meant) is type(value)
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
+def test_a_fault_is_said_in_words_of_the_declared_type_and_a_typed_text_is_read_by_it() -> None:
+    for kind, value, sentence in SENTENCES:
+        with pytest.raises(Misfit) as caught:
+            fitted(kind, value)
+        assert str(caught.value) == sentence
+    for kind, text, value in TYPED:
+        meant = read(kind, text)
+        assert meant == value and type(meant) is type(value)
+    for kind, text in [
         *((int, text) for text in ("", "+1", "1.0", "1_0", "٣", " 1", "9" * 20, "0x1")),
         *((Finite, text) for text in ("", "nan", "inf", "1e999", "1_0", "٣", "1e", ".", "9" * 41)),
         *((bool, text) for text in ("", "1", "perhaps")),
         *((tuple[int, int], text) for text in ("", "1", "1,2,3", "1;2", "1,b")),
         (Literal["a", "b"], "c"),
         (Whole, "\ud800"),
-    ],
-)
-def test_any_other_text_is_refused_in_one_sentence(kind: Any, text: str) -> None:
-    with pytest.raises(Misfit) as caught:
-        read(kind, text, ("place",))
-    assert str(caught.value).startswith("place") and "\n" not in str(caught.value)
+    ]:
+        with pytest.raises(Misfit) as caught:
+            read(kind, text, ("place",))
+        assert str(caught.value).startswith("place") and "\n" not in str(caught.value)
+    assert Recipe("a", widths=(1, 2)).widths == fitted(Recipe, {"name": "a", "widths": [1, 2]}).widths == (1, 2)
+    refused(Misfit, r"^epochs must be a whole number from 1 to 9, not 10$", Recipe, "a", epochs=10)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.lists(st.integers(-(2**63) + 1, 2**63 - 1), min_size=1))
 def test_numbers_are_read_as_they_are_written(number: float, whole: list[int]) -> None:
-    assert read(float, repr(number)) == number
-    assert read(tuple[int, ...], ",".join(map(str, whole))) == tuple(whole)
+    assert read(float, repr(number)) == number and read(tuple[int, ...], ",".join(map(str, whole))) == tuple(whole)

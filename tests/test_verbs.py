@@ -29,19 +29,18 @@ from sentviz.verbs.sources import Source
 from tests.kit import refused
 
 RUN, TEXT = "toy/ndt-unit-2", "a warm song"
-ASKED: dict[str, dict[str, Any]] = {
-    "predict": {"run": RUN, "texts": [TEXT, "a dull soup"]},
-    "trace": {"run": RUN, "text": TEXT},
-    "explain": {"run": RUN, "text": TEXT, "method": "exact"},
-    "patch": {"run": RUN, "first": TEXT, "second": "a dull song"},
-    "catalog": {},
-    "verdict": {"words": "ndt"},
-}
+ASKED: dict[str, dict[str, Any]] = {"predict": {"run": RUN, "texts": [TEXT, "a dull soup"]}, "trace": {"run": RUN, "text": TEXT}}
+ASKED |= {"explain": {"run": RUN, "text": TEXT, "method": "exact"}, "patch": {"run": RUN, "first": TEXT, "second": "a dull song"}}
+ASKED |= {"catalog": {}, "verdict": {"words": "ndt"}}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
 
 
 @pytest.fixture(autouse=True)
 def shelf(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Serve the tiny runs."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
 
 
@@ -72,18 +71,14 @@ def draw(
 DRAW = Verb(draw, "Rows", remote=False, stores=False, resumes=False, synopsis="")
 
 
-def test_a_signature_is_read_once() -> None:
+def test_a_signature_is_read_once_and_is_a_command() -> None:
     read = {each.name: each for each in arguments(draw)}
     assert list(read) == ["shape", "colours", "left", "end", "filled", "style", "at"]
     assert [each.name for each in read.values() if each.positional] == ["shape", "colours"]
     assert read["shape"].required and read["colours"].many and read["style"].choices == ("thin", "thick")
     assert bind(draw, {"shape": "box", "left": 3, "end": "b"})["corner"] == Corner(3, "b")
     assert "filled" not in bind(draw, {"shape": "box"})
-
-
-@pytest.mark.parametrize(
-    ("typed", "answered"),
-    [
+    for typed, answered in [
         (("box",), "box () Corner(left=0, right='') True thin None"),
         (
             ("box", "red", "blue", "--left", "2", "--end", "b", "--no-filled"),
@@ -93,14 +88,9 @@ def test_a_signature_is_read_once() -> None:
         ((), "Missing argument 'SHAPE'"),
         (("box", "--left", "-1"), "is not in the range"),
         (("box", "--style", "round"), "is not one of"),
-    ],
-)
-def test_a_signature_is_a_command(typed: tuple[str, ...], answered: str) -> None:
-    done = CliRunner().invoke(command_of(DRAW), typed)
-    assert answered in done.output and (done.exit_code == 0) == answered.startswith("box")
-
-
-def test_the_help_is_one_screen_by_place() -> None:
+    ]:
+        done = CliRunner().invoke(command_of(DRAW), typed)
+        assert answered in done.output and (done.exit_code == 0) == answered.startswith("box")
     assert all(getattr(api, name) is verb.function and verb.place in PLACES for name, verb in VERBS.items())
     lines = CliRunner().invoke(main, ["--help"]).output.splitlines()
     assert [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ")] == ["Options", *PLACES, "Servers"]
@@ -112,7 +102,6 @@ def test_the_help_is_one_screen_by_place() -> None:
     [
         ("export --list toy/ndt-unit-2", "figures toy/ndt-unit-2"),
         ("export --paper=nothing -o x", "paper nothing -o x"),
-        ("export --paper nothing -o x", "paper nothing -o x"),
         ("export nothing --onnx -o x", "onnx nothing -o x"),
         ("explain toy/ndt-unit-2 --data a.csv -o x.csv", "reasons toy/ndt-unit-2 --data a.csv -o y.csv"),
     ],
@@ -124,34 +113,23 @@ def test_earlier_forms_still_work(earlier: str, now: str, tmp_path: Path) -> Non
     assert old.output.replace("x.csv", "y.csv") == new.output and old.exit_code == new.exit_code and len(old.output) > 20
 
 
-def test_a_result_draws_itself_or_says_where_pictures_are() -> None:
-    for result, figure in (
-        (api.compare((RUN, "toy/vanilla-matched")), "comparison"),
-        (api.patch(RUN, TEXT, "a cold song"), "patch"),
-        (api.labels(RUN), "label-errors"),
-    ):
-        assert figure in result.chart().name
-    refused(InputError, "`sentviz figures` lists", api.verdict("ndt").chart)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_the_lines_of_python_do_what_the_command_does() -> None:
+    for words in [
         ("explain", RUN, TEXT, "--method", "exact", "--target", "negative"),
         ("predict", RUN, TEXT, 'it\'s "good"'),
         ("export", RUN, "confusion"),
-    ],
-)
-def test_the_lines_of_python_do_what_the_command_does(words: tuple[str, ...]) -> None:
-    code, done = (CliRunner().invoke(main, [*words, *more]) for more in (("--code",), ()))
-    assert code.exit_code == done.exit_code == 0, code.output + done.output
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(code.output, {})
-    assert printed.getvalue() == done.stdout
-    typed = ["reasons", "--model", "mine:model", "--data", "a.csv", "-o", "out.csv", "--code"]
-    lines = CliRunner().invoke(main, typed).output
-    assert "from pathlib import Path" in lines and "out=Path('out.csv')" in lines and "model='mine:model'" in lines, lines
+    ]:
+        code, done = (CliRunner().invoke(main, [*words, *more]) for more in (("--code",), ()))
+        assert code.exit_code == done.exit_code == 0, code.output + done.output
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code.output, {})
+        assert printed.getvalue() == done.stdout
+        typed = ["reasons", "--model", "mine:model", "--data", "a.csv", "-o", "out.csv", "--code"]
+        lines = CliRunner().invoke(main, typed).output
+        assert "from pathlib import Path" in lines and "out=Path('out.csv')" in lines and "model='mine:model'" in lines, lines
+    done = CliRunner().invoke(main, ["export", RUN, "strip", "--text", "--list", "--json"])
+    assert done.exit_code == 0 and "--list" in done.output, done.output
 
 
 def rounded(value: Any) -> Any:
@@ -164,7 +142,6 @@ def rounded(value: Any) -> Any:
 
 
 def typed(verb: Verb, values: dict[str, Any]) -> list[str]:
-    """Return values as people type them."""
     words = []
     for each in verb.arguments:
         value = values.get(each.name)
@@ -191,7 +168,6 @@ def doors(tiny_runs: Path) -> Iterator[Any]:
 
 
 def tell(agents: Any, name: str, values: Any) -> Any:
-    """Return what an agent is answered."""
     from mcp import Client
 
     async def ask() -> Any:
@@ -204,7 +180,6 @@ def tell(agents: Any, name: str, values: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_every_door_gives_the_same_answer(name: str, doors: Any) -> None:
-    """Python, the command with --json, HTTP and an agent: equal numbers and texts, with the run's digest for strangers."""
     (http, agents), verb, values = doors, VERBS[name], ASKED[name]
     call = bind(verb.function, {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
     wanted = json.loads(json.dumps(plain(verb.function(**call).json())))
@@ -222,7 +197,6 @@ def test_every_door_gives_the_same_answer(name: str, doors: Any) -> None:
 
 
 def test_strangers_cannot_name_files_or_packages(doors: Any) -> None:
-    """Requests have no field for a file, a package or a folder, and only runs that are served."""
     http, agents = doors
     schemas = http.get("/openapi.json").json()["components"]["schemas"]
     for verb in [verb for verb in VERBS.values() if verb.remote]:
@@ -235,13 +209,6 @@ def test_strangers_cannot_name_files_or_packages(doors: Any) -> None:
     assert "no tool" in tell(agents, "train", {}).content[0].text
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-
-
 @settings(max_examples=20, deadline=None)
 @given(name=st.sampled_from([name for name, verb in VERBS.items() if verb.remote]), values=JSON)
 def test_whatever_is_asked_gets_one_sentence_or_a_request(name: str, values: Any) -> None:
@@ -252,7 +219,7 @@ def test_whatever_is_asked_gets_one_sentence_or_a_request(name: str, values: Any
         assert 0 < len(str(error)) < 400 and "\n" not in str(error)
 
 
-def test_a_source_is_a_name_a_run_or_a_model(tiny_model: Any) -> None:
+def test_a_source_is_a_name_a_run_or_a_model_and_a_result_draws_itself(tiny_model: Any) -> None:
     by_name, by_run, by_model = (api.predict(of, (TEXT,)).json() for of in (RUN, find(RUN), tiny_model))
     assert by_name == by_run == by_model
     explained = api.explain(tiny_model, TEXT)
@@ -260,8 +227,10 @@ def test_a_source_is_a_name_a_run_or_a_model(tiny_model: Any) -> None:
     assert api.SourceOfRows.of(Source(RUN, model="")).run == RUN and api.StoredRun.of(api.SourceOfRows(RUN)).run == RUN
     refused(OptionError, "Give a RUN", Source().answers)
     refused(OptionError, "a RUN has its own", Source(RUN, classes="a,b").answers)
-
-
-def test_a_value_is_not_read_as_a_flag_of_an_earlier_version() -> None:
-    done = CliRunner().invoke(main, ["export", RUN, "strip", "--text", "--list", "--json"])
-    assert done.exit_code == 0 and "--list" in done.output, done.output
+    for result, figure in (
+        (api.compare((RUN, "toy/vanilla-matched")), "comparison"),
+        (api.patch(RUN, TEXT, "a cold song"), "patch"),
+        (api.labels(RUN), "label-errors"),
+    ):
+        assert figure in result.chart().name
+    refused(InputError, "`sentviz figures` lists", api.verdict("ndt").chart)

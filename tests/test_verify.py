@@ -1,12 +1,18 @@
-"""Figures that prove themselves: exported files are read back and drawn again; every kind of change is found and said."""
+"""Exported files are read back and drawn again; the one-file report; figures and traces in notebooks."""
 
 from __future__ import annotations
 
+import ast
 import base64
+import html
+import json
+import re
 import struct
 import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +22,24 @@ import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
-from sentviz.charts import Figure, probability_bars
+from sentviz.analysis.explain import explained
+from sentviz.charts import Figure, heatmap, probability_bars, strip
 from sentviz.charts.gallery import code, draw
 from sentviz.charts.source import Source
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.export import notebook, report
 from sentviz.export.embedded_record import _insert, _split, embed_record, extract_record
 from sentviz.export.files import render, save
 from sentviz.export.record import ChangedError, Record, difference, packed
+from sentviz.export.report import report_html
 from sentviz.export.verify import compare_with_runs, verify
-from sentviz.runs.store import find
+from sentviz.models.model import Model
+from sentviz.runs.store import Run, find
+from sentviz.runs.trace import Trace
 from tests.charts import picture
-from tests.kit import SHIPPED
+from tests.docs import DOCS
+from tests.kit import SHIPPED, refused
 
 RUN = "toy/ndt-unit-2"
 BARE = {
@@ -36,6 +48,7 @@ BARE = {
     "png": b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(17) + bytes(4) + b"IEND" + bytes(4),
     "html": b"<!DOCTYPE html><html><head><title>x</title></head><body></body></html>",
 }
+CUT = "changed, cut or saved again"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,22 +70,6 @@ def files(toys: None) -> dict[str, bytes]:
     return {format: embed_record(data, format, record) for format, data in BARE.items()}
 
 
-# ---- as it was exported
-
-
-def test_what_was_exported_is_equal(files: dict[str, bytes], tmp_path: Path) -> None:
-    """A file of every format is verified as equal, with its call and its runs; drawn again, the frame is equal row by row."""
-    frame, run = figure().frame, find(RUN)
-    (path := tmp_path / "drawn.html").write_bytes(render(figure(), "html"))
-    for format, data in (files | {"drawn": path.read_bytes()}).items():
-        (path := tmp_path / format).write_bytes(data)
-        verdict = verify(path)
-        assert verdict.state == "equal" and f"({len(frame):,} rows)" in verdict.why
-        record = verdict.record
-        assert record is not None and record.call == code(RUN, "attention", layer=1, head="max") and record.version
-        assert record.runs == (Source(RUN, run.digest, 0, "test split n = 60"),) and record.differs(frame) == ""
-
-
 @pytest.mark.parametrize(
     ("of", "name", "options"),
     [
@@ -83,18 +80,13 @@ def test_what_was_exported_is_equal(files: dict[str, bytes], tmp_path: Path) -> 
     ],
 )
 def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, options: dict[str, Any]) -> None:
-    """Sentences with interventions, runs, answers and a study are drawn again from the record's text."""
     record = Record.of(draw(of, name, **options))
-    assert Record.read(record.text()).text() == record.text()
-    assert compare_with_runs(Record.read(record.text())).state == "equal"
+    assert Record.read(record.text()).text() == record.text() and compare_with_runs(Record.read(record.text())).state == "equal"
     assert compare_with_runs(replace(record, runs=record.runs[::-1])).state == "equal"
     for gone in record.runs[:1]:
         fewer = compare_with_runs(replace(record, runs=record.runs[1:]))
         why = f"shows a run that is not named in its record: {gone.run!r}." if of != "all" else f"see {gone} (seed"
         assert fewer.state == "differs" and why in fewer.why
-
-
-# ---- what was changed
 
 
 def _swap(data: bytes, old: bytes, new: bytes) -> bytes:
@@ -118,7 +110,6 @@ def _retold(data: bytes) -> bytes:
     return _told(_told(data, record.table, changed.table), record.frame, changed.frame)
 
 
-CUT = "changed, cut or saved again"
 CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
     "a letter of the SVG": ("svg", lambda data: _swap(data, b"<g/>", b"<g />"), "differs", CUT),
     "a pixel of the PNG": ("png", lambda data: data[:20] + bytes([data[20] ^ 1]) + data[21:], "differs", CUT),
@@ -155,7 +146,7 @@ def test_each_change_is_found_and_said(change: str, files: dict[str, bytes], tmp
     assert "\n" not in verdict.why and verdict.why.endswith(".")
 
 
-def test_foreign_files_are_told_in_a_sentence(tmp_path: Path) -> None:
+def test_foreign_files_are_told_in_a_sentence_and_words_in_a_record_stay_words(tmp_path: Path) -> None:
     (tmp_path / "foreign.png").write_bytes(BARE["png"])
     (tmp_path / "words.txt").write_text("words")
     with (tmp_path / "huge.png").open("wb") as huge:
@@ -169,62 +160,142 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path) -> None:
     bomb = base64.b64encode(zlib.compress(b"0" * 65_000_000)).decode()
     with pytest.raises(InputError, match="numbers in its record are damaged"):
         Record.read(replace(record, table=bomb).text())
+    for words in ["</script><script>alert(1)</script>", "</metadata>&amp;", ") >> endobj \\", "긍정 \ud83d"]:
+        record = replace(Record.of(probability_bars(["no", "yes"], [0.2, 0.8])), source=words)
+        for format, data in BARE.items():
+            sealed = embed_record(data, format, record)
+            assert extract_record(sealed)[1].source == words and extract_record(sealed)[0] == format
+            assert format in ("pdf", "png") or b"</script><script>" not in sealed
+            with pytest.raises(ChangedError):
+                extract_record(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
 
 
-def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
-    """The code is 0 for equal files and 1 otherwise, with a line per file and its source; tables have no record."""
+def test_the_command_says_it_and_ends_so(tmp_path: Path, files: dict[str, bytes]) -> None:
     good = save(draw(RUN, "verdict", text="A quiet delight."), tmp_path / "good.html")
     (bad := tmp_path / "bad.html").write_bytes(good.read_bytes().replace(b"<body>", b"<body> "))
     done = CliRunner().invoke(main, ["verify", str(good)])
     assert done.exit_code == 0 and f"{good}: equal." in done.output and "text='A quiet delight.'" in done.output
     done = CliRunner().invoke(main, ["verify", str(good), str(bad)])
     assert done.exit_code == 1 and f"{bad}: differs." in done.output
-    assert b"digest" not in render(draw(RUN, "verdict"), "csv")
+    assert b"digest" not in render(draw(RUN, "verdict"), "csv") and b'"frame"' not in render(draw(RUN, "verdict"), "tex")
+    frame, run = figure().frame, find(RUN)
+    (path := tmp_path / "drawn.html").write_bytes(render(figure(), "html"))
+    for format, data in (files | {"drawn": path.read_bytes()}).items():
+        (path := tmp_path / format).write_bytes(data)
+        verdict = verify(path)
+        assert verdict.state == "equal" and f"({len(frame):,} rows)" in verdict.why
+        record = verdict.record
+        assert record is not None and record.call == code(RUN, "attention", layer=1, head="max") and record.version
+        assert record.runs == (Source(RUN, run.digest, 0, "test split n = 60"),) and record.differs(frame) == ""
 
 
-# ---- one by one
-
-
-def test_where_tables_differ_is_said() -> None:
+def test_where_tables_differ_is_said_and_frames_are_packed_alike() -> None:
     old = {"name": ["a", "b", "c"], "value": [1.0, 2.0, None], "on": [True, False, True]}
-    assert difference(old, old) == ""
-    assert difference(old, {**old, "value": [1.0, 2.000001, None]}) == ""
+    assert difference(old, old) == "" and difference(old, {**old, "value": [1.0, 2.000001, None]}) == ""
     assert difference(old, {**old, "value": [1.0, 2.5, None]}) == "column value in row 2 (2.0 in the file, 2.5 now), by 0.5 at most"
     assert "column value in 2 rows, first in row 1" in difference(old, {**old, "value": [0.0, 2.0, 3.0]})
     assert difference(old, {**old, "name": ["a", "b", "x"]}) == "column name in row 3 (c in the file, x now)"
     assert difference(old, {**old, "on": [True, True, True]}).startswith("column on in row 2")
     assert "the file has 3 rows, and the installed runs give 2" in difference(old, {name: values[:2] for name, values in old.items()})
     assert "the column on" in difference(old, {"name": old["name"], "value": old["value"]})
-
-
-def test_a_large_frame_is_held_by_its_digest_only() -> None:
-    """Random numbers exceed the limit of a file, so only the digest is stored, and a change is found without its place."""
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60_000)})
     record = Record.of(Figure("cloud", picture(go.Figure()), frame, ""))
     assert record.table == "" and record.differs(frame.copy()) == ""
     frame.loc[7, "x"] += 1
     assert "so the row and column are unknown" in record.differs(frame)
-
-
-def test_a_frame_is_packed_alike_whatever_its_types() -> None:
     plain = pd.DataFrame({"a": [1, 2], "b": ["x", "<y>"], "c": [0.1, float("nan")], "d": [float("inf"), 1.0]})
     retyped = plain.assign(a=plain["a"].astype("int8"), b=plain["b"].astype("category"), c=plain["c"] + 1e-12)
     assert packed(plain) == packed(retyped) == '{"a":[1,2],"b":["x","<y>"],"c":[0.1,null],"d":["inf",1.0]}'
 
 
-@pytest.mark.parametrize("words", ["</script><script>alert(1)</script>", "</metadata>&amp;", ") >> endobj \\", "긍정 \ud83d"])
-def test_words_in_a_record_stay_words(words: str) -> None:
-    """Whatever a visitor typed, the file without its record is unchanged, and the record is read as it was written."""
-    record = replace(Record.of(probability_bars(["no", "yes"], [0.2, 0.8])), source=words)
-    for format, data in BARE.items():
-        sealed = embed_record(data, format, record)
-        assert extract_record(sealed)[1].source == words and extract_record(sealed)[0] == format
-        assert format in ("pdf", "png") or b"</script><script>" not in sealed
-        with pytest.raises(ChangedError):
-            extract_record(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
+HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+PNG = b"\x89PNG"
+MARKUP = "<img src=x onerror=alert(1)>"
+CHECKS = {
+    "figure_for_a_paper": "verdict.state == 'equal' and len(files) == 3",
+    "attention_at_work": "trace.probabilities.tolist() != without.probabilities.tolist()",
+    "why_negative": "answers['label'].tolist()[:3] == ['positive', 'negative', 'positive'] and flip.label == 'positive'",
+    "which_explanation": "judgement.verdict in ('believe', 'doubt', 'unclear') and len(judgement.exact.players) > 5",
+}
+
+
+def figures(page: str) -> list[dict[str, Any]]:
+    script = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    assert script
+    drawn: list[dict[str, Any]] = json.loads(script[1])
+    return drawn
+
+
+def words(page: str) -> str:
+    body = page.split("<body>")[1].split('<script type="application/json"')[0]
+    return unescape(re.sub(r"<[^>]+>", " ", body))
+
+
+def test_scores_are_chosen_faults_said_and_many_maps_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = explained(tiny_model, tiny_model.trace("a warm, clever song"), ["removal", "gradient"])
+    text = words(report_html(trace, run, scores=["gradient", "removal"]))
+    assert 0 < text.index("Gradient × input") < text.index("Word removal") and "Attention received" not in text
+    refused(InputError, "Integrated gradients runs the model", report_html, trace, run, scores=["integrated-gradients"])
+    trace = explained(tiny_model, tiny_model.trace("a warm song"))
+    monkeypatch.setattr(report, "MAX_MAPS", 4)
+    page = report_html(trace, run)
+    assert "The maps of the single components are left out." in words(page)
+    assert sum("layer" in figure["layout"].get("title", {}).get("text", "") for figure in figures(page)) == 2
+
+    def refuse(trace: Trace, name: str) -> None:
+        raise InputError(f"No {name} <today>.")
+
+    monkeypatch.setattr(strip, "strip", refuse)
+    assert "No received <today>." in words(report_html(explained(tiny_model, tiny_model.trace("a warm song")), run))
+
+
+def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
+    page = report_html(explained(tiny_model, tiny_model.trace(HOSTILE)), run)
+    body = page.split("<body>")[1].split('<script type="application/json"')[0]
+    assert not re.search(r"<(?:script|img|!--)", body) and HOSTILE in words(page)
+    assert page.count("</script>") == page.count("<script type=") + 2
+    assert "hacked" not in page.split("<body>")[0].split("<title>")[0]
+
+
+def test_a_trace_is_its_linked_picture_and_a_figure_has_a_fallback(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = tiny_model.trace("a warm song <img src=x onerror=alert(1)>")
+    scored = explained(tiny_model, plain)
+    for trace, coloured in ((plain, False), (scored, True)):
+        bundle = trace._repr_mimebundle_()
+        frame = re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts" [^<>]*></iframe>', bundle["text/html"])
+        assert frame and trace.run in bundle["text/plain"]
+        page = html.unescape(frame[1])
+        assert "default-src 'none'" in page and "<img" not in page and not re.search(r'(src|href)="(?!data:)', page)
+        script = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page)
+        assert script and (json.loads(script[1])["scores"] is not None) == coloured
+    figure = heatmap(tiny_model.trace("a warm song"), layer=0)
+    monkeypatch.setattr(notebook, "find_browser", lambda: "chromium")
+    monkeypatch.setattr(notebook, "render", lambda figure, format: b"PNG")
+    still = figure._repr_mimebundle_()["text/html"]
+    assert f'<img src="data:image/png;base64,{b64encode(b"PNG").decode()}" width="{figure.plot.layout.width}" alt="' in still
+    monkeypatch.setattr(notebook, "render", lambda figure, format: (_ for _ in ()).throw(notebook.SentvizError("no browser")))
+    bundle = figure._repr_mimebundle_()
+    assert "<img" not in bundle["text/html"] and "<table" in bundle["text/html"]
+
+
+def run_cell(source: str, scope: dict[str, Any]) -> Any:
+    """Run a cell as Jupyter does: its statements, then the value of its last line."""
+    *statements, last = ast.parse(source).body
+    if not isinstance(last, ast.Expr):
+        statements, last = [*statements, last], ast.Expr(ast.Constant(None))
+    exec(compile(ast.Module(statements, []), "cell", "exec"), scope)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), scope)
 
 
 @pytest.mark.exhaustive
-def test_tables_carry_no_record() -> None:
-    figure = draw(RUN, "verdict")
-    assert b"digest" not in render(figure, "csv") and b'"frame"' not in render(figure, "tex")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(notebook, "find_browser", lambda: None)
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+    scope: dict[str, Any] = {}
+    values = [run_cell("".join(cell["source"]), scope) for cell in cells]
+    pictures = [value for value in values if hasattr(value, "_repr_mimebundle_")]
+    assert len(pictures) >= 2 and all("text/plain" in value._repr_mimebundle_() for value in pictures)
+    assert not any(value is False for value in values) and eval(CHECKS[path.stem], scope)

@@ -1,18 +1,50 @@
-"""Settings of single pages, in and out of the URL, and what deletes them; the view of a visitor, and the widgets that change it."""
+"""The view of a visitor, settings in and out of the URL, the places, and the finder that leads to each thing."""
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from app import visit
+from app import header, visit
 from app.fields import TEXT_IN_URL, two_places, whole_number
+from app.finder import targets
 from app.focus import FIELDS, Focus
+from app.places import ANSWERS, HEADED, MIXED, SCALED, SENTENCE, places, view_at
+from app.views.model.pages import PAGES as PAGES_AS_DATA
 from app.visit import Settings
+from sentviz.runs.items import PAGES
+from sentviz.runs.store import find
+from tests.kit import RUN, SHIPPED, opened, switched
+
+VIEWS = Path(__file__).parents[1] / "app" / "views"
+OLD = (  # addresses of earlier versions
+    *("attention", "causes", "compare", "hardmax", "confusion", "comparison", "labels", "behaviour", "words", "embeddings"),
+    *("explanations", "directions", "heads", "components", "lambdas", "curves", "through", "yours", "claims", "findings"),
+    *("runs", "data", "glossary", "colours", "ndt", "hardmax-paper", "fused", "sentiformer", "sevenessxin"),
+)
+WANTED = {  # Names that people look for, with the links that they want.
+    "lambda": "lambdas",
+    "CLS attention std": "heads",
+    "t-SNE": "embeddings?method=tsne",
+    "UMAP": "embeddings?method=umap",
+    "silhouette": "embeddings",
+    "word cloud": "words",
+    "confusion": "confusion?view=matrix",
+    "hardmax animation": "hardmax?lab=review",
+    "attention heatmap": "attention",
+    "Figure 3": "ndt?part=tsne",
+    "F1": "confusion?view=matrix",
+    "my own model": "yours",
+    "calibration": "confusion?view=calibration",
+    "BertViz": "attention?look=bertviz",
+}
 
 
 def view(value: str) -> str | None:
@@ -25,57 +57,31 @@ def read(settings: Settings, page: str = "confusion") -> str:
     return settings.read(page, "view", "matrix", view, ("run",))
 
 
-def test_a_link_sets_the_settings_of_its_page() -> None:
-    """The URL keeps the name before the page has read it and afterwards; the default stands in no URL."""
+def test_a_setting_stays_with_its_page_until_its_meaning_or_a_named_field_changes() -> None:
     settings = Settings()
     settings.follow("confusion", {"view": "curves", "run": "sst2/diff"})
-    assert settings.query("confusion") == {"view": "curves"}
-    assert read(settings) == "curves"
+    assert settings.query("confusion") == {"view": "curves"} and read(settings) == "curves"
     assert settings.query("confusion") == {"view": "curves"}
     settings.follow("confusion", {"run": "sst2/diff"})
     assert read(settings) == "matrix" and settings.query("confusion") == {}
-
-
-def test_a_setting_stays_with_its_page() -> None:
-    """Another page has no part of it in its URL, and a link to that page leaves it as it is."""
-    settings = Settings()
-    settings.follow("confusion", {"view": "curves"})
-    read(settings)
-    settings.drop_link()
-    assert settings.query("words") == {}
-    settings.follow("words", {"stops": "keep"})
-    settings.drop_link()
-    assert read(settings) == "curves" and settings.query("confusion") == {"view": "curves"}
-
-
-def test_names_that_no_page_reads_end_with_the_visit_to_their_page() -> None:
-    settings = Settings()
     settings.follow("confusion", {"utm_source": "x", "view": "curves"})
     read(settings)
     settings.drop_link()
-    assert settings.values == {"view": "curves"}
-
-
-def test_a_value_without_meaning_is_deleted() -> None:
-    settings = Settings()
-    settings.follow("confusion", {"view": "nonsense"})
-    assert read(settings) == "matrix" and settings.query("confusion") == {} == settings.values
-
-
-def test_a_change_of_a_named_field_deletes_the_value() -> None:
-    settings = Settings()
-    settings.follow("confusion", {"view": "curves"})
-    read(settings)
+    assert settings.query("words") == {} and settings.values == {"view": "curves"}
+    settings.follow("words", {"stops": "keep"})
+    settings.drop_link()
+    assert read(settings) == "curves" and settings.query("confusion") == {"view": "curves"}
     settings.forget({"layer", "text"})
     assert read(settings) == "curves"
     settings.forget({"run"})
     assert read(settings) == "matrix"
+    settings.follow("confusion", {"view": "nonsense"})
+    assert read(settings) == "matrix" and settings.query("confusion") == {} == settings.values
 
 
 @limits(max_examples=25)
 @given(st.dictionaries(st.sampled_from(["view", "top", "plane", "run"]) | st.text(), st.text()))
 def test_any_link_gives_settings_that_can_be_written_again(query: dict[str, str]) -> None:
-    """Shared fields are not taken over, no value is longer than a link may be, and half characters are replaced."""
     settings = Settings()
     settings.follow("confusion", query)
     read(settings), settings.read("confusion", "top", 0, whole_number, ()), settings.read("confusion", "plane", (0, 0), two_places, ())
@@ -86,9 +92,6 @@ def test_any_link_gives_settings_that_can_be_written_again(query: dict[str, str]
     assert settings.query("confusion") == written
 
 
-# ---- the view of a visitor
-
-
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return the state of a visit to the page "confusion"."""
@@ -97,8 +100,39 @@ def state(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return own
 
 
-def test_a_change_is_of_the_focus_or_of_a_setting(state: dict[str, Any]) -> None:
-    """A change of a field deletes the settings that depend on it; a change of the run means that the visitor chose it."""
+def test_a_second_click_takes_a_value_back_and_results_are_computed_once(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("slice", "cell=1,0"), ("claim", "ndt-1")):
+        seen = []
+        for clicked in (value, value, "word=song", value):
+            visit.toggle(name, clicked)
+            seen.append(visit.focus().slice if name == "slice" else visit.settings().values[name])
+        assert seen == [value, "", "word=song", value]
+    computed: list[int] = []
+
+    def result(key: int, **most: int) -> int:
+        return visit.keep_result("squares", key, lambda: computed.append(key) or key * key, **most)
+
+    assert [result(key) for key in (2, 2, 3, 2)] == [4, 4, 9, 4] and computed == [2, 3, 2] and state["squares"] == {2: 4}
+    assert [result(key, most=2) for key in (3, 4, 3, 2)] == [9, 16, 9, 4]
+    assert computed == [2, 3, 2, 3, 4, 2] and state["squares"] == {4: 16, 2: 4}
+    assert visit.keep_result("other", 2, lambda: "another kind") == "another kind"
+    runs: list[int] = []
+    monkeypatch.setattr(visit.st, "rerun", lambda: runs.append(1))
+    state.pop("touched", None)
+    visit.settle()
+    state |= {"touched": True, "shown_notes": ["a note"]}
+    visit.settle()
+    visit.draw_again()
+    assert len(runs) == 2 and state["notes"] == ["a note"]
+
+
+def test_a_change_is_of_the_focus_or_of_a_setting_and_a_page_may_show_another_run(state: dict[str, Any]) -> None:
+    visit.show_instead(run="c/d")
+    visit.show_instead(text="")
+    assert (visit.focus(), visit.chosen_focus()) == (Focus(run="c/d"), Focus(run="a/b", text="words"))
+    assert visit.replaced_fields() == {"run": "a/b", "text": "words"} and visit.query("")["run"] == "a/b"
+    visit.show_instead()
+    assert visit.focus() == visit.chosen_focus() and visit.replaced_fields() == {}
     assert visit.chosen("view", ("matrix", "curves"), resets=("run",)) == "matrix" and visit.chosen("axis", ("x", "y"), default="y") == "y"
     visit.go(view="curves", axis="x", layer=2)
     assert (visit.focus(), visit.settings().values) == (Focus(run="a/b", text="words", layer=2), {"view": "curves", "axis": "x"})
@@ -109,39 +143,6 @@ def test_a_change_is_of_the_focus_or_of_a_setting(state: dict[str, Any]) -> None
     assert visit.settings().values == {"axis": "x", "find": "? 9"} and visit.chosen("view", ("matrix", "curves")) == "matrix"
     visit.set_run_chosen(False)
     assert not visit.has_chosen_run()
-
-
-def test_a_second_click_takes_a_value_back(state: dict[str, Any]) -> None:
-    for name, value in (("slice", "cell=1,0"), ("claim", "ndt-1")):
-        seen = []
-        for clicked in (value, value, "word=song", value):
-            visit.toggle(name, clicked)
-            seen.append(visit.focus().slice if name == "slice" else visit.settings().values[name])
-        assert seen == [value, "", "word=song", value]
-
-
-def test_a_page_may_show_another_run_than_the_chosen_one(state: dict[str, Any]) -> None:
-    visit.show_instead(run="c/d")
-    visit.show_instead(text="")
-    assert (visit.focus(), visit.chosen_focus()) == (Focus(run="c/d"), Focus(run="a/b", text="words"))
-    assert visit.replaced_fields() == {"run": "a/b", "text": "words"} and visit.query("")["run"] == "a/b"
-    visit.show_instead()
-    assert visit.focus() == visit.chosen_focus() and visit.replaced_fields() == {}
-
-
-def test_results_of_a_visit_are_computed_once_and_the_oldest_go(state: dict[str, Any]) -> None:
-    computed: list[int] = []
-
-    def result(key: int, **most: int) -> int:
-        return visit.keep_result("squares", key, lambda: computed.append(key) or key * key, **most)
-
-    assert [result(key) for key in (2, 2, 3, 2)] == [4, 4, 9, 4] and computed == [2, 3, 2] and state["squares"] == {2: 4}
-    assert (
-        [result(key, most=2) for key in (3, 4, 3, 2)] == [9, 16, 9, 4]
-        and computed == [2, 3, 2, 3, 4, 2]
-        and state["squares"] == {4: 16, 2: 4}
-    )
-    assert visit.keep_result("other", 2, lambda: "another kind") == "another kind"
 
 
 def test_a_widget_shows_a_value_and_writes_what_is_chosen(state: dict[str, Any]) -> None:
@@ -155,11 +156,8 @@ def test_a_widget_shows_a_value_and_writes_what_is_chosen(state: dict[str, Any])
     assert visit.setting(widget, "View", "view", ("matrix", "curves"), default="curves", resets=("run",)) == "curves"
     (_, _, over, first), (_, options, head, second), (_, _, view, third) = drawn
     assert first == {"key": "focus-over", "label_visibility": "collapsed", "width": 9} and state["focus-over"] == "test"
-    assert (
-        options == ["max", "1"]
-        and second.pop("format_func")("1") == "First"
-        and second == {"key": "focus-head", "label_visibility": "visible"}
-    )
+    assert options == ["max", "1"] and second.pop("format_func")("1") == "First"
+    assert second == {"key": "focus-head", "label_visibility": "visible"}
     assert third == {"key": "focus-view", "label_visibility": "collapsed"} and state["focus-view"] == "curves"
     state |= {"focus-over": "demo", "focus-head": None, "focus-view": "matrix"}
     for take in (over, head, view):
@@ -177,11 +175,71 @@ def test_a_widget_shows_a_value_and_writes_what_is_chosen(state: dict[str, Any])
     assert written == [{"layer": 3}, {"threshold": 0.5}, {"least": "7"}] and visit.settings().values["top"] == "4"
 
 
-def test_a_page_runs_again_after_a_change_and_keeps_its_notes(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[int] = []
-    monkeypatch.setattr(visit.st, "rerun", lambda: runs.append(1))
-    visit.settle()
-    state |= {"touched": True, "shown_notes": ["a note"]}
-    visit.settle()
-    visit.draw_again()
-    assert len(runs) == 2 and state["notes"] == ["a note"]
+def test_every_view_has_an_address_and_is_found_by_the_names_that_people_use() -> None:
+    every = [view for place in places() for view in place.views]
+    assert [url for url, count in Counter(url for view in every for url in (view.url, *view.formerly)).items() if count > 1] == []
+    assert all((VIEWS / f"{view.script}.py").is_file() != (view.script in PAGES_AS_DATA) for view in every if view.script)
+    assert [place.title for place in places() if not place.small] == ["Sentence", "Rows", "Model", "Papers"]
+    for url in OLD:
+        assert url in (view_at(url).url, *view_at(url).formerly)
+    assert view_at("") is view_at("no such page") is SENTENCE.views[0]
+    assert set(PAGES) <= set(OLD) and {url: view_at(url).title for url in PAGES} == PAGES  # the lists of items say the same titles
+    links_by_title = targets()
+    for words, link in WANTED.items():
+        assert link in {target for title, target in links_by_title.items() if words.casefold() in title.casefold()}, words
+    assert all(view_at(target.partition("?")[0]).url == target.partition("?")[0] for target in links_by_title.values())
+    links = set(targets().values())
+    assert {view.url for place in places() for view in place.views} <= {link.partition("?")[0] for link in links}
+    assert "glossary?find=lambda" in links and "fused?part=results" in {link.partition("&")[0] for link in links}
+
+
+@SHIPPED
+def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> None:
+    of = [(SCALED, RUN, "sst2/vanilla"), (MIXED, RUN, "sst2/vanilla"), (ANSWERS, RUN, "sst2/ndt-free-3-s1")]
+    of += [(HEADED, "sst2/cls", "imdb/cnn-fast")]
+    assert [(fit.shows(find(fitting)), fit.shows(find(unfit))) for fit, fitting, unfit in of] == [(True, False)] * 4
+    app = opened("confusion", run="sst2/diff", text="a warm song", view="curves")
+    state = {"run": "sst2/diff", "text": "a warm song"}
+    of_bars: dict[str, dict[str, str]] = {}
+    for link in app.get("page_link"):
+        of_bars.setdefault(link.proto.label, dict(parse_qsl(link.proto.query_string)))
+    assert of_bars["Confusion"] == of_bars["Rows"] == state | {"view": "curves"}
+    assert of_bars["Word clouds"] == of_bars["Sentence"] == of_bars["Model"] == state
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason() -> None:
+    app = opened("curves", run="sst2/vanilla")
+    bar = [element.proto.label for element in app.get("page_link")]
+    assert bar.index("Training") < bar.index("Lambda")  # the views that do not apply come last, in the menu
+    app = opened("scalars", run="sst2/vanilla")
+    assert app.session_state["focus"].run == app.query_params["run"] == "sst2/vanilla"
+    (note,) = [each.value.replace("\\", "") for each in app.caption if "is shown instead of" in each.value]
+    assert SCALED.lacks in note and "sst2/vanilla" in note
+    app.button(key="stay").click().run()
+    assert app.session_state["focus"].run != "sst2/vanilla" and not app.exception
+
+
+@SHIPPED
+@pytest.mark.parametrize(("late", "run"), [(1e9, "sst2/vanilla"), (0.0, "sst2/diff")])
+def test_a_fast_click_on_a_link_from_before_a_change_keeps_the_change(late: float, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(header, "LATE", late)
+    app = opened("curves", run="sst2/diff")
+    app.selectbox(key="focus-run").set_value("sst2/vanilla").run()
+    assert app.query_params["run"] == "sst2/vanilla"
+    app.query_params["run"] = "sst2/diff"
+    switched(app, "cls")
+    assert app.session_state["focus"].run == run == app.query_params["run"]
+
+
+@SHIPPED
+def test_the_finder_opens_the_view_and_keeps_the_chosen_model() -> None:
+    app = opened("glossary")
+    title = next(title for title, link in targets().items() if link == "confusion?view=calibration")
+    app.selectbox(key="finder").set_value(title).run()
+    assert not app.exception and app.session_state["page"] == "confusion"
+    assert app.query_params["view"] == "calibration" and app.session_state["focus"].run == RUN
+    assert app.selectbox(key="finder").value is None  # ready for the next search
+    app.selectbox(key="finder").set_value("sst2/diff").run()
+    assert app.session_state["focus"].run == "sst2/diff"

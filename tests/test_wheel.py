@@ -49,7 +49,6 @@ def tops(name: str) -> set[str]:
 
 
 def test_what_is_imported_is_declared() -> None:
-    """Every package that the library or the app imports, also in functions, is required, at least by an extra."""
     declared, undeclared = set[str](), set[str]()
     for name in (BASE | EXTRAS) - {"sentviz"}:
         with suppress(PackageNotFoundError):  # an extra that nobody here has
@@ -64,21 +63,13 @@ def test_what_is_imported_is_declared() -> None:
     assert not undeclared
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of this checkout."""
+def test_the_wheel_holds_all_that_runs_and_answers_a_sentence(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     if not (ROOT / "checkpoints" / "english").is_dir():
         pytest.skip("checkpoints/ is not here")
     from hatchling.builders.wheel import WheelBuilder
 
     (name,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("dist")), versions=["standard"])
-    return Path(name)
-
-
-def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
-    """The wheel has the tracked files of library and app, the app's settings, the complete runs that pyproject.toml names, and the npm
-    packages of live pages if they could be fetched.
-    """
+    wheel = Path(name)
     with zipfile.ZipFile(wheel) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
     assert wheel.stat().st_size < LARGEST
@@ -95,11 +86,6 @@ def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
     assert {name.removeprefix("sentviz/_wheel/"): sizes[name] for name in sizes if "/_wheel/checkpoints/" in name} == files
     scripts = {f"sentviz/_wheel/{path}" for package in (RUNTIME, TOKENIZERS) for path in package.files.values()}
     assert scripts <= sizes.keys() or not all(package.archive(home()).is_file() for package in (RUNTIME, TOKENIZERS))
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with the wheel and its requirements, linked from the installed packages; return its Python."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     site = next((folder / "lib").glob("python*")) / "site-packages"
@@ -115,19 +101,15 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         wanted |= {canonicalize_name(line.name) for line in needs if line.marker is None or line.marker.evaluate({"extra": ""})}
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
-    return folder / "bin" / "python"
+    installed = folder / "bin" / "python"
+    done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    count, *messages = done.stdout.splitlines()[-1].split()
+    assert int(count) == 8 and "Positive" in " ".join(messages)
+    assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]
 
 
 def environment(home: Path) -> dict[str, str]:
     """Return variables without this checkout, with an empty home."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SENTVIZ_", "STREAMLIT_", "PYTHON"))}
     return variables | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
-
-
-def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) -> None:
-    """The first page answers in a new environment, without optional packages."""
-    done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    count, *messages = done.stdout.splitlines()[-1].split()
-    assert int(count) == 8 and "Positive" in " ".join(messages)
-    assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]

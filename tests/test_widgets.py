@@ -13,13 +13,13 @@ import sentviz
 from sentviz.browser.points import points_data
 from sentviz.errors import InputError
 from sentviz.models.model import Model
+from tests.charts import clustered, decided
 from tests.kit import refused
-from tests.test_particles import clustered, decided
 
 pytest.importorskip("anywidget")
 
 
-def test_a_typed_sentence_and_a_silenced_head_are_answered(tiny_model: Model) -> None:
+def test_a_sentence_and_a_silenced_head_are_answered_and_odd_messages_change_nothing(tiny_model: Model) -> None:
     view: Any = sentviz.widget(tiny_model.trace("a warm song"), model=tiny_model)
     assert "application/vnd.jupyter.widget-view+json" in str(view._repr_mimebundle_())
     before = view.data
@@ -34,21 +34,13 @@ def test_a_typed_sentence_and_a_silenced_head_are_answered(tiny_model: Model) ->
     drawn = view.data
     view.text = "  "
     assert view.data == drawn
+    odd = [None, 3, {}, {"name": "silence"}, {"name": [], "value": {}}, {"name": "pick", "value": {"at": [0, 0, True]}}]
+    for message in odd + [{"name": "silence", "value": {"at": at}} for at in ([0, 99], [-1, 0])]:
+        view.heard(message)
+        assert view.data == drawn and view.off == []
 
 
-@pytest.mark.parametrize(
-    "message", [None, 3, {}, {"name": "silence"}, {"name": [], "value": {}}, {"name": "silence", "value": {"at": [0, 99]}}]
-)
-def test_messages_of_another_shape_change_nothing(tiny_model: Model, message: Any) -> None:
-    view: Any = sentviz.widget(tiny_model.trace("a warm song"), model=tiny_model)
-    drawn = view.data
-    view.heard(message)
-    view.heard({"name": "silence", "value": {"at": [-1, 0]}})
-    view.heard({"name": "pick", "value": {"at": [0, 0, True]}})
-    assert view.data == drawn and view.off == []
-
-
-def test_what_is_selected_is_told() -> None:
+def test_what_is_selected_is_told_and_what_is_needed_is_said(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     animation: Any = sentviz.widget(decided(clustered(5)), theme="dark")
     animation.heard({"name": "token", "value": {"index": 3}})
     assert animation.token == 3 and animation.theme == "dark"
@@ -56,18 +48,14 @@ def test_what_is_selected_is_told() -> None:
     assert animation.token == 3
     animation.heard({"name": "token", "value": None})
     assert animation.token == -1
-    frame = pd.DataFrame(
-        {"id": ["a", "b", "c"], "label": [0, 1, 0], "predicted": [0, 1, 1], "right": [True, True, False], "confidence": 0.9}
-    )
+    columns = {"id": ["a", "b", "c"], "label": [0, 1, 0], "predicted": [0, 1, 1], "right": [True, True, False], "confidence": 0.9}
+    frame = pd.DataFrame(columns)
     at = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
     points: Any = sentviz.widget(points_data(frame, [at], classes=["x", "y"], layers=["last"], layer=0))
     points.heard({"name": "outline", "value": {"layer": 0, "corners": [[-1, -1], [2, -1], [2, 2], [-1, 2]]}})
     assert points.selected == [0, 1]
     points.heard({"name": "outline", "value": {"layer": 0, "corners": []}})
     assert points.selected == []
-
-
-def test_without_anywidget_a_sentence_says_what_is_needed(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "sentviz.export.widgets", raising=False)
     trace = tiny_model.trace("a warm song")

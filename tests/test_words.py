@@ -43,17 +43,16 @@ HOSTILE = [
     "%{customdata}",
     "e" + "\u0301" * 300,
 ]
+SIGNS = ["👍", "👍🏽", "❤️", "🇰🇷", "🇩🇪", "👩‍🚀", "👩‍👩‍👧", "★", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
 
 
 def random_rows(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = True) -> Rows:
-    """Return rows of random words and predictions."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(VOCABULARY, rng.integers(0, 12))) for _ in range(n)]
     label = rng.integers(0, classes, n) if labelled else np.full(n, -1)
     predicted = rng.integers(0, classes, n)
-    frame = pd.DataFrame(
-        {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted, "text": texts}
-    )
+    columns = {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted, "text": texts}
+    frame = pd.DataFrame(columns)
     return Rows(RowsSource("toy/run", "0" * 12), "test", tuple("abcde"[:classes]), frame)
 
 
@@ -79,14 +78,12 @@ def by_hand(text: str) -> Iterator[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in order, as they are counted."""
     words, ids, _ = lib.split_words([text])
     return [words[i] for i in ids]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_words_of_a_text_and_emoji_are_one_word_each() -> None:
+    for text, words in [
         ("It’s DULL, isn't it? 'Quoted' ''twice''", ["it's", "dull", "isn't", "it", "quoted", "twice"]),
         ("One.<br /><br />Two<BR>three </i> 4 < 5 & a <3 b", ["one", "two", "three", "4", "5", "a", "3", "b"]),
         ("fish &amp; chips&#39; &quot;x", ["fish", "chips", "x"]),
@@ -96,10 +93,15 @@ def split_words(text: str) -> list[str]:
         ("<script>alert(1)</script>", ["alert", "1"]),
         ("❤️ 👩‍👩‍👧 ' '' !", ["❤️", "👩‍👩‍👧"]),
         ("", []),
-    ],
-)
-def test_words_of_a_text(text: str, words: list[str] | None) -> None:
-    assert split_words(text) == (list(by_hand(text)) if words is None else words)
+    ]:
+        assert split_words(text) == (list(by_hand(text)) if words is None else words)
+    for sign in SIGNS:
+        texts = [f"nice {sign} day", f"nice{sign}day", f"{sign}{sign}", "nice day", "👍🏿 ❤ 🇫🇷", f"{sign}😂"]
+        words, ids, starts = lib.split_words(texts)
+        by_text = [[words[i] for i in ids[start:end]] for start, end in pairwise(starts)]
+        assert by_text == [*[["nice", sign, "day"]] * 2, [sign, sign], ["nice", "day"], ["👍🏿", "❤", "🇫🇷"], [sign, "😂"]]
+        (rows,) = predictions(pd.DataFrame({"text": texts, "label": ["a", "b"] * 3, "predicted": ["a", "b"] * 3})).values()
+        assert having(rows, sign).tolist() == [sign in words for words in by_text]
 
 
 @settings(max_examples=80, deadline=None)
@@ -109,30 +111,27 @@ def test_words_are_those_of_a_loop_over_characters(text: str) -> None:
         assert split_words(text) == list(by_hand(text))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("least", [1, 4])
-def test_counts_are_those_of_counters(classes: int, least: int) -> None:
-    rows = random_rows(80, classes)
-    rows.frame.loc[[3, 4], "label"] = -1
-    counts = count_words(rows, least)
-    every: dict[tuple[int, int], tuple[Counter[str], Counter[str]]] = {cell: (Counter(), Counter()) for cell in counts.cells}
-    for row in rows.frame.to_dict("records"):
-        if row["label"] >= 0:
-            words = list(by_hand(row["text"]))
-            times, once = every[row["label"], row["predicted"]]
-            times.update(words)
-            once.update(set(words))
-    documents = sum((once for _, once in every.values()), Counter())
-    assert set(counts.words) == {word for word, n in documents.items() if n >= least}
-    for g, cell in enumerate(counts.cells):
-        times, once = every[cell]
-        assert counts.counts[g].tolist() == [times[word] for word in counts.words]
-        assert counts.rows[g].tolist() == [once[word] for word in counts.words]
-        known = (rows.labels == cell[0]) & (rows.predicted == cell[1])
-        assert counts.sizes[g] == known.sum()
-
-
-def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_those_of_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    for classes in [2, 3]:
+        for least in [1, 4]:
+            rows = random_rows(80, classes)
+            rows.frame.loc[[3, 4], "label"] = -1
+            counts = count_words(rows, least)
+            every: dict[tuple[int, int], tuple[Counter[str], Counter[str]]] = {cell: (Counter(), Counter()) for cell in counts.cells}
+            for row in rows.frame.to_dict("records"):
+                if row["label"] >= 0:
+                    words = list(by_hand(row["text"]))
+                    times, once = every[row["label"], row["predicted"]]
+                    times.update(words)
+                    once.update(set(words))
+            documents = sum((once for _, once in every.values()), Counter())
+            assert set(counts.words) == {word for word, n in documents.items() if n >= least}
+            for g, cell in enumerate(counts.cells):
+                times, once = every[cell]
+                assert counts.counts[g].tolist() == [times[word] for word in counts.words]
+                assert counts.rows[g].tolist() == [once[word] for word in counts.words]
+                known = (rows.labels == cell[0]) & (rows.predicted == cell[1])
+                assert counts.sizes[g] == known.sum()
     rows, step = random_rows(80, 3), Mock()
     whole = count_words(rows, 1)
     monkeypatch.setattr(lib, "PART", 40)
@@ -145,34 +144,26 @@ def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pyte
             count_words(rows, 1, **options)
 
 
-@pytest.mark.parametrize("prior", [1.0, 500.0])
-def test_keyness_is_the_printed_formula(prior: float) -> None:
-    counts = count_words(random_rows(), 1)
-    total = counts.counts.sum(axis=0)
-    for g, cell in enumerate(counts.cells):
-        frame = keyness(counts, cell, prior)
-        n, other_total = int(counts.counts[g].sum()), int(total.sum() - counts.counts[g].sum())
-        for v, row in enumerate(frame.to_dict("records")):
-            y, other_count = int(counts.counts[g, v]), int(total[v] - counts.counts[g, v])
-            a = prior * int(total[v]) / int(total.sum())
-            delta = math.log((y + a) / (n + prior - y - a)) - math.log((other_count + a) / (other_total + prior - other_count - a))
-            sd = math.sqrt(1 / (y + a) + 1 / (other_count + a))
-            assert row["value"] == pytest.approx(delta)
-            assert row["z"] == pytest.approx(delta / sd)
-            assert [row["low"], row["high"]] == pytest.approx([delta - 1.959964 * sd, delta + 1.959964 * sd])
-            p, z2 = y / n, 1.959964**2
-            middle, half = (p + z2 / (2 * n)) / (1 + z2 / n), math.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
-            assert [row["share_low"], row["share_high"]] == pytest.approx([max(middle - half, 0), min(middle + half, 1)], abs=1e-7)
-            assert row["rest"] == pytest.approx(other_count / other_total)
-
-
-def test_the_only_word_of_all_rows_is_typical_of_none() -> None:
+def test_keyness_is_the_printed_formula() -> None:
+    for prior in [1.0, 500.0]:
+        counts = count_words(random_rows(), 1)
+        total = counts.counts.sum(axis=0)
+        for g, cell in enumerate(counts.cells):
+            frame = keyness(counts, cell, prior)
+            n, other_total = int(counts.counts[g].sum()), int(total.sum() - counts.counts[g].sum())
+            for v, row in enumerate(frame.to_dict("records")):
+                y, other_count = int(counts.counts[g, v]), int(total[v] - counts.counts[g, v])
+                a = prior * int(total[v]) / int(total.sum())
+                delta = math.log((y + a) / (n + prior - y - a)) - math.log((other_count + a) / (other_total + prior - other_count - a))
+                sd = math.sqrt(1 / (y + a) + 1 / (other_count + a))
+                assert row["value"] == pytest.approx(delta) and row["z"] == pytest.approx(delta / sd)
+                assert [row["low"], row["high"]] == pytest.approx([delta - 1.959964 * sd, delta + 1.959964 * sd])
+                p, z2 = y / n, 1.959964**2
+                middle, half = (p + z2 / (2 * n)) / (1 + z2 / n), math.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
+                assert [row["share_low"], row["share_high"]] == pytest.approx([max(middle - half, 0), min(middle + half, 1)], abs=1e-7)
+                assert row["rest"] == pytest.approx(other_count / other_total)
     counts = Counts(("soup",), ((0, 0), (0, 1)), np.array([[4], [9]]), np.ones((2, 1), int), np.array([4, 9]), 1)
     assert keyness(counts, (0, 0))["z"].tolist() == [0.0]
-
-
-def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
-    """Counted by rows the formula is the same, and shares stay those of occurrences; an equally frequent word is not key."""
     counts = count_words(random_rows(), 1)
     of_rows = replace(counts, counts=counts.rows)
     for cell in counts.cells:
@@ -183,9 +174,6 @@ def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
     assert keyness(crowded, (0, 0))["z"][0] > 5 > 1 > abs(keyness(crowded, (0, 0), once=True)["z"][0])
     assert largest(keyness(crowded, (0, 0)), "keyness", 9)["word"].tolist() == ["name"]
     assert largest(keyness(crowded, (0, 0)), "count", 2, frozenset({"name"}))["word"].tolist() == ["most"]
-
-
-def test_what_has_no_keyness_says_so() -> None:
     counts, rows = count_words(random_rows(), 1), random_rows()
     rows.frame[["label", "predicted"]] = 0
     for ask, message in (
@@ -201,47 +189,32 @@ def test_what_has_no_keyness_says_so() -> None:
     assert {"the", "it's", "그리고"} <= every and every.isdisjoint({"not", "no", "never", "n't", "but", "very", "isn't", "안", "너무"})
 
 
-# ---- places
-
-
-@pytest.mark.parametrize("weights", [[3.0] * 12, [1000.0, 30.0, *range(10, 0, -1)]])
-def test_no_two_boxes_of_a_cloud_overlap(weights: list[float]) -> None:
-    sizes = dict(zip(VOCABULARY, weights, strict=False))
-    placed = layout(sizes, *PANEL)
-    boxes = [(r.x - r.width / 2, r.x + r.width / 2, r.y - r.height / 2, r.y + r.height / 2) for r in placed.itertuples()]
-    assert len(placed) >= 0.8 * len(sizes)
-    assert all(left >= -1 and low >= -1 and right <= PANEL[0] + 1 and top <= PANEL[1] + 1 for left, right, low, top in boxes)
-    for first, second in combinations(boxes, 2):
-        assert first[0] >= second[1] or second[0] >= first[1] or first[2] >= second[3] or second[2] >= first[3]
-    largest = placed["size"][0] / math.sqrt(sizes[placed["word"][0]])
-    assert placed["size"].tolist() == pytest.approx([max(cloud_layout.SMALLEST, largest * math.sqrt(sizes[w])) for w in placed["word"]])
-    pd.testing.assert_frame_equal(placed, layout(sizes, *PANEL))
-    assert not placed[["x", "y"]].equals(layout(sizes, *PANEL, seed=7)[["x", "y"]])
-
-
-def test_places_of_odd_words_and_sizes() -> None:
+def test_no_two_boxes_of_a_cloud_overlap_and_hostile_words_are_text() -> None:
+    for weights in [[3.0] * 12, [1000.0, 30.0, *range(10, 0, -1)]]:
+        sizes = dict(zip(VOCABULARY, weights, strict=False))
+        placed = layout(sizes, *PANEL)
+        boxes = [(r.x - r.width / 2, r.x + r.width / 2, r.y - r.height / 2, r.y + r.height / 2) for r in placed.itertuples()]
+        assert len(placed) >= 0.8 * len(sizes)
+        assert all(left >= -1 and low >= -1 and right <= PANEL[0] + 1 and top <= PANEL[1] + 1 for left, right, low, top in boxes)
+        for first, second in combinations(boxes, 2):
+            assert first[0] >= second[1] or second[0] >= first[1] or first[2] >= second[3] or second[2] >= first[3]
+        largest = placed["size"][0] / math.sqrt(sizes[placed["word"][0]])
+        assert placed["size"].tolist() == pytest.approx([max(cloud_layout.SMALLEST, largest * math.sqrt(sizes[w])) for w in placed["word"]])
+        pd.testing.assert_frame_equal(placed, layout(sizes, *PANEL))
+        assert not placed[["x", "y"]].equals(layout(sizes, *PANEL, seed=7)[["x", "y"]])
     assert layout({}, *PANEL).empty
     odd = layout(dict.fromkeys(HOSTILE, 1.0), *PANEL)
     assert set(odd["word"]) == set(HOSTILE) and (odd["width"] <= PANEL[0]).all()
     for weight, room in ((0.0, PANEL), (math.nan, PANEL), (1.0, (10, 300))):
         refused(InputError, r"numbers greater than 0|40 by 40", layout, {"a": weight}, *room)
-
-
-SIGNS = ["👍", "👍🏽", "❤️", "🇰🇷", "🇩🇪", "👩‍🚀", "👩‍👩‍👧", "★", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
-
-
-def test_an_emoji_is_one_word() -> None:
-    """An emoji is a word with its skin tone and what is joined to it, also without a space; a slice of the word has the same rows."""
-    for sign in SIGNS:
-        texts = [f"nice {sign} day", f"nice{sign}day", f"{sign}{sign}", "nice day", "👍🏿 ❤ 🇫🇷", f"{sign}😂"]
-        words, ids, starts = lib.split_words(texts)
-        by_text = [[words[i] for i in ids[start:end]] for start, end in pairwise(starts)]
-        assert by_text == [*[["nice", sign, "day"]] * 2, [sign, sign], ["nice", "day"], ["👍🏿", "❤", "🇫🇷"], [sign, "😂"]]
-        (rows,) = predictions(pd.DataFrame({"text": texts, "label": ["a", "b"] * 3, "predicted": ["a", "b"] * 3})).values()
-        assert having(rows, sign).tolist() == [sign in words for words in by_text]
-
-
-# ---- figures
+    frame = drawn(HOSTILE)
+    refused(InputError, "no cloud", cloud, frame, [])
+    refused(InputError, "No word", word_bars, frame.head(0), title="here")
+    for figure in (cloud(frame, ["<b>x</b>"]), word_bars(frame, title="<b>x</b>")):
+        assert set(figure.frame["word"]) == set(HOSTILE)
+        texts = [note.text for note in figure.plot.layout.annotations]
+        texts += [str(row[0]) for trace in figure.plot.data for row in (trace.customdata if trace.customdata is not None else ())]
+        assert texts and not any("<" in text.replace("<br>", "") or "$x" in text for text in texts)
 
 
 def drawn(words: list[str]) -> pd.DataFrame:
@@ -253,21 +226,9 @@ def drawn(words: list[str]) -> pd.DataFrame:
     )
 
 
-def test_hostile_words_are_drawn_as_text() -> None:
-    frame = drawn(HOSTILE)
-    refused(InputError, "no cloud", cloud, frame, [])
-    refused(InputError, "No word", word_bars, frame.head(0), title="here")
-    for figure in (cloud(frame, ["<b>x</b>"]), word_bars(frame, title="<b>x</b>")):
-        assert set(figure.frame["word"]) == set(HOSTILE)
-        texts = [note.text for note in figure.plot.layout.annotations]
-        texts += [str(row[0]) for trace in figure.plot.data for row in (trace.customdata if trace.customdata is not None else ())]
-        assert texts and not any("<" in text.replace("<br>", "") or "$x" in text for text in texts)
-
-
-# ---- what a run keeps
-
-
-def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_words_are_those_counted_and_damage_is_named(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     texts = kit.use_toy_data(monkeypatch)["test"].frame
     folder = tmp_path / "toy" / "run"
     shutil.copytree(tiny_run, folder)
@@ -278,20 +239,15 @@ def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypa
     rows = stored(after)
     full = count_words(rows.with_text(texts), lib.LEAST)
     read_again = read(after, rows)
-    assert sorted(read_again.words) == sorted(full.words)
-    assert read_again.sizes.tolist() == full.sizes.tolist()
+    assert sorted(read_again.words) == sorted(full.words) and read_again.sizes.tolist() == full.sizes.tolist()
     frame = after.frame(lib.FILE)
-    assert frame.groupby("word")["rows"].sum().min() >= lib.LEAST
-    assert not frame["word"].str.contains(" ").any()
+    assert frame.groupby("word")["rows"].sum().min() >= lib.LEAST and not frame["word"].str.contains(" ").any()
     for cell in full.cells:
         if full.sizes[full.cells.index(cell)]:
             full_table, stored_table = (keyness(c, cell).sort_values("word", ignore_index=True) for c in (full, read_again))
             pd.testing.assert_frame_equal(full_table, stored_table)
     (folder / "notes.txt").write_text("mine")
     refused(RunError, r"notes\.txt", store, Run.open(folder))
-
-
-def test_damaged_words_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame({"word": ["dull", "soup"], "label": [0, 1], "predicted": [0, 1], "count": [7.0, 8.0], "rows": [6, 6]})
     rows = stored(run)
     damages = frame.drop(columns="rows"), frame.assign(count=[-1, 8]), frame.assign(label=[2, 1]), frame.assign(count=[np.nan, 8])

@@ -17,14 +17,13 @@ from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
-from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text
+from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text, refused
 
 pytestmark = SHIPPED
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test an empty library on the serving machine."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     on_this_machine(monkeypatch, True)
     return tmp_path
@@ -48,8 +47,7 @@ def with_file(wish: str = "train", **columns: Any) -> AppTest:
     return app
 
 
-def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
-    """Columns, classes by split and left-out rows are shown; another column or share changes them."""
+def test_a_file_is_shown_changed_and_saved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     app = with_file(fold=["train"] * 20 + ["test"] * 20)
     assert [box.value for box in app.selectbox][1:] == ["review", "label", "fold"]
     assert "**soups.csv**: 40 rows. A remark." in page_text(app) and "No row is left out." in page_text(app)
@@ -67,29 +65,6 @@ def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
     assert [box.label for box in looks.selectbox] == ["Find", "Texts", "Labels"] and looks.dataframe[-1].value["rows"].tolist() == [20, 20]
     looks.selectbox(key="yours-Labels-digest").select("").run()
     assert looks.button(key="yours-look").label == "Show the predictions" and not looks.dataframe
-
-
-def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
-    """Columns with predictions are named before the next page asks whose answers are judged; too few rows can still be judged."""
-    app = with_file(prob=[i / 40 for i in range(40)], bert_predicted=[0, 1] * 20)
-    assert "Predictions in the file: prob; bert: bert_predicted." in page_text(app)
-    assert "The classes have no names; change them in the table." in page_text(app)
-    assert "Predictions in the file" not in page_text(with_file())
-    table = TextTable("few.csv", pd.DataFrame({"review": ["a", "b"], "label": ["good", "bad"]}), "", "", "few")
-    app.session_state["yours-file"] = table, []
-    app.run()
-    assert "The mistakes can be shown, but these rows cannot be saved as a data set." in page_text(app)
-    assert app.button(key="yours-save").disabled
-    app.button_group(key="focus-wish").set_value("judge").run()
-    assert not app.button(key="yours-look").disabled and "cannot be saved" not in page_text(app)
-    app.button_group(key="focus-wish").set_value("train").run()
-    app.session_state["yours-file"] = TextTable("empty.csv", table.frame.assign(label=None), "", "", "empty"), []
-    app.run()
-    assert not app.exception and "there is no class; a data set needs two or more" in page_text(app)
-
-
-def test_a_file_is_saved_once_and_its_name_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Visitors from elsewhere can save nothing, and see no saved file."""
     app = with_file()
     assert app.text_input(key="yours-name-soups.csv").value == "soups"
     app.button(key="yours-save").click().run()
@@ -103,11 +78,27 @@ def test_a_file_is_saved_once_and_its_name_checked(monkeypatch: pytest.MonkeyPat
     assert not [button for button in app.button if button.key == "yours-save"]
 
 
-def test_chosen_names_of_classes_stand_in_place_of_labels() -> None:
+def test_chosen_names_stand_in_place_of_labels_and_training_tells_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TextTable("f", pd.DataFrame({"text": ["a", "b", "c"], "label": [1, 2, 3]}), "", "", "digest")
     named = with_choices(table, Choices("text", "label", classes={"1": "bad", "3": "good"}))
     assert named.frame["label"].tolist() == ["bad", "", "good"] and named.digest != table.digest
     assert with_choices(table, Choices("text", "label")).key == ("digest", "text", "label")
+    job, ticks = Job("Training"), list[tuple[float, str]]()
+    job.waiting.add("")
+
+    def apart(arguments: list[str], hear: Any, check: Any) -> None:
+        assert arguments == ["train", "mine/soups", "--base", "tiny"]
+        for done in (10, 20, 40):
+            hear({"done": done, "total": 40})
+            ticks.append((job.share, job.doing))
+        hear({"compared": [{"name": "this run"}]})
+
+    monkeypatch.setattr(library_part, "run_apart", apart)
+    assert library_part._train("mine/soups", "tiny", job) == [{"name": "this run"}]
+    assert [share for share, _ in ticks] == [0.25, 0.5, 1.0]
+    assert ticks[0][1] == "step 10 of 40" and ticks[1][1] == "step 20 of 40, about 5 s left" and ticks[2][1] == "measuring the result"
+    job.stop.set()
+    refused(Stopped, "can be continued", library_part._train, "mine/soups", "tiny", job)
 
 
 def model_folder(folder: Path, **settings: Any) -> Path:
@@ -121,7 +112,6 @@ def model_folder(folder: Path, **settings: Any) -> Path:
 
 
 def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unnamed classes must be named before the model opens; the names go to the command; its failure is one sentence."""
     commands: list[list[str]] = []
 
     def apart(arguments: list[str], hear: Any, check: Any) -> None:
@@ -158,24 +148,3 @@ def test_others_open_only_models_that_the_operator_names(home: Path, monkeypatch
     assert box.options == ["critic"] and not app.text_input
     box.select("critic").run()
     assert [field.value for field in app.text_input] == ["bad", "good"]
-
-
-def test_training_tells_its_progress_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports of the process become progress with the time left; a stopped training says that it can be continued."""
-    job, ticks = Job("Training"), list[tuple[float, str]]()
-    job.waiting.add("")
-
-    def apart(arguments: list[str], hear: Any, check: Any) -> None:
-        assert arguments == ["train", "mine/soups", "--base", "tiny"]
-        for done in (10, 20, 40):
-            hear({"done": done, "total": 40})
-            ticks.append((job.share, job.doing))
-        hear({"compared": [{"name": "this run"}]})
-
-    monkeypatch.setattr(library_part, "run_apart", apart)
-    assert library_part._train("mine/soups", "tiny", job) == [{"name": "this run"}]
-    assert [share for share, _ in ticks] == [0.25, 0.5, 1.0]
-    assert ticks[0][1] == "step 10 of 40" and ticks[1][1] == "step 20 of 40, about 5 s left" and ticks[2][1] == "measuring the result"
-    job.stop.set()
-    with pytest.raises(Stopped, match="can be continued"):
-        library_part._train("mine/soups", "tiny", job)

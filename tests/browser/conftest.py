@@ -33,22 +33,10 @@ def serving(**environment: str) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            "app/main.py",
-            "--server.headless=true",
-            f"--server.port={port}",
-            "--server.address=127.0.0.1",
-        ],
-        cwd=ROOT,
-        env={k: v for k, v in os.environ.items() if k != "SENTVIZ_RUNS"} | environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    options = ["--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1"]
+    variables = {k: v for k, v in os.environ.items() if k != "SENTVIZ_RUNS"} | environment
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
+    process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(300):
             try:

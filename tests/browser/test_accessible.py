@@ -1,6 +1,4 @@
-"""A sample of `python -m tools.accessible`: axe-core checks pages by WCAG 2.2 AA, also at 200 %, and a visitor uses the keyboard
-alone.
-"""
+"""A sample of `python -m tools.accessible`: axe-core checks pages by WCAG 2.2 AA, and a visitor uses the keyboard alone."""
 
 from __future__ import annotations
 
@@ -14,14 +12,9 @@ pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
 
 
 WIDE, PHONE = 1440, 390
-SAMPLE = [
-    ("", "dark", WIDE),
-    ("claims", "light", WIDE),
-    ("embeddings", "dark", WIDE),
-    ("runs", "light", WIDE),
-    ("causes", "dark", PHONE),
-    ("lambdas", "light", PHONE),
-]
+SAMPLE = [("", "dark", WIDE), ("claims", "light", WIDE), ("embeddings", "dark", WIDE), ("runs", "light", WIDE)]
+SAMPLE += [("causes", "dark", PHONE), ("lambdas", "light", PHONE)]
+EDGE = "node => getComputedStyle(node.closest('[data-testid=stTextInputRootElement]')).borderColor"
 
 
 @pytest.mark.parametrize(("view", "theme", "width"), SAMPLE)
@@ -35,7 +28,6 @@ def test_nothing_serious_is_found(view: str, theme: str, width: int, page: Any, 
 
 
 def test_what_is_wrong_is_found(page: Any, server: str) -> None:
-    """Faint letters, a button without a name and a band that is too wide are found on a page that has no other fault."""
     page.set_viewport_size({"width": 720, "height": 900})
     settled_at(page, f"{server}/glossary")
     assert not [finding for finding in findings(page) if finding.grave] and not overflowing(page)
@@ -48,7 +40,6 @@ def test_what_is_wrong_is_found(page: Any, server: str) -> None:
 
 
 def test_colours_follow_a_switch_of_the_theme_at_once(page: Any, server: str) -> None:
-    """Links of a paper's list have enough contrast after the theme of the open page was switched, without a further click."""
     settled_at(page, f"{server}/fused?part=items")
     page.emulate_media(color_scheme="dark")
     page.wait_for_function("getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
@@ -57,11 +48,7 @@ def test_colours_follow_a_switch_of_the_theme_at_once(page: Any, server: str) ->
     assert not grave, grave
 
 
-EDGE = "node => getComputedStyle(node.closest('[data-testid=stTextInputRootElement]')).borderColor"
-
-
 def test_a_question_is_asked_and_answered_by_keyboard_alone(page: Any, server: str) -> None:
-    """A visitor types a sentence and gets the answer by keyboard alone, and the focused element is visibly marked."""
     settled_at(page, f"{server}/?run=sst2%2Fndt-unit-2")
     sentence = page.get_by_role("textbox", name="Sentence")
     plain = sentence.evaluate(EDGE)

@@ -25,10 +25,36 @@ IN_FOCUS = """([pattern, role]) => {
   const own = node.getAttribute("role") || node.type || node.localName
   return new RegExp(pattern, "i").test(words) && (!role || own === role || node.localName === role)
 }"""
+SETTLED = """() => new Promise((done, late) => {
+  const begin = performance.now()
+  let busy = begin
+  const look = () => {
+    const now = performance.now()
+    if (!document.querySelector('[data-test-script-state=notRunning]')) busy = now
+    if (now - busy > 300) done()
+    else if (now - begin > 60_000) late(Error('the script runs on and on'))
+    else setTimeout(look, 20)
+  }
+  look()
+})"""
+FILES = {"verdict": "Answer", "strip": "Words", "map": "Map"}  # figures of one menu
+HEADING = ".st-key-drawer-head h5"
+FILM = """name => {
+  const root = [...document.querySelectorAll('*')].map(node => node.shadowRoot).find(root => root?.querySelector(`.${name}`)) ?? document
+  const slider = root.querySelector('.time'), canvas = root.querySelector('canvas.points') ?? root.querySelector('canvas')
+  const pen = new OffscreenCanvas(200, 150).getContext('2d', { willReadFrequently: true }), film = (window.film = [])
+  const frame = () => {
+    pen.clearRect(0, 0, 200, 150)
+    pen.drawImage(canvas, 0, 0, 200, 150)
+    const { data } = pen.getImageData(0, 0, 200, 150)
+    film.push([Number(slider.value), data.reduce((sum, part) => (sum * 31 + part) % 1000003, 0)])
+    window.filming = requestAnimationFrame(frame)
+  }
+  requestAnimationFrame(frame)
+}"""
 
 
 def answer(page: Any) -> str:
-    """Return the line with the verdict."""
     return str(page.locator("h3").first.inner_text())
 
 
@@ -43,26 +69,9 @@ def ask(page: Any, sentence: str) -> str:
     return answer(page)
 
 
-SETTLED = """() => new Promise((done, late) => {
-  const begin = performance.now()
-  let busy = begin
-  const look = () => {
-    const now = performance.now()
-    if (!document.querySelector('[data-test-script-state=notRunning]')) busy = now
-    if (now - busy > 300) done()
-    else if (now - begin > 60_000) late(Error('the script runs on and on'))
-    else setTimeout(look, 20)
-  }
-  look()
-})"""
-
-
 def settled(page: Any) -> None:
     """Wait until the server has finished drawing: no script has run for 0.3 s."""
     page.evaluate(SETTLED)
-
-
-FILES = {"verdict": "Answer", "strip": "Words", "map": "Map"}  # figures of one menu
 
 
 def download(page: Any, figure: str, format: str) -> bytes:
@@ -78,9 +87,6 @@ def download(page: Any, figure: str, format: str) -> bytes:
         page.locator(f".st-key-export-{figure}-{format} button").click()
     page.keyboard.press("Escape")
     return Path(download.value.path()).read_bytes()
-
-
-HEADING = ".st-key-drawer-head h5"
 
 
 def surround(page: Any, area: Any, corners: list[tuple[float, float]]) -> None:
@@ -121,21 +127,6 @@ def page_yours(page: Any, address: str, bring: str) -> None:
     settled(page)
 
 
-FILM = """name => {
-  const root = [...document.querySelectorAll('*')].map(node => node.shadowRoot).find(root => root?.querySelector(`.${name}`)) ?? document
-  const slider = root.querySelector('.time'), canvas = root.querySelector('canvas.points') ?? root.querySelector('canvas')
-  const pen = new OffscreenCanvas(200, 150).getContext('2d', { willReadFrequently: true }), film = (window.film = [])
-  const frame = () => {
-    pen.clearRect(0, 0, 200, 150)
-    pen.drawImage(canvas, 0, 0, 200, 150)
-    const { data } = pen.getImageData(0, 0, 200, 150)
-    film.push([Number(slider.value), data.reduce((sum, part) => (sum * 31 + part) % 1000003, 0)])
-    window.filming = requestAnimationFrame(frame)
-  }
-  requestAnimationFrame(frame)
-}"""
-
-
 def film(page: Any) -> Any:
     """Stop what `FILM` began to record; return the slider's value and a number of the picture for each frame, (frames, 2)."""
     return np.array(page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }"))
@@ -154,7 +145,6 @@ class Visitor:
     clicks: int = 0
 
     def arrive(self, server: str) -> None:
-        """Open the first page."""
         self.page.set_default_timeout(120_000 if self.has_mouse else 60_000)
         self.page.goto(server)
         self.page.wait_for_selector(".st-key-canvas .word")
@@ -201,7 +191,6 @@ class Visitor:
         raise AssertionError(f"no element {pattern!r} {role} within {STEPS} presses of Tab")
 
     def find(self, words: str, address: str) -> None:
-        """Go to a view by the finder."""
         self.press("Control+k")
         self.page.keyboard.insert_text(words)
         self.page.wait_for_timeout(600)
