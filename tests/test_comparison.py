@@ -140,7 +140,7 @@ def test_installed_seeds_are_added_and_other_configurations_are_not(tmp_path: Pa
 
 def test_rows_that_do_not_belong_together_are_refused() -> None:
     first, second = column("a", [1, 1, 0]), column("b", [1, 0, 0])
-    for other, message in (
+    for beside, message in (
         (replace(second, frame=second.frame.assign(id=["x", "y", "z"])), r"a \(your file\) and b \(your file\) have no common row\."),
         (replace(second, frame=second.frame.assign(text=list("uvx"))), "different texts for the same row"),
         (replace(second, frame=second.frame.assign(label=1)), "different labels for the same row"),
@@ -148,7 +148,7 @@ def test_rows_that_do_not_belong_together_are_refused() -> None:
         (column("a", [1, 1, 0]), "a is given twice"),
         (replace(second, classes=("bad", "good")), "a predicts negative, positive and b bad, good"),
     ):
-        refused(InputError, message, compare_rows, [replace(first, frame=first.frame.assign(text=list("uvw"))), other])
+        refused(InputError, message, compare_rows, [replace(first, frame=first.frame.assign(text=list("uvw"))), beside])
     for few in ([first], [column(name, [1, 0]) for name in "abcdefg"]):
         refused(InputError, f"takes two to 6 sources, not {len(few)}", compare_rows, few)
     unlabelled = [replace(rows, frame=rows.frame.assign(label=-1)) for rows in (first, second)]

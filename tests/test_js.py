@@ -170,8 +170,8 @@ def read_in_javascript(model: Model, texts: Sequence[str], folder: Path) -> list
     card = {"tokens": tokens, "max_length": model.config.max_length, "cls": model.cls, "names": ["<", ">"]}
     stored = (folder / "tokenizer.json").read_text(encoding="utf-8")
     content, left = page.for_browsers(run, stored, split_special_tokens=model.tokenizer.split_special_tokens)
-    asked = {"words": json.loads(content), "card": card | left, "texts": list(texts)}
-    (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+    request = {"words": json.loads(content), "card": card | left, "texts": list(texts)}
+    (folder / "asked.json").write_text(json.dumps(request), encoding="utf-8")
     (folder / "tokenizers.mjs").write_bytes(package(pinned.TOKENIZERS)[pinned.TOKENIZERS.script])
     shutil.copy(LIVE / "text.js", folder)
     (folder / "package.json").write_text('{"type": "module"}')

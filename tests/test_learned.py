@@ -1,4 +1,4 @@
-"""What tests of claims share, against loops; a run that did not learn settles no claim; the lines that open a paper's page."""
+"""Loops check what tests of claims share, a run that did not learn settles no claim, and openings of pages rest on verdicts."""
 
 from __future__ import annotations
 
@@ -214,10 +214,10 @@ def test_a_claim_holds_only_at_the_best_learning_rates(tmp_path: Path) -> None:
     at_best = judge(key, runs + preferred)
     assert at_best.verdict == "open" and at_best.evidence.endswith("validation prefers learning rate 0.001 for vanilla")
     presets = ["ndt-unit-2", "vanilla-fast"]
-    chosen, given = (remark(each, data, presets) for each in (runs + own + preferred, runs + preferred))
+    chosen, unsearched = (remark(each, data, presets) for each in (runs + own + preferred, runs + preferred))
     assert chosen == "the learning rates, 0.0005 (ndt-unit-2) and 0.001 (vanilla), were chosen by validation"
     rates = "the learning rates are 0.0005 (ndt-unit-2) and 0.001 (vanilla)"
-    assert given == f"{rates}; the learning rate of ndt-unit-2 was not searched"
+    assert unsearched == f"{rates}; the learning rate of ndt-unit-2 was not searched"
 
 
 PAPER = find_paper("ndt")

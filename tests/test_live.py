@@ -61,7 +61,7 @@ def test_a_crowd_is_read_together_and_gets_answers_without_words_and_heads(
     client: TestClient, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     route, sizes = Live(), list[int]()
-    monkeypatch.setattr(route, "_pool", SimpleNamespace(submit=lambda work: None))  # what is in line waits until the test works
+    monkeypatch.setattr(route, "_pool", SimpleNamespace(submit=lambda work: None))  # The test does the work of the pool.
     traces = Model.traces
     monkeypatch.setattr(Model, "traces", lambda self, texts, **more: sizes.append(len(texts)) or traces(self, texts, **more))
     texts = ["a warm song", "a cold and dull soup", "good"]
