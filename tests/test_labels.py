@@ -26,9 +26,8 @@ TWO, THREE, FIVE = ("negative", "positive"), ("negative", "neutral", "positive")
 rng = np.random.default_rng(7)
 TRUTH = {k: rng.integers(0, k, N) for k in (2, 3, 5)}
 ANSWER = {k: np.where(rng.random(N) < 0.8, truth, rng.integers(0, k, N)) for k, truth in TRUTH.items()}
-SHARE = np.clip(
-    0.5 + 0.35 * (2 * ANSWER[2] - 1) * rng.random(N) + 0.1 * rng.normal(size=N), 0.001, 0.999
-)  # These are probabilities of the second class.
+# These are probabilities of the second class.
+SHARE = np.clip(0.5 + 0.35 * (2 * ANSWER[2] - 1) * rng.random(N) + 0.1 * rng.normal(size=N), 0.001, 0.999)
 
 SCALES: list[tuple[Sequence[str], Sequence[Any]]] = [  # classes of a model, and the labels of a file for them, in order
     (TWO, ["negative", "positive"]),
