@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,3 +46,19 @@ def alone(source: str) -> str:
     done = subprocess.run([sys.executable, "-P", "-c", source], capture_output=True, text=True, cwd=DOCS, env={"PATH": ""}, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+class Example(NamedTuple):
+    """A block of code and the output that the page shows for it; "" if the page shows none."""
+
+    language: str
+    code: str
+    prints: str
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """Return the Python and shell blocks of a page, each with the text block right behind it."""
+    blocks = re.finditer(r"^```(\w+)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        if block[1] != "text":
+            yield Example(block[1], block[2], block[3] or "")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -24,6 +27,7 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor, nn
 
 from app.places import SENTENCE, places
+from sentviz.analysis.testset.rows import Rows, RowsSource
 from sentviz.data import datasets
 from sentviz.data.reviews import WordsTokenizer
 from sentviz.data.tags import Tagger
@@ -452,3 +456,45 @@ def sane(app: AppTest) -> str:
     assert not app.error, [error.value for error in app.error]
     assert not [fault for fault in FAULTS if fault in text], text
     return text
+
+
+HOSTILE = (
+    "</script><script>window.hacked=1</script>",
+    "<img src=x onerror=hacked()>",
+    "<!--",
+    '"',
+    "'",
+    "\\",
+    "&lt;b&gt;",
+    "a\u2028b",
+    "\ud800",
+)
+
+
+def bertviz_data(page: str) -> Any:
+    """Return the data that the page passes to BertViz."""
+    return json.loads(re.findall(r'<script type="application/json" id="maps">(.*?)</script>', page, re.DOTALL)[0])
+
+
+def words_above(page: str) -> str:
+    return unescape(re.findall(r'<p dir="auto">(.*?)</p>', page, re.DOTALL)[0])
+
+
+def model_folder(folder: Path, **settings: Any) -> Path:
+    """Write the configuration of a model, with empty files for its weights and its tokenizer."""
+    folder.mkdir(parents=True)
+    for file in ("model.safetensors", "tokenizer.json"):
+        (folder / file).touch()
+    config = {"model_type": "bert", "num_hidden_layers": 3, "architectures": ["BertForSequenceClassification"]} | settings
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def tagged_rows(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:
+    """Return random predictions of n tagged rows of two classes."""
+    rng = np.random.default_rng(seed)
+    p1, label = rng.uniform(size=n), rng.integers(0, 2, n)
+    predicted = (p1 > 0.5).astype(int)
+    columns = {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "confidence": np.maximum(p1, 1 - p1)}
+    columns |= {"right": predicted == label, "loss": np.zeros(n), "p0": 1 - p1, "p1": p1, "tag": rng.choice(tags, n)}
+    return Rows(RowsSource(run, "0" * 12), "demo", LABELS, pd.DataFrame(columns))

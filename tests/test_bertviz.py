@@ -9,7 +9,6 @@ import re
 import tomllib
 from base64 import b64decode
 from dataclasses import replace
-from html import unescape
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 from unittest.mock import Mock
@@ -28,30 +27,9 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.io.glossary import glossary
 from sentviz.models.baselines import Convolutional
 from sentviz.runs.configs import Capabilities, ConvolutionalConfig
-from tests.kit import fake_trace, gated_model, refused, small_model
+from tests.kit import HOSTILE, bertviz_data, fake_trace, gated_model, refused, small_model, words_above
 
 VIEWS: tuple[View, ...] = ("head", "model")
-HOSTILE = (
-    "</script><script>window.hacked=1</script>",
-    "<img src=x onerror=hacked()>",
-    "<!--",
-    '"',
-    "'",
-    "\\",
-    "&lt;b&gt;",
-    "a\u2028b",
-    "\ud800",
-)
-
-
-def bertviz_data(page: str) -> Any:
-    """Return the data that the page passes to BertViz."""
-    return json.loads(re.findall(r'<script type="application/json" id="maps">(.*?)</script>', page, re.DOTALL)[0])
-
-
-def note(page: str) -> str:
-    """Return the words above the view."""
-    return unescape(re.findall(r'<p dir="auto">(.*?)</p>', page, re.DOTALL)[0])
 
 
 @pytest.mark.parametrize(("view", "component"), [("head", "effective"), ("model", 0), ("head", 1)])
@@ -76,8 +54,8 @@ def test_a_choice_of_layers_and_heads_or_a_pair() -> None:
     large = trace.replace(attention=trace.attention * np.float32(2.5 / trace.attention.max()))
     page = bertviz_html(large)
     np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], large.attention / 2.5, atol=5.1e-5)
-    assert "divided by 2.50, the largest" in note(page)
-    assert "divided" not in note(bertviz_html(large, component=0))
+    assert "divided by 2.50, the largest" in words_above(page)
+    assert "divided" not in words_above(bertviz_html(large, component=0))
     trace = fake_trace(9).replace(text_pair="and another", segments=(np.arange(9) >= 5).astype(np.int64))
     page = bertviz_html(trace)
     parts = {part["name"]: part for part in bertviz_data(page)["attention"]}

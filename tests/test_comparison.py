@@ -23,9 +23,8 @@ from sentviz.errors import InputError
 from sentviz.export.comparison import render
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
-from tests.kit import refused, small_model
+from tests.kit import refused, small_model, tagged_rows
 from tests.studies import answering, made_run, made_seeds
-from tests.test_phenomena import some
 
 OF_A = ((1, 1, 1), (1, 1, 1), (1, 1, 0), (1, 1, 1), (1, 0, 1), (0, 0, 0), (1, 1, 1), (1, 1, 1))  # rows x seeds: right or wrong
 OF_B = ((1, 0), (1, 1), (0, 0), (1, 1), (0, 1), (0, 0), (1, 1), (0, 0))
@@ -153,7 +152,7 @@ def test_rows_that_do_not_belong_together_are_refused() -> None:
         refused(InputError, f"takes two to 6 sources, not {len(few)}", compare_rows, few)
     unlabelled = [replace(rows, frame=rows.frame.assign(label=-1)) for rows in (first, second)]
     refused(InputError, "None of the common rows has a label", compare_rows, unlabelled)
-    a, b = some(0), some(1, run="toy/b")
+    a, b = tagged_rows(0), tagged_rows(1, run="toy/b")
     labels = dict(zip(a.frame["id"], a.labels, strict=True))
     mixed = b.frame.assign(label=b.frame["id"].map(labels)).sample(frac=1, random_state=0)
     ordered = aligned(a, replace(b, frame=mixed))

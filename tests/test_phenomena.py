@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
@@ -12,18 +10,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, accuracy_by_phenomen
 from sentviz.charts.phenomena import MOST
 from sentviz.errors import InputError
 from tests.charts import figure_of, stub
-from tests.kit import refused
-
-
-def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:
-    """Return random predictions of n tagged rows of two classes."""
-    rng = np.random.default_rng(seed)
-    p1, label = rng.uniform(size=n), rng.integers(0, 2, n)
-    predicted = (p1 > 0.5).astype(int)
-    columns = {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "confidence": np.maximum(p1, 1 - p1)}
-    columns |= {"right": predicted == label, "loss": np.zeros(n), "p0": 1 - p1, "p1": p1, "tag": rng.choice(tags, n)}
-    frame = pd.DataFrame(columns)
-    return Rows(RowsSource(run, "0" * 12), "demo", ("negative", "positive"), frame)
+from tests.kit import refused, tagged_rows
 
 
 def test_accuracy_is_counted_row_by_row() -> None:
@@ -32,13 +19,13 @@ def test_accuracy_is_counted_row_by_row() -> None:
         assert wilson(right, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
     for right, n in ((0, 0), (3, 2), (-1, 4)):
         refused(InputError, "is not a share", wilson, right, n)
-    frame = some(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
+    frame = tagged_rows(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
     frame["right"] = frame["label"] == frame["predicted"]
     five = ("very negative", "negative", "neutral", "positive", "very positive")
     rows = {"toy/a": Rows(RowsSource("toy/a", "0" * 12), "demo", five, frame)}
     assert accuracy_by_phenomenon(rows)["right"].tolist() == [1, 1]
     assert accuracy_by_phenomenon(rows, sided=True)["right"].tolist() == [3, 3]
-    rows = {"toy/a": some(0), "toy/b": some(1, run="toy/b")}
+    rows = {"toy/a": tagged_rows(0), "toy/b": tagged_rows(1, run="toy/b")}
     rows["toy/b"].frame.loc[:4, "label"] = -1
     table = accuracy_by_phenomenon(rows)
     for record in table.to_dict("records"):
@@ -50,10 +37,10 @@ def test_accuracy_is_counted_row_by_row() -> None:
         assert (record["n"], record["right"]) == (n, right) and record["accuracy"] == right / n
         assert 0 <= record["low"] <= record["accuracy"] <= record["high"] <= 1
     assert len(table) == 8
-    bare = some()
+    bare = tagged_rows()
     with pytest.raises(InputError, match="no tags"):
         accuracy_by_phenomenon({"toy/a": Rows(RowsSource("toy/a", "0"), "test", bare.classes, bare.frame.drop(columns="tag"))})
     with pytest.raises(InputError, match="no labels"):
         accuracy_by_phenomenon({"toy/a": Rows(RowsSource("toy/a", "0"), "demo", ("up", "down"), bare.frame.assign(label=-1))})
-    rows = {f"toy/{i}": some(i, run=f"toy/{i}") for i in range(MOST + 1)}
+    rows = {f"toy/{i}": tagged_rows(i, run=f"toy/{i}") for i in range(MOST + 1)}
     refused(InputError, "has room for 1 to 6 runs", figure_of, "phenomena", stub(demo_rows=rows, sources=[], run=stub(name="toy/0")))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shlex
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from click import Group
@@ -18,7 +16,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from sentviz.io.files import APP_CLASSES, APP_MODEL
 from sentviz.runs.store import find
-from tests.docs import DOCS, ROOT
+from tests.docs import DOCS, ROOT, Example, examples
 from tests.kit import BAD, GOOD, NOUNS, toy_splits, use_toy_data
 
 pytestmark = pytest.mark.exhaustive
@@ -32,22 +30,6 @@ TABLE = ("review,opinion\n,negative\nA review without an opinion,\n") + "".join(
     for second in [words[(words.index(first) + 1 + k % 4) % 5]]
     for end in (".", "!", " again.")[: 3 if k < 2 else 2]
 )
-
-
-class Example(NamedTuple):
-    """A block of code and the output that the page shows for it; "" if the page shows none."""
-
-    language: str
-    code: str
-    prints: str
-
-
-def examples(page: Path) -> Iterator[Example]:
-    """Return the Python and shell blocks of a page, each with the text block right behind it."""
-    blocks = re.finditer(r"^```(\w+)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    for block in blocks:
-        if block[1] != "text":
-            yield Example(block[1], block[2], block[3] or "")
 
 
 WITH_CODE = [page for page in PAGES if page.stem not in ON_A_FILE and any(example.language == "python" for example in examples(page))]

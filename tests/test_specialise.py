@@ -25,8 +25,7 @@ from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
 from sentviz.models.model import Model
-from tests.kit import fake_trace, random_model, refused, small_model, toy_splits
-from tests.test_bertviz import HOSTILE, bertviz_data, note
+from tests.kit import HOSTILE, bertviz_data, fake_trace, random_model, refused, small_model, toy_splits, words_above
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 HAND = WordClasses(
@@ -218,8 +217,8 @@ def test_queries_and_keys_give_the_attention(shape: dict[str, Any]) -> None:
             np.testing.assert_allclose(softmax, stored.components[layer, component, head], atol=1e-3)
             np.testing.assert_allclose(part["attn"][layer][head], stored.components[layer, component, head], atol=1e-4)
         assert part["left_text"] == part["right_text"] == list(trace.tokens)
-        assert "q · k / √" in note(page) and "Not in q · k" not in note(page)
-        assert ("rotated" in note(page)) == ("learned temperature" in note(page)) == trace.terms[0].cosine  # type: ignore[attr-defined]
+        assert "q · k / √" in words_above(page) and "Not in q · k" not in words_above(page)
+        assert ("rotated" in words_above(page)) == ("learned temperature" in words_above(page)) == trace.terms[0].cosine  # type: ignore[attr-defined]
     trace = family.trace(TEXT, projections=True)
     data = bertviz_data(bertviz_html(trace, "neuron", 0, layers=[1], heads=[1]))
     whole = bertviz_data(bertviz_html(trace, "neuron", 0))
@@ -231,7 +230,7 @@ def test_what_the_product_lacks_and_what_has_no_neuron_view() -> None:
     for changes, named in [({"gate": True}, "the gate."), ({"gate": True, "window": 2}, "the gate and the window of 2 tokens.")]:
         trace = small_model(**changes).trace(TEXT, projections=True)
         page = bertviz_html(trace, "neuron")
-        assert f"Not in q · k: {named}" in note(page)
+        assert f"Not in q · k: {named}" in words_above(page)
         np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], trace.stack(0), atol=1e-4)
     mixed = small_model(components=2, mixing="free").trace(TEXT, projections=True)
     refused(InputError, "choose one of the 2 components", bertviz_html, mixed, "neuron")

@@ -17,9 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
-from tests.docs import DOCS
+from tests.docs import DOCS, examples
 from tests.kit import BAD, GOOD, NOUNS
-from tests.test_site_examples import examples
 
 PAGE = DOCS / "pages" / "tasks.md"
 TASKS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))

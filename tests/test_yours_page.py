@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
-from tests.kit import BAD, GOOD, RUN, SHIPPED, opened, page_text, refused
+from tests.kit import BAD, GOOD, RUN, SHIPPED, model_folder, opened, page_text, refused
 
 pytestmark = SHIPPED
 
@@ -99,16 +98,6 @@ def test_chosen_names_stand_in_place_of_labels_and_training_tells_its_progress(m
     assert ticks[0][1] == "step 10 of 40" and ticks[1][1] == "step 20 of 40, about 5 s left" and ticks[2][1] == "measuring the result"
     job.stop.set()
     refused(Stopped, "can be continued", library_part._train, "mine/soups", "tiny", job)
-
-
-def model_folder(folder: Path, **settings: Any) -> Path:
-    """Write the configuration of a model, with empty files for its weights and its tokenizer."""
-    folder.mkdir(parents=True)
-    for file in ("model.safetensors", "tokenizer.json"):
-        (folder / file).touch()
-    config = {"model_type": "bert", "num_hidden_layers": 3, "architectures": ["BertForSequenceClassification"]} | settings
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    return folder
 
 
 def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

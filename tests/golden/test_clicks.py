@@ -20,9 +20,8 @@ from sentviz.papers.sentiformer.solvers import Separation, Setting, Tick, separa
 from tests.golden.clicking import Step, follow, forget_work, walk
 from tests.golden.outlines import STORED, compare_outline
 from tests.golden.views import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, named
-from tests.kit import SHIPPED
+from tests.kit import SHIPPED, model_folder
 from tests.shipped import often
-from tests.test_yours_page import model_folder
 
 pytestmark = SHIPPED
 CLICKS = STORED.with_name("clicks")

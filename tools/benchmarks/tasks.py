@@ -68,7 +68,7 @@ def tasks() -> None:
     """Run each task of the page from the command line and in Python, in new processes, and print its steps and seconds."""
     import shlex
 
-    from tests.test_site_examples import examples
+    from tests.docs import examples
     from tests.test_tasks import TASKS, write_files
 
     for task, words in TASKS.items():
