@@ -150,13 +150,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of `tests/browser`, skip tests without their data sets, mark the rest fast but those in `later.txt`; sort the files.
+    """Mark the tests of `tests/browser`, skip tests without their data sets, mark the rest fast but those in `slow.txt`; sort the files.
 
     The browser tests are first, then the files with most slow tests.
     xdist gives whole files to its workers in this order (``--dist loadfile``). So no worker is left alone with a long file at the end.
     """
-    slow: Counter[Path] = Counter()
-    later = set((ROOT / "tests" / "later.txt").read_text(encoding="utf-8").splitlines())
+    long: Counter[Path] = Counter()
+    slow = set((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker("browser")
@@ -165,18 +165,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("data"):
             item.add_marker(pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no data sets"))
         if item.get_closest_marker("exhaustive"):
-            slow[item.path] += 100
-        elif item.get_closest_marker("slow"):
-            slow[item.path] += 1
+            long[item.path] += 100
+        elif slow & {item.nodeid, item.nodeid.partition("[")[0]}:
+            long[item.path] += 1
+            item.add_marker("slow")
         elif not item.get_closest_marker("browser"):
-            item.add_marker("later" if later & {item.nodeid, item.nodeid.partition("[")[0]} else "fast")
+            item.add_marker("fast")
     seed = config.getoption("--shuffle")
     if seed is not None:
         places = {item.nodeid: random.Random(f"{seed} {item.nodeid}").random() for item in items}
         files = {item.path: random.Random(f"{seed} {item.path.name}").random() for item in items}
         items.sort(key=lambda item: (files[item.path], places[item.nodeid]))
         return
-    items.sort(key=lambda item: (item.path.parent.name != "browser", -slow[item.path]))
+    items.sort(key=lambda item: (item.path.parent.name != "browser", -long[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -40,7 +40,6 @@ def test_a_typed_sentence_gets_its_own_answer(toys: None, tiny_model: Model) -> 
     assert len(opened(run=TOY).session_state["tries"]) == 1
 
 
-@pytest.mark.slow
 def test_the_most_accurate_model_is_one_click_away() -> None:
     app = opened("hardmax", run="")
     assert app.session_state["focus"].run == FIRST_SCREEN

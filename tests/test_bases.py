@@ -110,7 +110,6 @@ def test_the_command_makes_a_base_and_two_components_begin_as_copies(tmp_path: P
         np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
     assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
     weights = load_file(trained.folder / "model.safetensors")
@@ -186,7 +185,6 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
     return Run.open(to, "toy/changed")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -269,7 +267,6 @@ def test_recipes_and_tokenizers_fit_their_base(tmp_path: Path) -> None:
     assert not (tmp_path / "bases" / "other").exists()
 
 
-@pytest.mark.slow
 def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed = {entry.name: entry for entry in release([find_base("tiny"), trained], tmp_path / "release")}
     assert packed["toy/tiny"].base == "bases/tiny" and not packed["bases/tiny"].base

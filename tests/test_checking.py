@@ -138,7 +138,6 @@ SECTIONS = ["Use", "Model", "Data", "Training", "Test", "Calibration", "Behaviou
 ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="checkpoints/ is not here")
 
 
-@pytest.mark.slow
 @of_each([*ASKABLE, *{run.config["data"]["name"]: run for run in SHIPPED if not run.has_weights}.values()], few=True)
 def test_every_run_has_a_card(run: Run) -> None:
     text = card(run, SHIPPED)

@@ -146,7 +146,6 @@ def test_every_public_name_resolves() -> None:
         _ = sentviz.magic
 
 
-@pytest.mark.slow
 def test_everything_public_has_a_docstring() -> None:
     """Except stubs of protocols and tests of claims, which the statements above them describe."""
 

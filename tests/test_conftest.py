@@ -13,11 +13,13 @@ from tests import conftest
 from tests.kit import refused
 from tests.shipped import of_each
 
+SLOW = Path(__file__).with_name("slow.txt").read_text(encoding="utf-8").splitlines()
 RUNS: Any = [SimpleNamespace(name=name) for name in ("one", "two", "three")]
 
 
 def test_files_are_ordered_and_failing_runs_are_named() -> None:
-    marks = {"a::x": "", "b::x": "", "b::y": "slow", "c::x": "slow", "c::y": "slow", "browser/d::x": "browser"}
+    slow = next(name for name in SLOW if "[" not in name)
+    marks = {"a::x": "", "b::x": "", "b::y": "exhaustive", slow: "", f"{slow}[case]": "", "browser/d::x": "browser"}
     added: dict[str, str] = {}
     items: Any = []
     for key, mark in marks.items():
@@ -25,7 +27,7 @@ def test_files_are_ordered_and_failing_runs_are_named() -> None:
         path, add = Path(key.partition("::")[0]), partial(added.__setitem__, key)
         items.append(SimpleNamespace(nodeid=key, path=path, get_closest_marker=has, add_marker=add))
     conftest.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda name: None), items)  # type: ignore[arg-type]
-    assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
+    assert [item.nodeid for item in items] == ["browser/d::x", "b::x", "b::y", slow, f"{slow}[case]", "a::x"]
     assert {key for key, mark in added.items() if mark == "fast"} == {"a::x", "b::x"} and "browser/d::x" in added
     seen = []
 

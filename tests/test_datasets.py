@@ -167,7 +167,6 @@ def test_ids_splits_and_cleaned_rows_are_made(root: Path, monkeypatch: pytest.Mo
 DIGESTS = {"sst2/train": "a356adba30c1", "sst2/test": "8e76eab183c7", "twitter_financial/test": "65b702466abb"}  # these splits never change
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     "item", often([item for item in REGISTRY if item.cuts], info("sst2"), info("twitter_financial")), ids=lambda item: item.name

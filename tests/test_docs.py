@@ -65,7 +65,6 @@ def names() -> set[str]:
     return known
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_what_a_document_names_exists(document: str) -> None:
     new_files = {block.file for recipe in RECIPES for block in blocks(recipe)}
@@ -123,7 +122,6 @@ def test_constants_that_are_named_exist() -> None:
     assert {tuple(command.split()[3:5]) for command in commands} <= set(MODULES)
 
 
-@pytest.mark.slow
 def test_a_name_that_does_not_exist_is_found() -> None:
     assert not (ROOT / "sentviz/nowhere.py").exists() and "Nonsense" not in names() and {"Trace", "band", "capabilities"} <= names()
     assert not upward()
@@ -255,11 +253,11 @@ def test_computed_columns_are_recomputed(item: str, frame: dict[str, list[float]
     assert len(list(printed.number_faults(paper, tool.shipped()[:1]))) == faults
 
 
-@pytest.mark.slow
 def test_the_known_pages_are_those_of_the_app() -> None:
     assert tool.addresses() == PAGES | {"": "Reason"}
 
 
+@pytest.mark.data
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", built_in())
 def test_every_place_opens_and_every_live_table_and_figure_is_written(name: str, tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ needs_browser = pytest.mark.skipif(find_browser() is None, reason="no Chrome or 
 EVIL = ["<script>alert(1)</script>", "<b>x</b>", "$x$", "</script><script>", "שלום", "=1+1"]
 
 
-@pytest.mark.slow
 @needs_browser
 def test_pdf_has_text_not_pixels() -> None:
     data = render(heatmap(fake_trace(), 0), "pdf")

@@ -132,7 +132,6 @@ def test_missing_files_are_refused_with_the_sentence_of_the_loader(files: tuple[
     assert why in look_at(folder).no_run and refused.output == f"Error: {look_at(folder).no_run}\n"
 
 
-@pytest.mark.slow
 def test_a_failing_command_gives_its_sentence() -> None:
     refused(SentvizError, r"^There is no data set 'nothing'", run_apart, ["data", "verify", "nothing"], print)
 

@@ -243,7 +243,6 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     assert len(table.read()) == 4 and table.read()["neutral"].to_list() == pytest.approx(frame["neutral"].to_list(), abs=1e-4)
 
 
-@pytest.mark.slow
 def test_coverage_is_measured_again_or_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [tmp_path])
     st.cache_resource.clear()

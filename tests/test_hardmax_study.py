@@ -195,7 +195,6 @@ def test_the_table_of_matrices_needs_its_measurements(monkeypatch: pytest.Monkey
     refused(InputError, "python -m experiments hardmax matrices", make_table, find_paper("hardmax"), "matrices", [])
 
 
-@pytest.mark.slow
 def test_without_a_run_the_page_teaches_and_the_playground_works(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("review", "leaders"):
         monkeypatch.setattr(f"app.views.hardmax.{part}.runs", dict)

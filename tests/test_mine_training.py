@@ -119,7 +119,6 @@ def test_simple_classifiers_ignore_the_order_of_words() -> None:
     assert "VADER" not in simple_predictions(learned, tested, "ko") and set(predicted[list(predicted)[-1]]) == {most}
 
 
-@pytest.mark.slow
 def test_frozen_layers_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe.read("mine/soups", base="tiny", max_length=20)
     assert recipe.adapter_layers == 1

@@ -11,7 +11,6 @@ from tools.plain import findings, in_file
 MOST: dict[str, int] = {}  # accepted findings of each kind; every other kind has none
 
 
-@pytest.mark.slow
 def test_no_kind_of_finding_grows() -> None:
     """No kind has more findings than `MOST` allows; `python -m tools.plain --change BASE` lists those of a change."""
     totals = Counter(finding.kind for finding in findings())

@@ -289,7 +289,6 @@ def test_signed_maps_are_centred_and_texts_travel_only_where_they_are_given(film
 
 
 @pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
-@pytest.mark.slow
 def test_a_film_shows_every_epoch(film: Film) -> None:
     two = replace(film, seen=EpochSeries(film.seen.measured[:2]), traces={epoch: film.traces[epoch] for epoch in film.seen.epochs[:2]})
     picture = Image.open(io.BytesIO(film_gif(two, width=480, height=240)))

@@ -20,7 +20,6 @@ from sentviz.models.protocol import Capture, Inputs
 from sentviz.runs.configs import EncoderConfig
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
-pytestmark = pytest.mark.slow
 
 KINDS = ("bert", "mpnet", "roberta", "distilbert", "electra")
 ROWS = ([5 + i * i % 45 for i in range(150)], [5, 30, 3])  # ids of two texts, none of them padding; distances beyond all buckets

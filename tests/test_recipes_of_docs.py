@@ -35,7 +35,6 @@ from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
 from tests.kit import PAGES, opened, refused, sane, toy_splits, use_toy_data, words
 
-pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
 
 

@@ -280,7 +280,6 @@ def test_a_model_of_code_gives_reasons_and_what_does_not_go_together_is_one_sent
         assert result.exit_code != 0 and says in result.output and "Traceback" not in result.output, result.output
 
 
-@pytest.mark.slow
 def test_truncated_rows_are_marked_at_every_door(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
     most = tiny_model.config.max_length
     texts, beyond = ["a warm song", LONG, "warm " * most], 700 - most

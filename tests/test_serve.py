@@ -49,7 +49,6 @@ def client(tiny_runs: Path) -> Iterator[TestClient]:
             yield opened
 
 
-@pytest.mark.slow
 def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -> None:
     listed = client.get("/runs").json()["runs"]
     digest = {run["run"]: run["digest"] for run in listed}[RUN]

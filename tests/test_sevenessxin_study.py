@@ -95,7 +95,6 @@ def test_equal_epochs_stand_beside_equal_updates(tmp_path: Path) -> None:
     assert frame["at_updates"].tolist() == pytest.approx([0.8, np.nan], nan_ok=True)
 
 
-@pytest.mark.slow
 def test_runs_stand_beside_the_print_and_are_drawn(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_runs = [run for run in runs([trained]).values() if isinstance(run, Run) and run.folder.is_relative_to(trained)]
     run = next(run for run in small_runs if run.configuration == "7ess-v1")

@@ -30,7 +30,6 @@ ASKED = [(str(text), str(pair) or None) for text, pair in STORED["asked"]]  # ou
 
 
 @of_each(SHIPPED)
-@pytest.mark.slow
 def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
     of_weights = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}
     elsewhere = {"tokenizer.json"} if run.config.get("base") else set()  # a run on a base has the tokenizer of the base

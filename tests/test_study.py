@@ -109,7 +109,6 @@ def test_a_failure_is_named_and_the_rest_goes_on_and_the_next_try_does_only_that
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there the terminal alone can interrupt")
 @pytest.mark.parametrize("kind", ["saves", "hangs"])
-@pytest.mark.slow
 def test_ctrl_c_gives_time_to_save_and_ends_what_does_not(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, started, plain = plan("ndt", "sst2", models=("diff",))[0], [], subprocess.Popen
     monkeypatch.setattr(runner, "PATIENCE", 30.0 if kind == "saves" else 0.3)

@@ -54,7 +54,6 @@ def test_the_toy_task_is_learned(run: Run, tmp_path: Path) -> None:
     assert run.history().query("name == 'lambda' and layer == 0")["value"].nunique() > 1
 
 
-@pytest.mark.slow
 def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["warm", "dull", "clever"], "polarity": [3.0, -1.7, 0.3]}))
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
@@ -189,7 +188,6 @@ def test_what_cannot_be_trained_is_one_sentence(monkeypatch: pytest.MonkeyPatch,
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = use_toy_data(monkeypatch, pairs=True)["test"].frame
     run = train(toy_recipe("cls", cls=True, transfer="elsewhere", epochs=1), tmp_path, progress=False)
@@ -249,7 +247,6 @@ def test_scores_are_those_of_scikit_learn_and_tell_the_best() -> None:
     assert better(best | {"loss": 0.4}, best, "f1_macro") and not better(best | {"f1_macro": 0.69, "accuracy": 1.0}, best, "f1_macro")
 
 
-@pytest.mark.slow
 def test_a_training_follows_its_schedule_stops_by_patience_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes: dict[str, Any] = {"select": "f1_macro", "epochs": 2, "patience": 0, "log_every": 1}
     trainer = toy_trainer(tmp_path / "x", **changes)

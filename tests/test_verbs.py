@@ -177,7 +177,6 @@ def tell(agents: Any, name: str, values: Any) -> Any:
     return asyncio.run(ask())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_every_door_gives_the_same_answer(name: str, doors: Any) -> None:
     (http, agents), verb, values = doors, VERBS[name], ASKED[name]

@@ -208,7 +208,6 @@ def test_the_links_of_the_bars_have_the_state_that_their_views_will_have() -> No
 
 
 @SHIPPED
-@pytest.mark.slow
 def test_a_view_that_does_not_apply_to_a_chosen_model_is_named_with_the_reason() -> None:
     app = opened("curves", run="sst2/vanilla")
     bar = [element.proto.label for element in app.get("page_link")]

@@ -229,7 +229,6 @@ def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str
     assert "usage statistics" not in output and "can now view" in output
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 def test_the_proxy_of_the_docs_passes_pages_and_sockets_of_its_host_alone(tmp_path: Path) -> None:
     block = re.search(r"```nginx\n(.*?)```", (ROOT / "docs" / "SERVING.md").read_text(encoding="utf-8"), re.DOTALL)

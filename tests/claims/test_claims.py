@@ -76,7 +76,6 @@ def test_a_claim_has_the_verdicts_of_its_numbers(
     assert [wanted[0], *(wanted[1 + place] for place in places)] == now, f"{claim.statement} differs; if it should, use --bless"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", CLAIMS)
 def test_a_claim_has_the_verdicts_of_further_numbers(key: str, judge: Judge, stored: dict[str, list[str]]) -> None:
     paper, claim = CLAIMS[key]

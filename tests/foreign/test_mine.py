@@ -265,7 +265,6 @@ def test_a_lexicon_is_a_constant_of_the_training(
     assert torch.equal(subject.network.polarity, torch.from_numpy(table))
 
 
-@pytest.mark.slow
 def test_other_classes_or_another_folder_are_another_run_and_no_run_is_replaced(tmp_path: Path) -> None:
     first, namesake = (saved(tmp_path / place / "good", kind, ("LABEL_0", "LABEL_1")) for place, kind in (("a", "bert"), ("b", "electra")))
     worded = changed(first, tmp_path / "c" / "good") / "tokenizer.json"

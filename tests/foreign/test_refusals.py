@@ -49,7 +49,6 @@ DAMAGED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
 def test_a_run_runs_no_code_and_does_not_contradict_itself(
     toy_data: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +161,6 @@ def namesakes(tmp_path: Path) -> tuple[Path, Path]:
     return first, spoilt(second, 0.5)
 
 
-@pytest.mark.slow
 def test_a_namesake_does_not_take_a_runs_place(toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
     run = training.adopt(alice, "toy", tmp_path / "runs")
@@ -204,7 +202,6 @@ def backtracking(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_panic_is_one_sentence_in_command_and_python(backtracking: Path, tmp_path: Path) -> None:
     run = training.adopt(backtracking, "", tmp_path)
     for model in (sentviz.load(backtracking), sentviz.load(run)):

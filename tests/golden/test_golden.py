@@ -100,7 +100,6 @@ def test_figures_of_small_runs_are_those_that_are_stored(name: str, small_world:
 
 
 @SHIPPED
-@pytest.mark.slow
 @pytest.mark.parametrize("name", often(STUDIES, *(name for name in STUDIES if name not in SECONDS)))
 def test_figures_of_shipped_runs_are_those_that_are_stored(name: str, request: pytest.FixtureRequest) -> None:
     compare(name, {STUDIES[name]: summary(lambda: draw(STUDIES[name], name))}, request.config.getoption("--bless"))

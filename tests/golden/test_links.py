@@ -9,7 +9,7 @@ from tests.golden.outlines import OUTLINES, compare_outline, outline
 from tests.golden.views import BARS, NDT, ON_PAGE, VIEWS, check_link
 from tests.kit import SHIPPED, opened, sane
 
-pytestmark = [SHIPPED, pytest.mark.slow]
+pytestmark = SHIPPED
 SEVERAL = [page for page, names in ON_PAGE.items() if len(names) > 1]
 
 

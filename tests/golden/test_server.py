@@ -28,7 +28,6 @@ from sentviz.errors import RunError
 from tests.golden.outlines import STORED, differences
 from tests.golden.views import FUSED, HARDMAX, NDT
 
-pytestmark = pytest.mark.slow
 ANSWERS = STORED.with_name("server.json")
 TOLERANCE = 1e-4  # Sums of probabilities and effects may differ so much.
 TEXT = "a dull, warm song"

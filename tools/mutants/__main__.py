@@ -2,8 +2,8 @@
 
 \b
     pip install coverage
-    python -m tools.mutants cover --map MAP                        the lines of each test that is not slow: about ten minutes
-    python -m tools.mutants fast --map MAP --budget 120            tests/later.txt: tests that are left out of the fast ones
+    python -m tools.mutants cover --map MAP                        the lines of each test: about fifteen minutes
+    python -m tools.mutants fast --map MAP --budget 120            tests/slow.txt: tests that are left out of the fast ones
     python -m tools.mutants run --map MAP --results RESULTS.jsonl  40 faults of each package: about two hours
     python -m tools.mutants table --results RESULTS.jsonl          the share of each package, and the survivors
 
@@ -72,12 +72,22 @@ def main() -> None:
 @MAP
 @click.option("--jobs", default=1, help="Processes that test at the same time.")
 def cover(tree: Path, folder: Path, jobs: int) -> None:
-    """Run the tests that are not slow once and store which lines each of them executes."""
+    """Run the tests without a browser once, but not the exhaustive ones, and store which lines each of them executes."""
     folder.mkdir(parents=True)
     environment = os.environ | {"MUTANTS_MAP": str(folder.resolve()), "PYTHONPATH": f"{tree.resolve()}:{ROOT}", "OMP_NUM_THREADS": "1"}
     workers = ["-n", str(jobs)] if jobs > 1 else []
-    command = ["pytest", "-p", "tools.mutants.cover", "-m", "fast or later", "-p", "no:cacheprovider", "--hypothesis-seed=0", *workers]
-    subprocess.run([sys.executable, "-m", *command], cwd=tree, env=environment, check=False)
+    command = [
+        "pytest",
+        "-p",
+        "tools.mutants.cover",
+        "-m",
+        "not browser and not exhaustive",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-seed=0",
+        *workers,
+    ]
+    subprocess.run([sys.executable, "-m", *command, "--hypothesis-seed=0"], cwd=tree, env=environment, check=False)
 
 
 @main.command()

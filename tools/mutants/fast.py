@@ -1,4 +1,4 @@
-"""Choose the fast tests: of all tests that are not slow, those that execute most code in each second.
+"""Choose the fast tests: those that execute most code in each second.
 
 A line counts again, but less, if up to five tests execute it, because several tests of a line see more of its faults than one.
 Tests that take hardly any time are always chosen.
@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from tools.mutants.lines import LATER, Map
+from tools.mutants.lines import SLOW, Map
 
 WORTH = (1.0, 0.6, 0.4, 0.25, 0.15)  # A line is worth less for each further test that executes it.
-FREE = 0.2  # seconds of a test that is always chosen
+FREE = 0.05  # seconds of a test that is always chosen
 Line = tuple[str, int]
 
 
@@ -62,8 +62,8 @@ def names(left_out: Iterable[str], every: Iterable[str]) -> list[str]:
 
 
 def store(chart: Map, tree: Path, budget: float) -> tuple[int, int]:
-    """Write the tests that are left out into `tests/later.txt`; return how many tests are fast, and how many are left out."""
+    """Write the tests that are left out into `tests/slow.txt`; return how many tests are fast, and how many are left out."""
     fast = chosen(lines_of(chart), chart.seconds, budget)
     left = chart.seconds.keys() - fast
-    (tree / LATER).write_text("\n".join(names(left, chart.seconds)) + "\n", encoding="utf-8")
+    (tree / SLOW).write_text("\n".join(names(left, chart.seconds)) + "\n", encoding="utf-8")
     return len(fast), len(left)

@@ -16,7 +16,7 @@ from coverage.numbits import numbits_to_nums
 
 from tools.mutants.faults import FUNCTIONS, Site
 
-LATER = "tests/later.txt"
+SLOW = "tests/slow.txt"
 
 
 class Map:
@@ -28,12 +28,12 @@ class Map:
         self.seconds: dict[str, float] = {}
         self.wide: dict[str, list[str]] = {}
         self.fixtures: dict[str, float] = {}
-        later = set((tree / LATER).read_text(encoding="utf-8").splitlines()) if (tree / LATER).is_file() else set[str]()
+        slow = set((tree / SLOW).read_text(encoding="utf-8").splitlines()) if (tree / SLOW).is_file() else set[str]()
         for place in sorted(folder.glob("tests*.json")):
             stored = json.loads(place.read_text(encoding="utf-8"))
             self.fixtures |= stored["fixtures"]
             for test, (seconds, wide) in stored["tests"].items():
-                if every or not later & {test, test.partition("[")[0]}:
+                if every or not slow & {test, test.partition("[")[0]}:
                     self.seconds[test], self.wide[test] = seconds, wide
         self.users: dict[str, set[str]] = defaultdict(set)
         for test, wide in self.wide.items():
