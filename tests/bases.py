@@ -1,7 +1,5 @@
 """A small base over the words of the made-up data set, and recipes on it. Needs no transformers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

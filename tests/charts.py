@@ -1,7 +1,5 @@
 """Make figures of made-up subjects and pictures of plots, and read the traces that a figure draws, without those of a legend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Fixtures: two complete small runs, trained in a second on a made-up data set."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

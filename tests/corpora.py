@@ -1,7 +1,5 @@
 """Files of texts to score, the command that scores them, and its output as tests read it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The documents as tests read them: their code blocks, and what they name."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

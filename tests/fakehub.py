@@ -1,7 +1,5 @@
 """A server on this machine that speaks the hub's protocol, and the made-up data set that it serves."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The world of a newcomer: no data set, an empty cache that cannot be written, no network, another working folder."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """Small runs with a lexicon of made-up polarities in their scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Make what tests begin with: a made-up two-class data set, small runs and models with random weights, traces, and pages of the app."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

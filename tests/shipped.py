@@ -1,7 +1,5 @@
 """Tests of every shipped run, and of samples of many cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The papers' formulas once more, one token and one pair at a time, without the package's functions."""
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence

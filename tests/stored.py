@@ -1,7 +1,5 @@
 """Whole answers as they are stored: a digest of their texts, and sums of their numbers. `pytest --bless` stores what the code gives now."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

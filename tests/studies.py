@@ -1,7 +1,5 @@
 """Made-up runs of a study: predictions, history and metrics, without weights."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

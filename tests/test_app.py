@@ -1,7 +1,5 @@
 """A visitor does something on a page, which the page, its link and the visit then say."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

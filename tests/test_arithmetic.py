@@ -1,7 +1,5 @@
 """One cell's arithmetic and one token's way from lexicon to attention, against the slow encoder's loops and the definition."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

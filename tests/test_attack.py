@@ -1,7 +1,5 @@
 """The list of attacks: a few that cost little are carried out; verdicts follow from what was measured and said."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

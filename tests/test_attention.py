@@ -1,7 +1,5 @@
 """Networks: the shared attention equation and its backends against loops, the LSTM and the convolution, and weights stored as codes."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A base is stored once, rounded, also from a pinned revision of the hub; a run on it is an adapter that is folded in when it is loaded."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

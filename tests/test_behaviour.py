@@ -1,7 +1,5 @@
 """The behaviour card: its cases share nothing with training, its rates agree with loops, and bad input gets one sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """BertViz's page as text, and the sentence as one linked picture: what the browser is sent, and what the browser says."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

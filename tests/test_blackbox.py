@@ -1,7 +1,5 @@
 """Functions and pipelines as models, and scores from elsewhere that are fitted to the words of a text."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from pathlib import Path

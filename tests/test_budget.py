@@ -1,7 +1,5 @@
 """Searches have a budget and give way: slices, equal shares, an end that says how far it came, and a search that goes on from there."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """Temperature and intercept against a slow search, one number on all surfaces, and labels that look wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

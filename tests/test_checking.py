@@ -1,7 +1,5 @@
 """Runs: trained again, controls of lambda's start, model cards, measurements after each epoch, and pictures that move between epochs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

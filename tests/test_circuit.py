@@ -1,7 +1,5 @@
 """Interventions as data and text, averages over minimal pairs, circuits, and scores beside effects of patching."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims: their parts, their stored verdicts, those about layers, components and epochs, and the findings that words are made of."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

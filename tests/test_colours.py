@@ -1,7 +1,5 @@
 """One language of colour, which eyes of all kinds tell apart, and the board of claims that is drawn in it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import combinations, pairwise

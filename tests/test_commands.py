@@ -1,7 +1,5 @@
 """The public interface and its commands: each option has an effect, or is refused in one sentence."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Iterator, Sequence

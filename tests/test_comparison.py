@@ -1,7 +1,5 @@
 """Sources on the same rows against slow versions, and two sentences or two models side by side."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests of the test machinery: the mark `fast`, the order of files, and statements about many runs."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Pages of rows: figures by what they draw, Streamlit's AppTest on shipped runs and made-up rows, and measured gates of several seeds."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

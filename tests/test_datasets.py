@@ -1,7 +1,5 @@
 """The registry, the papers' splits on the real data if they are available, and damaged folders."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

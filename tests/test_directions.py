@@ -1,7 +1,5 @@
 """Directions between the sides of a model: found in a made-up model, taken away, added, against plain loops and forward hooks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial

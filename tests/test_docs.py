@@ -1,7 +1,5 @@
 """Everything that docs/, commands and lists of items name exists, and imports follow the layers of docs/ARCHITECTURE.md."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

@@ -1,7 +1,5 @@
 """The encoder against the slow encoder of `slow.py`, switch by switch, and shapes of models as they are checked and stored."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import fields, replace

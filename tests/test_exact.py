@@ -1,7 +1,5 @@
 """Exact Shapley values, curves of removal and what random explanations reach: against loops over all orders, axioms, planted models."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations, product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores of tokens against naive loops; gradients against finite differences of the slow encoder and captum; work that is stopped."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

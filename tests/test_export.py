@@ -1,7 +1,5 @@
 """Exports: bytes that other programs can read, the same words and numbers in all of them, and the fonts inside an SVG."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

@@ -1,7 +1,5 @@
 """Faithfulness by hand, the trust in an explanation, and the judgement of scores from elsewhere."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

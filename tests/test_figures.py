@@ -1,7 +1,5 @@
 """Figures: their frames hold what was computed, any chart is a picture or a sentence, and every figure is registered by name."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Files of visitors and who waits for them, and the sentence in the place of a part of a page that failed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The app's one state: in and out of the URL, and what does not belong."""
 
-from __future__ import annotations
-
 import dataclasses
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """A damaged folder of a model hides no other one, and the rule that chooses the run for a language."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A newcomer's machine, without data sets, network or a cache: every page, part of a page and command, with one run of each kind."""
 
-from __future__ import annotations
-
 import shlex
 import threading
 from collections.abc import Iterator, Sequence

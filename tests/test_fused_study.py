@@ -1,7 +1,5 @@
 """Sentiment-Fused Attention: its tables against the raw files, what is measured against counts by hand, and its page on own runs."""
 
-from __future__ import annotations
-
 import csv
 import math
 import statistics as slow

@@ -1,7 +1,5 @@
 """Hardmax dynamics against the rule written out over all pairs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise

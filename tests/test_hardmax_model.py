@@ -1,7 +1,5 @@
 """The hardmax classifier: against the dynamics of its embeddings, finite differences, and a run trained on the made-up set."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The hardmax paper: accuracies, leaders and their words, its panels, its table of matrices, and its playground."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reason in words, units of a text, and the smallest edit: planted models whose cause is known, and every cut or edit tried."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Heads: their habits over many texts, layer verdicts, silenced heads and gates, against loops over one text at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs and records of figures that somebody else wrote: each is refused in one sentence, and no other run notices."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

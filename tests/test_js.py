@@ -1,7 +1,5 @@
 """The browser code: its own tests under node, the script that all of it becomes, and pages that compute beside the library."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One mapping of labels to classes: right values come from pandas and scikit-learn, and what is ambiguous is one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

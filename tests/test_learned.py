@@ -1,7 +1,5 @@
 """Loops check what tests of claims share, a run that did not learn settles no claim, and openings of pages rest on verdicts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Lambda and sigma of lexicon entries against loops over the definition, and cleaned texts."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

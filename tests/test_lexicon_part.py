@@ -1,7 +1,5 @@
 """The lexicon and the gates in the app, on small runs: strength, one token's walk from its entries to attention, and shut gates."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

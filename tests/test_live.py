@@ -1,7 +1,5 @@
 """The route that answers while a visitor types: equal to the library, for this visitor only, and limited."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Masked tokens before the classes, and targets that a teacher's probabilities are mixed into."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measurements by command and from a page, which store a table with the run, and the stored measurements of shipped runs."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from pathlib import Path

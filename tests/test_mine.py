@@ -1,7 +1,5 @@
 """The user's own data sets and files of rows: how they are understood, what is stored, and what is refused in one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """Training on the user's own data: usual settings, where the run is stored, and what its result is compared with."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Lambda: constraints, start values and what is learned; stored weights and how far they may differ; variants of recipes."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

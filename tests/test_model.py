@@ -1,7 +1,5 @@
 """A loaded model: predict and trace agree, interventions do what they say, bad input is named, nothing stays behind."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

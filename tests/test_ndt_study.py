@@ -1,7 +1,5 @@
 """The NDT paper: its tables and panels beside made-up runs; areas, leaks, habits and signs against counts by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Networks as ONNX graphs: what onnxruntime answers beside what torch does."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from importlib.util import find_spec

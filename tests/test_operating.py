@@ -1,7 +1,5 @@
 """Metrics, curves, calibration and agreement against scikit-learn, scipy and loops; intervals against a slow bootstrap."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

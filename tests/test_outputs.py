@@ -3,8 +3,6 @@
 `pytest tests/test_outputs.py --bless` stores what the code gives now in `tests/data/outputs.json`. Numbers of models are equal to 1e-3.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

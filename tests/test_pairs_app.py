@@ -1,7 +1,5 @@
 """A run of sentence pairs on the pages: both sentences are read, shown, searched, changed and linked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Shared parts of figures, sizes of print, tables in files and on pages, numbers as people read them, and looks of figures."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The files of a paper, from paper.toml to tables.toml, and the paper of docs/sixth_paper, which has such files and claims."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace

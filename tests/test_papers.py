@@ -1,7 +1,5 @@
 """The registry of papers, and the example paper of tests/example_paper, which joins by an entry point."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """The theorem on simulated runs, the animation of clustering and its files, the step of one token, and clustering in numbers."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Patching between two sentences against plain loops and forward hooks, and the sentences on what cannot be patched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace

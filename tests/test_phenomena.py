@@ -1,7 +1,5 @@
 """Accuracy by phenomenon, and its picture."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import binomtest
 

@@ -1,7 +1,5 @@
 """Sentences and names stay as plain as they are: see `tools/plain.py`."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -3,8 +3,6 @@
 `pytest tests/test_plots.py --bless` stores what the code draws now. `tests/golden` compares the tables and captions of all figures.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

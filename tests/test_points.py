@@ -1,7 +1,5 @@
 """Points that travel, the long map, a corpus as points, and the film of a training: what the browser gets, and what it may say."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

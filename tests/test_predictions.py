@@ -1,7 +1,5 @@
 """Predictions of other programs: their columns are recognised, read, judged and drawn; what does not fit is one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

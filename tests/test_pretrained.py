@@ -1,7 +1,5 @@
 """Our own encoder computes pretrained ones: states, maps and logits are those of transformers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures of vectors, what they keep, and what is kept of them on disk, against loops, scikit-learn and scipy."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """The recipes of docs/CONTRIBUTING.md, followed: their code blocks go where the steps say, and what they promise is there."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Explanation methods against exact values: measures against plain loops, planted games, a model whose values are known, and the tables."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Notices shown with an answer, the calibration error of a run, and the reason for a long text from its clauses."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

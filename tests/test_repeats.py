@@ -1,7 +1,5 @@
 """Repeated texts and leaks against loops over all pairs; the search for weak slices, which finds those planted and no other."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The top level of the repository, the scripts of the CI, the container, the Space, the citation file, and faults that are planted."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import os

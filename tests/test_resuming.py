@@ -1,7 +1,5 @@
 """Resume points, the same for every kind of model and refused in one sentence; what a recipe's run may replace, and stored recipes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The list of rows at the side of a view: slices, search, orders and pages, the row that is open, and the files of both."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

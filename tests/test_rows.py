@@ -1,7 +1,5 @@
 """Predicted rows and their slices: against plain loops over the same rows, and what damaged or foreign input gives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Runs on pages, where a fitting run replaces one that cannot be shown; files of a run and their schema; plain names of runs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Run folders: written whole or not at all, read strictly, and one bad run never hides the good ones."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

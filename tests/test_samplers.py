@@ -1,7 +1,5 @@
 """Explanations against exact values, loops, other packages and the slow encoder: sampled, smoothed, and through the layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Files of every kind are read by ranges of rows; pipes, devices and files without end are refused in a sentence."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Models compared over seeds: components by hand, simulated equal models, means over seeds, and configurations compared over them."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from math import comb

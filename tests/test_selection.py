@@ -1,7 +1,5 @@
 """Selections of rows against loops, clusters of texts as slices, predictions without a model, and models without files."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

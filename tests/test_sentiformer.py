@@ -1,7 +1,5 @@
 """SentiFormer's parts against loops written from its formulas: positions, gates, drawn globals; gates and signals of a sentence."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The SentiFormer paper: its models and tables, its learning rates, what was measured against counts by hand, and its page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

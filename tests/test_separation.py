@@ -1,7 +1,5 @@
 """Proposition 2: suffixes against counting loops, the proof's transformer written by hand, and what training finds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs over HTTP: what is answered and refused, that visitors do not get each other's answers, slow clients and clients that leave."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

@@ -1,7 +1,5 @@
 """7ess-Xin: the ten versions in two phases, padding that is read, rows and updates that are counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The 7ess-Xin paper: its tables beside small runs, its figures, and what was measured against counts by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The runs that ship: whole, small, honest."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

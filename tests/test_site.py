@@ -1,7 +1,5 @@
 """The documentation site: built without a warning, whole, without a request to anywhere; its gallery shows what the runs give."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

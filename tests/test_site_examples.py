@@ -1,7 +1,5 @@
 """The examples of the documentation site and of the README, run in the order of their pages; of some pages in an empty library."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Comparisons of runs and error levels, against scipy, slow definitions, hand-made cases and simulation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

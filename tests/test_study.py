@@ -1,7 +1,5 @@
 """Studies: their runner, the runs that they read, runs on sentences of other kinds, and speed as studies measure it."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

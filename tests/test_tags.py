@@ -1,7 +1,5 @@
 """The tagger, read left to right by an own loop over its features; the demo set and sentences by rule."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The page "Five tasks from start to end" of the documentation: the lines of each task, run in an empty library on made-up rows."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Texts as tokens: against an independent reference, on any Unicode and in every script, also from right to left."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

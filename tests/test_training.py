@@ -1,7 +1,5 @@
 """Training: its plan by formula and scikit-learn, the loop does what the recipe says, and a toy task is learned."""
 
-from __future__ import annotations
-
 import errno
 import math
 from dataclasses import replace

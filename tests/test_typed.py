@@ -1,7 +1,5 @@
 """Values from outside against declared types: msgspec's answer is that of a plain walk, and each fault is one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import UnionType

@@ -1,7 +1,5 @@
 """A visitor's own file: encodings, separators, columns, and files without a table."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Each verb is one function: its command, its request over HTTP, its tool for agents and Python give the same answer."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Exported files are read back and drawn again; the one-file report; figures and traces in notebooks."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import html

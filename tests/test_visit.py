@@ -1,7 +1,5 @@
 """The view of a visitor, settings in and out of the URL, the places, and the finder that leads to each thing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

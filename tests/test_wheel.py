@@ -1,7 +1,5 @@
 """The wheel: all of the library and the app, some runs, and nothing that it does not declare."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

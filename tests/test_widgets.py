@@ -1,7 +1,5 @@
 """Living views of notebooks without a notebook: what they hold, what they take, and what they answer."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

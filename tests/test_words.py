@@ -1,7 +1,5 @@
 """Words: against plain loops over characters, Counters and the printed formulas; places without overlap; figures of hostile words."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import unicodedata

@@ -1,7 +1,5 @@
 """The page Yours: a file as a data set, its rows on the test set pages, and the library of this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

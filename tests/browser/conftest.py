@@ -1,7 +1,5 @@
 """The app in a real Chromium."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

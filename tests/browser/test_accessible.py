@@ -1,7 +1,5 @@
 """A sample of `python -m tools.accessible`: axe-core checks pages by WCAG 2.2 AA, and a visitor uses the keyboard alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pictures that hear the pointer in a real Chromium: the linked picture, the long map, gates, clouds of words, and a million points."""
 
-from __future__ import annotations
-
 import re
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A person opens the app, types a sentence, looks, moves a lambda, takes a figure along, and finds a view by its name."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree import ElementTree

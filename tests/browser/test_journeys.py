@@ -1,7 +1,5 @@
 """Journeys of new users from the first page by clicks, which are counted, so that no way gets longer unseen; three by keyboard alone."""
 
-from __future__ import annotations
-
 import io
 import re
 import time

@@ -1,7 +1,5 @@
 """Pictures that move in a real Chromium: the film of a training, points that travel between layers, and clusters of tokens."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """A person at the first page, with a mouse or with a keyboard alone."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

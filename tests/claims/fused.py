@@ -1,7 +1,5 @@
 """The claims of Sentiment-Fused Attention on rewritten tables, planted simulations and shares, and made-up runs."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The claims of the hardmax paper on planted statements, leaders and words, and on made-up runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The claims of the NDT paper on edited copies of its tables, and on made-up runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The claims of the SentiFormer paper on rewritten tables, planted measurements, models that answer as they are told, and made-up runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The claims of 7ess-Xin on rewritten tables, planted measurements, models that look as they are told, and made-up runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any

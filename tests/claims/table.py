@@ -1,7 +1,5 @@
 """The table of claims: for each claim of a paper made-up numbers, and the verdict that these numbers must give."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

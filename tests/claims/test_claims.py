@@ -1,7 +1,5 @@
 """Each claim of each paper on made-up numbers: it holds, fails and stays open as they say, with the evidence that is stored."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures: the hub on this machine, one file of it, one data set of it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A file from a server that breaks off, lies, stalls or refuses, and a data set from the hub: conversion, digests, command and button."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """Runs as files of a release: the same bytes whoever packs them, taken only as they were listed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """One small model of each architecture."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path

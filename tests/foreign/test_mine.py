@@ -1,7 +1,5 @@
 """Models that people bring: in memory, heads on encoders, runs with and without data, fine-tuning, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from importlib.util import find_spec

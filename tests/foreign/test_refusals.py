@@ -1,7 +1,5 @@
 """Folders and files that would harm, contradict themselves, take another model's place or never end: each is one sentence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

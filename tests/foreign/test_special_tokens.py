@@ -1,7 +1,5 @@
 """Special and added tokens that a text spells: the ids and the answers are those of transformers, wherever a foreign model is opened."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

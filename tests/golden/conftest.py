@@ -1,7 +1,5 @@
 """The small world of the stored figures and pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

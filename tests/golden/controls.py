@@ -3,8 +3,6 @@
 The harness has no clicks on charts, rows of tables, drawers and our own views. Their states are made here as a browser makes them.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

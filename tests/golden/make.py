@@ -3,8 +3,6 @@
 After it, every stored figure changes: `pytest tests/golden --bless` writes them.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outlines of pages, and how they and figures are compared with what is stored."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

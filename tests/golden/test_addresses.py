@@ -4,8 +4,6 @@ The addresses themselves never change: people have them in papers and messages. 
 visitor has of each: its chips, what a smaller model shows of it, and what is left of a text that was typed before, or is set after it.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit

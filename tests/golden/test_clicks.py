@@ -5,8 +5,6 @@ A click that ends in an exception, or in a sentence that reports a fault of ours
 does not show what the click showed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module

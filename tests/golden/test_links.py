@@ -1,7 +1,5 @@
 """Going back and forward on a page shows the outlines in `tests/golden/pages`; nothing more is stored."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.clicking import Page

@@ -4,8 +4,6 @@
 named in `BARS` contain the two bars: places and finder, views and the choice of model and rows.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.outlines import compare_outline, outline

@@ -3,8 +3,6 @@
 `pytest tests/golden --bless` writes `tests/golden/server.json`.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `pytest tests/golden --bless` writes the outlines, as for the pages of the three runs.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

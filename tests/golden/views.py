@@ -1,7 +1,5 @@
 """The views of the app whose outlines are stored: pages with small runs, and pages of papers and of the library."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Claim of the example paper with the test that gives its verdict, and the answer to the paper's question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from example_paper.tables import DATASET, MODELS, TRAIN

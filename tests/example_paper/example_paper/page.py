@@ -1,7 +1,5 @@
 """A part of the page that is drawn with Streamlit."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sentviz.runs.sections import Studied

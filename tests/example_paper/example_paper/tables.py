@@ -1,7 +1,5 @@
 """The paper's tables: printed accuracies with measured ones, and the sizes of the models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
