@@ -78,11 +78,7 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 if wrong:
                     hub.trouble.insert(0, wrong)
                 return self.answer(
-                    302,
-                    Location=f"{hub.network}/cdn{self.path}",
-                    X_Linked_ETag=f'"{digest}"',
-                    X_Linked_Size=str(len(body)),
-                    ETag='"other"',
+                    302, Location=f"{hub.network}/cdn{self.path}", X_Linked_ETag=f'"{digest}"', X_Linked_Size=str(len(body)), ETag='"other"'
                 )
             self.body(body, wrong)
 

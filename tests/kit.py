@@ -47,12 +47,7 @@ LABELS = ("negative", "positive")
 GOOD = ("bright", "warm", "clever", "tender", "splendid")
 BAD = ("dull", "cold", "clumsy", "hollow", "dreadful")
 NOUNS = ("garden", "song", "puppet show", "soup", "lighthouse")
-FRAMES = (
-    "the {noun} was {one} and {two}",
-    "a {one} {noun}",
-    "what a {one}, {two} {noun} we saw!",
-    "{one} {noun}, I say",
-)
+FRAMES = ("the {noun} was {one} and {two}", "a {one} {noun}", "what a {one}, {two} {noun} we saw!", "{one} {noun}, I say")
 SIZES = {"train": 160, "validation": 60, "test": 60}
 
 

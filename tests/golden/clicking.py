@@ -52,8 +52,7 @@ FILES = {  # A visitor uploads one of these.
         [(f"a {tone} {thing}", CLASSES[i % 3], CLASSES[i % 4 % 3]) for i, thing in enumerate(THINGS) for tone, _ in TONES],
     ),
     "numbers.csv": table_of(
-        ("text", "label", "predicted"),
-        [(f"a {tone} {thing}", i, j) for j, thing in enumerate("ab") for i, (tone, _) in enumerate(TONES)],
+        ("text", "label", "predicted"), [(f"a {tone} {thing}", i, j) for j, thing in enumerate("ab") for i, (tone, _) in enumerate(TONES)]
     ),
     "scores.csv": table_of(("text", "label", "score"), [(text, label, 0.2 * i) for i, (text, label) in enumerate(ROWS[1:])]),
     "partial.csv": table_of(("text", "label"), [*ROWS[1:], ("a calm lake", "odd"), ("a loud road", "")]),

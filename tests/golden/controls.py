@@ -208,10 +208,7 @@ EVENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "outline": {"picture": data["picture"], "layer": data["layer"], "corners": [[-1e3, -1e3], [1e3, -1e3], [0, 1e3]]},
     },
     "through": lambda data: {"row": {"row": 1}},
-    "attention_map": lambda data: {
-        "cell": {"id": data["id"], "at": [1, 0]},
-        "window": {"id": data["id"], "at": [0, 1, 0, 1]},
-    },
+    "attention_map": lambda data: {"cell": {"id": data["id"], "at": [1, 0]}, "window": {"id": data["id"], "at": [0, 1, 0, 1]}},
     "claim_list": lambda data: {"pick": data["rows"][1]["verdicts"][0]["key"]},
 }
 """What a browser answers after each event of a view of ours, by the view's name, for the data that the view got."""

@@ -17,7 +17,7 @@ from sentviz.cli.terminal import Report
 from sentviz.papers.sentiformer.solvers import Separation, Setting, Tick, separate
 from tests.golden.clicking import Step, follow, forget_work, walk
 from tests.golden.outlines import STORED, compare_outline
-from tests.golden.views import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, named
+from tests.golden.views import FUSED, HARDMAX, NDT, PAPER_VIEWS, VIEWS, named, usual
 from tests.kit import SHIPPED, model_folder
 from tests.shipped import often
 
@@ -55,18 +55,6 @@ OPEN: tuple[tuple[str, dict[str, str]], ...] = (  # views that have more to oper
 WALKED |= {named(page, query): (page, query) for page, query in OPEN}
 MORE = ("explore", "compare", "embeddings", "cls")
 """Pages of which a link says less than the page after a click: what was tried, the app's own first run, computed layers, a measure."""
-USUAL = [
-    "yours-wish-open",
-    "explore-gates-2.shut",
-    "yours-wish-train",
-    "hardmax-run-toy-hardmax-d2-lab-review",
-    "behaviour",
-    "embeddings-method-pca",
-    "hardmax",
-    "explanations",
-]
-"""Those that run most further lines of code a second: `often` leaves the rest to the full run."""
-OF_PAPERS = ("fused-run--part-statistics", "glossary-run", "data-run", "runs-run", "sevenessxin-run--part-items")
 SENTENCE, OVER = "text_input sentence", "selectbox focus-over"
 MANY = "a tender song, what a dull garden, a clever soup, no warm joke"  # four clauses
 SAVED = ("file_uploader yours-uploader", "many.csv"), ("button yours-save", "")
@@ -107,12 +95,7 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "token": ("hardmax", {"run": HARDMAX, "lab": "playground"}, (("bidi_component play-canvas", ""),), True),
     "row": ("hardmax", {"run": HARDMAX, "lab": "review"}, (("button hardmax-take", ""), ("select_slider focus-heat", "")), True),
     "speed": ("comparison", {"versus": FUSED, "over": "demo"}, (("button comparison-speed", ""),), True),
-    "proposition": (
-        "sentiformer",
-        THEORY,
-        (("button prop2-train", ""), ("text_input prop2-text", "not fine good")),
-        True,
-    ),
+    "proposition": ("sentiformer", THEORY, (("button prop2-train", ""), ("text_input prop2-text", "not fine good")), True),
     "lines": ("yours", {"bring": "Lines"}, (("text_area yours-lines", "a tender song"), ("button yours-look", "")), True),
     "train": ("yours", {"wish": "train"}, SAVED, True),
     "trained": ("yours", {"wish": "train"}, (*SAVED, ("selectbox train-base-mine/many", ""), ("button again-mine/many", "")), True),
@@ -145,7 +128,6 @@ PATCHES: dict[str, dict[str, object]] = {
     "folder": OWN_MACHINE,
 }
 """What is replaced on a way: a limit that the small models reach, a visitor on the machine that serves."""
-OFTEN = ("hostile", "models", "train", "clauses", "answers", "proposition", "speed", "exact", "open", "folder", "cell")
 COMPARED = [
     {"name": name, "accuracy": accuracy, "low": accuracy - 0.25, "high": accuracy + 0.25, "n": 8}
     for name, accuracy in (("this run", 0.5), ("bag of words", 0.75))
@@ -182,20 +164,20 @@ def own_home(plain_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     forget_work()
 
 
-@pytest.mark.parametrize("name", often(WALKED, *USUAL))
+@pytest.mark.parametrize("name", often(WALKED, *usual("click")))
 def test_a_click_changes_what_is_stored(name: str, small_world: None, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = WALKED[name]
     changes = list(walk(page, {"run": NDT} | query, links=not query and page not in MORE))
     compare_outline(name, changes, request.config.getoption("--bless"), CLICKS)
 
 
-@pytest.mark.parametrize("name", often(PAPER_VIEWS, *OF_PAPERS))
+@pytest.mark.parametrize("name", often(PAPER_VIEWS, *usual("click-on-a-paper")))
 def test_a_click_on_a_page_of_a_paper_changes_what_is_stored(name: str, own_home: None, request: pytest.FixtureRequest) -> None:
     page, query = PAPER_VIEWS[name]
     compare_outline(name, list(walk(page, query)), request.config.getoption("--bless"), CLICKS)
 
 
-@pytest.mark.parametrize("name", often(WAYS, *OFTEN))
+@pytest.mark.parametrize("name", often(WAYS, *usual("way")))
 def test_several_clicks_change_what_is_stored(
     name: str, small_world: None, own_home: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

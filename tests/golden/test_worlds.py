@@ -20,7 +20,7 @@ from tests.golden.clicking import follow, forget_work
 from tests.golden.conftest import enter
 from tests.golden.make import MEASUREMENTS, RUNS
 from tests.golden.outlines import STORED, compare_outline, outline
-from tests.golden.views import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, named
+from tests.golden.views import BARS, FUSED, HARDMAX, LIBRARY, NDT, PAPERS, named, usual
 from tests.kit import PAGES, SHIPPED, opened, sane
 from tests.shipped import often
 
@@ -157,35 +157,7 @@ def test_what_is_not_on_this_machine_can_be_fetched(
     forget_work()
 
 
-USUAL = [
-    "weights-hardmax",
-    "weights-cls",
-    "all-words",
-    "weights-causes",
-    "weights-attention",
-    "fit-scalars",
-    "weights-behaviour",
-    "weights-comparison",
-    "measurements-directions",
-    "weights-labels",
-    "hardmax-curves",
-    "measurements-scalars",
-    "measurements-attention-row-test-3",
-    "fit-hardmax",
-    "fit-comparison",
-    "measurements-embeddings-slice-cell-1-0",
-    "measurements-causes-second-a-clever-tender-garden",
-    "fit-labels",
-    "fit-behaviour",
-    "measurements-confusion-slice-cell-1-0",
-    "fused-causes",
-    "measurements-explore-row-demo-1",
-    "data-hardmax",
-]
-"""Those that run most further lines of code a second: `often` leaves the rest to the full run."""
-
-
-@pytest.mark.parametrize("name", often(VIEWS, *USUAL))
+@pytest.mark.parametrize("name", often(VIEWS, *usual("world")))
 def test_a_page_says_what_its_runs_lack(
     name: str, small_world: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

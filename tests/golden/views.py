@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from app.focus import Focus
@@ -38,6 +39,12 @@ BARS = (
     "fit-comparison",
 )
 """Views whose outlines contain the bars: one for each place, and for each state in which the bars differ."""
+
+
+def usual(kind: str) -> list[str]:
+    """Return the views of a kind of test that run most further lines of code a second: the rest is left to the full run."""
+    lines = Path(__file__).with_name("usual.txt").read_text(encoding="utf-8").splitlines()
+    return [name for of, name in map(str.split, lines) if of == kind]
 
 
 def of_small_runs() -> Iterator[tuple[str, dict[str, str]]]:
