@@ -63,12 +63,15 @@ class Once(Generic[P, R]):
         self._make: Callable[..., R] = make
         self._own, self._spinner = own, spinner
         self._name = f"{make.__code__.co_filename} {make.__qualname__}"  # pages are all called __main__
-        self._is_slow = "step" in signature(make).parameters
+        self._signature = signature(make)
+        self._is_slow = "step" in self._signature.parameters
         self._shared = st.cache_resource(max_entries=most, ttl=ttl, show_spinner=spinner or False, hash_funcs=KEYS)(make)
 
     def __call__(self, *args: P.args, **named: P.kwargs) -> R:
         """Return the result, computed if there is none for these arguments."""
-        key = key_of([*args, *named.items()])  # also raises the error of a run whose digest cannot be read, before Streamlit hides it
+        arguments = self._signature.bind_partial(*args, **named).arguments
+        # No result depends on what begins with "_". An unreadable run raises its error here, before Streamlit hides it.
+        key = key_of([value for name, value in arguments.items() if not name.startswith("_")])
         if not is_own([*args, *named.values()]):
             shared: R = self._shared(*args, **named)
             return shared

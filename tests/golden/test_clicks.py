@@ -79,6 +79,8 @@ WAYS: dict[str, tuple[str, dict[str, str], tuple[Step, ...], bool]] = {
     "second": ("confusion", {}, (("selectbox beside", ""),), True),
     "cell": ("confusion", {}, (("plotly_chart plot-matrix", ""),), True),
     "mine": ("confusion", {}, upload("mine.csv"), True),
+    "mine-map": ("embeddings", {}, upload("mine.csv"), True),
+    "mine-labels": ("labels", {}, upload("mine.csv"), True),
     "models": ("comparison", {}, upload("models.csv"), True),
     "sheets": ("confusion", {}, upload("sheets.xlsx"), True),
     "yours": ("yours", {}, (("file_uploader yours-uploader", ""),), True),
