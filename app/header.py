@@ -194,7 +194,8 @@ def _link_to(place: Place, place_in_view: Place, default: str) -> None:
     view = st.session_state["last"].get(place.title, place.views[0])
     marked = f"{'here' if place is place_in_view else 'elsewhere'}{'-small' if place.small else ''}"
     with st.container(key=f"place-{marked}-{place.title.lower().replace(' ', '-')}", width="content"):
-        _to(view, place.title, place.help, default)
+        help = "" if place is place_in_view else place.help  # It would cover the links to the views of the place.
+        _to(view, place.title, help, default)
 
 
 def _to(view: View, label: str, help: str, default: str) -> None:
@@ -205,7 +206,7 @@ def _to(view: View, label: str, help: str, default: str) -> None:
     """
     page = "" if view is SENTENCE.views[0] else view.url
     query = visit.query(default, page=page)
-    st.page_link(st.session_state["pages"][view.url], label=label, icon=None, help=help, query_params=query)
+    st.page_link(st.session_state["pages"][view.url], label=label, icon=None, help=help or None, query_params=query)
 
 
 def _views(place_in_view: Place, view: View, run: Run | None, default: str) -> None:
