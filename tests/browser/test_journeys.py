@@ -62,6 +62,18 @@ def test_lambda_and_the_spread_of_cls_attention_over_training(visitor: Visitor) 
     assert re.search(r"layer 1\s*0\.\d+", lines.inner_text()) and visitor.clicks == 8
 
 
+def test_the_help_of_a_link_is_in_nobodys_way(visitor: Visitor) -> None:
+    """The pointer goes from a view up to its place, through the help of the view."""
+    page = visitor.page
+    visitor.open("Model", "Lambda")
+    view = page.locator(".st-key-tabs").get_by_role("link", name="Training", exact=True).bounding_box()
+    page.mouse.move(view["x"] + 20, view["y"] + 10)
+    page.wait_for_selector("[role=tooltip]")
+    for step in range(8):
+        page.mouse.move(view["x"] + 20, view["y"] + 10 - 6 * step)
+    page.locator(".st-key-places").get_by_role("link", name="Model", exact=True).click(timeout=5_000)
+
+
 def test_hardmax_leaders(visitor: Visitor) -> None:
     page = visitor.page
     visitor.open("Sentence", "Hardmax clusters")
