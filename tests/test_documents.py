@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import platformdirs
 import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
+from sentviz.io import files
 from sentviz.io.documents import parse_json, read_json, read_toml
 from sentviz.io.files import hold, open_regular, read_regular, replacing, restored, uninterrupted, writing
 from sentviz.io.spreadsheet import as_csv, plain_csv, store_csv, write_csv
@@ -345,3 +347,26 @@ def test_a_file_that_cannot_be_written_is_named_as_its_user_named_it(tmp_path: P
     with pytest.raises(FileNotFoundError) as missing_folder, replacing(target):
         (tmp_path / "b").read_bytes()
     assert missing_folder.value.filename == str(tmp_path / "b")
+
+
+def test_places_names_and_sizes_of_files_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert files.place("app") == Path(__file__).parents[1] / "app"
+    monkeypatch.setattr(files, "CARRIED", tmp_path)
+    assert files.place("app") == tmp_path / "app"
+    assert (files._lock(Path("a/b.c")), files._mending(Path("a/b.c"))) == (Path("a/.b.c.tmp-lock"), Path("a/.b.c.tmp-mending"))
+    assert [files._size(size) for size in (0, 9_999_999, 10_000_000)] == ["0 bytes", "9,999,999 bytes", "10 MB"]
+    assert [str(files.disk_full(Path("a"), size)) for size in (0, 2_000_000)] == [
+        f"There is no space left in a{needed}. Incomplete files were removed." for needed in ("", " (2 MB are needed)")
+    ]
+    assert os.name != "posix" or os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK == files.OPENING
+    paths = ["a/b/c", "./a", "../a", "~/a", "/a"]
+    assert [name for name in ("a", "a/b", *paths) if files.is_path(name)] == paths
+    monkeypatch.setattr("importlib.metadata.version", lambda name: f"{name} 1")
+    assert files.version() == "sentviz 1"
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    assert files.home() == tmp_path
+    monkeypatch.delenv("SENTVIZ_HOME")
+    assert files.home() == platformdirs.user_cache_path("sentviz", appauthor=False)
+    (tmp_path / "large.json").touch()
+    os.truncate(tmp_path / "large.json", 2**24 + 1)
+    refused(InputError, r"^large\.json has 17 MB; at most 17 MB are read\.$", read_json, tmp_path / "large.json", name="large.json")

@@ -9,7 +9,10 @@ import pytest
 from sentviz.analysis.explain import explained, headline, log_odds, reason, score, supported
 from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
 from sentviz.analysis.explain.counterfactual import _EditableText, smallest_flip
-from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, smallest_edit
+from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, quickly_supported, smallest_edit
+from sentviz.analysis.explain.measured import EVERY, flips_over
+from sentviz.analysis.explain.screening import screened
+from sentviz.analysis.explain.value_function import parts
 from sentviz.analysis.explain.word_groups import cut, find_units, spaced_words
 from sentviz.analysis.explain.word_swaps import in_case
 from sentviz.charts.strip import strip
@@ -316,3 +319,46 @@ def test_planted_reasons_and_interventions_hold() -> None:
             assert model.trace(flip.text, **change).label == flip.label  # type: ignore[arg-type]
     gated = gated_model()
     refused(InputError, "Gates", smallest_flip, gated, gated.trace("a warm song", gates_open=[1]))
+
+
+def test_a_text_of_two_clauses_is_screened_and_a_shorter_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_model()
+    monkeypatch.setitem(quickly_supported.__globals__, "supported", lambda model, trace, against: trace.replace(evidence=against))
+    assert quickly_supported(model, model.trace("a warm song we saw"), {1: 9.0}).evidence == {1: 9.0}
+    trace = model.trace("a warm song , a cold soup").for_target(Target("positive"))
+    result, evidence = screened(model, trace.for_target(PREDICTED))
+    got = quickly_supported(model, trace, {1: 9.0})
+    assert got.target == PREDICTED and repr(got.evidence) == repr(Evidence({1: 9.0}, None, screened=evidence))
+    np.testing.assert_array_equal(got.token_scores["alone"], result.scores)
+
+
+def test_a_full_stop_after_an_abbreviation_ends_no_sentence() -> None:
+    model = small_model(max_length=64)
+    for name in ["Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Jr", "Sr", "vs", "etc", "no", "vol", "K"]:
+        text = f"We saw {name}. Warm there. It was cold"
+        assert [part.text for part in parts(model, model.trace(text), "sentences")] == [f"We saw {name}. Warm there.", "It was cold"]
+    for name in ("garden", "I"):
+        assert len(parts(model, model.trace(f"We saw {name}. Warm there. It was cold"), "sentences")) == 3
+
+
+def test_measured_edits_are_means_over_the_sampled_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, warm, cold = small_model(), Edit(0, "warm"), Edit(1, "cold")
+    first = [
+        Flip((warm,), passes=4, drawn=10, random=1),
+        Flip(passes=5, complete=True),
+        Flip((warm, cold), passes=6, drawn=10, random=4),
+        Flip((warm, cold), passes=9, drawn=10, random=4),
+    ]
+    later, seeds, done = [Flip((cold,)), Flip()], list[int](), list[tuple[int, int]]()
+
+    def search(model: Model, trace: Trace, *, seed: int = -1, most: int = 3, passes: int = 0, drawn: int = 100) -> Flip:
+        seeds.append(seed)
+        return later.pop(0) if (most, passes, drawn) == (1, EVERY, 0) else first.pop(0)
+
+    monkeypatch.setattr("sentviz.analysis.explain.measured.smallest_flip", search)
+    frame = flips_over(model, [*TEXTS, TEXT, "warm " * 500], sample=4, seed=5, progress=lambda *now: done.append(now)).set_index("metric")
+    assert frame["value"].drop("milliseconds").to_dict() == pytest.approx(
+        {"found": 0.75, "one": 0.25, "known": 0.5, "equal": 0.75, "random": 0.3, "passes": 13.5}, abs=1e-5
+    )
+    assert frame["n"].tolist() == [4, 4, 4, 4, 3, 4, 4] and set(frame["seed"]) == {5} and (frame["low"] <= frame["high"]).all()
+    assert seeds == [5, 6, 7, -1, 8, -1] and done == [(1, 4), (2, 4), (3, 4), (4, 4)] and 0 < frame["value"]["milliseconds"] < 1e3

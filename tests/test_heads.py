@@ -93,6 +93,23 @@ def test_one_sentence_and_its_layers(model: Model) -> None:
         np.testing.assert_allclose(shares[layer], e / e.sum(), atol=1e-5)
 
 
+def test_habits_of_some_queries_are_means_over_these_alone() -> None:
+    trace = fake_trace(tokens=["a", ",", "b", "c"])
+    some = trace.replace(attention=trace.attention[..., [3, 1], :], components=None, query_ids=(3, 1))
+    for row in head_patterns(some).to_dict("records"):
+        a = {i: weights / weights.sum() for i in (3, 1) for weights in [trace.attention[row["layer"], row["head"], i].astype(float)]}
+        assert {name: row[name] for name in ("previous", "next", "same", "first", "distance")} == pytest.approx(
+            {
+                "previous": sum(a[i][i - 1] for i in a) / 2,
+                "next": sum(a[i][i + 1] for i in a) / 2,
+                "same": sum(a[i][i] for i in a) / 2,
+                "first": sum(a[i][0] for i in a) / 2,
+                "distance": sum(a[i][j] * abs(i - j) for i in a for j in range(len(trace.tokens))) / 2,
+            },
+            abs=1e-6,
+        )
+
+
 @pytest.mark.parametrize("signed", [False, True])
 def test_habits_by_hand(signed: bool) -> None:
     trace = fake_trace(layers=2, heads=3, components=2, signed=signed, tokens=["a", ",", "b", "!?", "c"])

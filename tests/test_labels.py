@@ -1,6 +1,7 @@
 """One mapping of labels to classes: right values come from pandas and scikit-learn, and what is ambiguous is one sentence."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -241,3 +242,13 @@ def test_synonyms_and_columns_of_labels_are_known() -> None:
 
     refused(InputError, "in the order neg, pos, so positive, negative would", sentviz.load, Pipeline(), classes=["positive", "negative"])
     assert sentviz.load(Pipeline(), classes=["negative", "positive"]).labels == ("negative", "positive")
+
+
+def test_every_usual_name_of_a_column_is_known() -> None:
+    texts = "text, sentence, review, document, comment, content, tweet, body, message, 텍스트, 문장, 리뷰, 내용, 댓글, 본문"
+    golds = "y_true, true_label, label_true, gold, gold_label, ground_truth, actual, label, sentiment, polarity, class, target, rating"
+    labels = f"{golds}, stars, y, 라벨, 레이블, 정답, 감정, 감성, 극성, 분류, 평점, 별점"
+    for names, of in ((texts.split(", "), False), (labels.split(", "), True)):
+        alone = [guess(pd.DataFrame({"other": ["long entries"], name.upper(): ["a"]}), labels=of) for name in names]
+        assert alone == [name.upper() for name in names]
+        assert all(guess(pd.DataFrame({after: ["a"], before: ["b"]}), labels=of) == before for before, after in pairwise(names))

@@ -42,10 +42,10 @@ def test_lambda_and_sigma_by_hand(words: Tokenizer) -> None:
     np.testing.assert_allclose(table[:4], 1 / 3, atol=1e-7)
     rows = entries(Lexicon.of("mine", ENTRIES), words, words.id_of("good"))[["term", "positive"]]
     assert rows.to_numpy().tolist() == [["good", 1.5], ["very good", 2.0]]
-    frame = pd.DataFrame({"term": ["가/X", "나/X", "다/X"], "form": ["가", "나", "다"], "n_pos": [3, 0, 0], "n_neut": [1, 0, 0]})
-    frame = frame.assign(n_neg=[0, 2, 0], intensity=["Medium", "None", "High"], polarity=9.0)
+    frame = pd.DataFrame({"term": ["가/X", "나/X", "다/X"], "form": ["가", "나", "다"], "n_pos": [3, 0, 2], "n_neut": [1, 0, 0]})
+    frame = frame.assign(n_neg=[0, 2, 0], intensity=["Medium", "Low", "High"], polarity=9.0)
     lexicon = Lexicon.of("counts", frame)
-    np.testing.assert_allclose(lexicon.weights, [np.array([0.75, 0.25, 0]) * (1 + 2 / 3), [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_allclose(lexicon.weights, [np.array([0.75, 0.25, 0]) * (1 + 2 / 3), [0, 0, 1 + 1 / 3], [2, 0, 0]])
     assert lexicon.terms == ("가", "나", "다")
     twice = Lexicon.of("twice", pd.DataFrame({"term": ["odd", "ODD "], "polarity": [1.0, -1.0]}))
     assert twice.terms == ("odd",) and twice.weights.tolist() == [[1, 0, 1]]

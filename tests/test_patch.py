@@ -157,14 +157,9 @@ def test_all_states_bring_the_complete_answer_and_none_brings_nothing() -> None:
     assert f"{percent(first[edit.at], 0)} of the difference" in sentence and sentence.endswith(f"{percent(whole[layer, head], 0)}.")
 
 
-def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = patch(MODELS["ndt"], A, B)
-    exact, result = pair.map("head", tokens=True, exact=True), pair.map("head", tokens=True, exact=False)
-    assert result.exact.sum() == 20 and result.estimate is not None and not exact.agreement and not exact.note
-    np.testing.assert_allclose(result.share[result.exact], exact.share[result.exact], atol=1e-6)
-    ranks = [np.argsort(np.argsort(x[result.exact])) for x in (result.estimate, exact.share)]
-    assert result.agreement == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-6)
-    network: Any = MODELS["ndt"].network.double()
+def slope(pair: Pair) -> float:
+    """Return how fast the share moves with the second head of the second layer at one token, from two passes of the complete model."""
+    network: Any = pair.model.network.double()
     try:
         mine, theirs = (seen(pair.model, text, network.blocks[1].attention.output, before=True) for text in (A, B))
         odds = []
@@ -175,7 +170,21 @@ def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.M
                 odds.append(float(log_odds(pair.model.trace(A).logits, *pair.target)))
     finally:
         network.float()
-    assert result.estimate[1, 1, 5] == pytest.approx((odds[1] - odds[0]) / 2e-3 / (pair.goal - pair.start), rel=1e-2)
+    return (odds[1] - odds[0]) / 2e-3 / (pair.goal - pair.start)
+
+
+def test_estimates_are_the_slope_and_order_the_exact_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = patch(MODELS["ndt"], A, B)
+    exact, result = pair.map("head", tokens=True, exact=True), pair.map("head", tokens=True, exact=False)
+    assert result.exact.sum() == 20 and result.estimate is not None and not exact.agreement and not exact.note
+    np.testing.assert_allclose(result.share[result.exact], exact.share[result.exact], atol=1e-6)
+    ranks = [np.argsort(np.argsort(x[result.exact])) for x in (result.estimate, exact.share)]
+    assert result.agreement == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-6)
+    assert result.estimate[1, 1, 5] == pytest.approx(slope(pair), rel=1e-2)
+    for target in (Target("bad"), Target("bad", "good")):
+        of_three = patch(MORE["three classes"], MORE["three classes"].trace(A).for_target(target), B)
+        estimate = of_three.map("head", tokens=True, exact=False).estimate
+        assert estimate is not None and estimate[1, 1, 5] == pytest.approx(slope(of_three), rel=1e-2)
     assert exact.frame.set_index(["layer", "head", "token"]).loc[(1, 1, 5), "share"] == exact.share[1, 1, 5]
     monkeypatch.setattr("sentviz.analysis.causal.patching.WORK", 1)
     assert "estimated by one gradient; the 20 largest are exact" in pair.map("head", tokens=True).note

@@ -16,7 +16,7 @@ from sentviz.charts.gallery import draw
 from sentviz.cli import main
 from sentviz.data import user_datasets
 from sentviz.data.labels import assigned, in_order
-from sentviz.data.predictions import NO_MODEL, read, recognise
+from sentviz.data.predictions import NO_MODEL, _list, _range, _rises, read, recognise
 from sentviz.errors import InputError
 
 TEXTS = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
@@ -40,6 +40,7 @@ RECOGNISED: list[tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = [  # 
      {"bert": "bert_predicted bertScore", "vader": "vader_score"}, SIDES),
     ({"label": NAMES, "a_p_positive": A, "p_negative": B}, {"a": "a_p_positive", NO_MODEL: "p_negative"}, SIDES),
     ({"label": NAMES, "bert": NAMES, "rules": NAMES[::-1]}, {"bert": "bert", "rules": "rules"}, SIDES),
+    ({"label": NAMES, "Label": NAMES[::-1]}, {NO_MODEL: "Label"}, SIDES),
     ({"label": [1, 5, 3, 2], "prediction": [1, 4, 3, 2]}, {NO_MODEL: "prediction"}, ("1", "2", "3", "4", "5")),
     ({"label": ["neutral", *NAMES[1:]], **FIVE}, {NO_MODEL: "predicted p_negative p_neutral p_positive p_very_positive"},
      ("negative", "neutral", "positive", "very positive")),
@@ -112,6 +113,16 @@ def test_the_predicted_class_of_the_file_counts_and_rows_without_one_are_left_ou
     assert rows.frame["id"].tolist() == ["1", "3"]
     mapping = "Labels in “label”: negative, positive; 4 of 4 rows."
     assert rows.remarks == (mapping, "Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
+
+
+def test_two_numbers_of_a_class_rise_together_as_often_as_a_loop_counts() -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 30):
+        numbers, second = rng.integers(0, 4, n).astype(np.float32), rng.random(n) < 0.5
+        pairs = [(a < b) + (a == b) / 2 for a in numbers[~second] for b in numbers[second]]
+        assert _rises(numbers, second) == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
+    assert _range(np.array([0.5, -1.25, 1234567.0])) == "-1.25 to 1.235e+06"
+    assert [_list(names) for names in (("a",), ("a", "b"), ("a", "b", "c"))] == ["“a”", "“a” and “b”", "“a”, “b” and “c”"]
 
 
 def test_bad_columns_are_one_sentence() -> None:

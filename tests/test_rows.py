@@ -48,6 +48,7 @@ def test_rows_are_what_predict_says_and_unreadable_ones_hold_up_no_other(rows: R
         assert row["loss"] == pytest.approx(loss, abs=1e-5, nan_ok=True)
         assert MODEL.labels[row["predicted"]] == answers.loc[i, "label"] and row["right"] == (row["label"] == row["predicted"])
     assert rows.labelled and rows.has_text and len(rows) == len(TEXTS)
+    assert replace(rows, frame=rows.frame.set_index(rows.frame.index + 1)).digest == rows.digest != replace(rows, over="demo").digest
     texts = [*TEXTS[:3], "\n", *TEXTS[3:6], "", "  "]
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(texts))], "text": texts, "label": 0, "tag": "plain"})
     readable = frame[[bool(text.strip()) for text in texts]]

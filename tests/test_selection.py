@@ -151,6 +151,7 @@ def test_a_planted_cluster_is_found_and_shuffled_labels_give_none(rows: Rows, to
         assert row["says"].startswith("similar texts: ")
     of = candidates(rows)
     assert any(part.kind == "cluster" for parts in of.parts for part in parts)
+    assert of.words == sum(part.kind == "word" for (part,) in of.parts) > 0
     known = rows_of(table()[rows.labels >= 0].drop(columns="topic"))
     labels = (np.random.default_rng(seed).permutation(known.labels) for seed in range(20))
     assert sum(not searched(known, of, known.predicted == each).weaker.empty for each in labels) <= 3

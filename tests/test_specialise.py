@@ -121,6 +121,7 @@ def test_likeness_entropy_and_attention_are_those_by_hand(model: Model, frame: p
 
 
 def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model, frame: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(*(over_split(model, TEXTS, HAND, sample=1, inits=0, **seed) for seed in ({}, {"seed": 0})))
     torch.manual_seed(9)
     before = torch.get_rng_state()
     alone = [over_split(untrained(model, 3 + k), TEXTS, HAND, sample=4, seed=3, inits=0) for k in range(2)]

@@ -72,6 +72,8 @@ def test_what_cannot_be_read_is_refused(words: Tokenizer, either: Tokenizer) -> 
 
 def test_a_vocabulary_is_ordered_and_impossible_ones_are_refused(bpe: Tokenizer, tmp_path: Path) -> None:
     tokenizer = Tokenizer.train_words(["b b c a, C! a", "d"], min_count=2)
+    pieces = Tokenizer.train_bpe(CORPUS * 3, 300)
+    assert tokenizer.dropped == () and [pieces.token_of(index) for index in pieces.dropped] == ["\u0120"]
     assert [tokenizer.token_of(i) for i in range(tokenizer.vocab_size)] == [*SPECIALS, "a", "b", "c"]
     assert tokenizer.kind == "words"
     assert "c" in tokenizer and "C" not in tokenizer and 5 not in tokenizer

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import asdict
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sentviz.data.table as reader
 import sentviz.data.upload
 from sentviz.data.columns import guess
 from sentviz.data.table import Limits, parsed
@@ -255,3 +258,29 @@ def test_why_a_reader_ended_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(InputError, match=rf"^x\.csv .*{message}") as error:
             read_table(b"text\na\n", "x.csv")
         assert "\n" not in str(error.value)
+
+
+def test_the_reader_of_a_file_writes_a_table_or_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader reads standard input and writes an Arrow stream; it runs in this process here."""
+    limited: list[Limits] = []
+    monkeypatch.setattr(reader, "_limited", limited.append)
+
+    def run(data: bytes, name: str, sheet: str = "") -> tuple[int, bytes]:
+        sent, wrote = SimpleNamespace(buffer=io.BytesIO(data)), SimpleNamespace(buffer=io.BytesIO())
+        monkeypatch.setattr(reader.sys, "stdin", sent)
+        monkeypatch.setattr(reader.sys, "stdout", wrote)
+        return reader.main(name, LIMITS, sheet), wrote.buffer.getvalue()
+
+    data = TABLE.to_csv(index=False, sep=";").encode("cp1252")
+    status, stream = run(data, "x.csv")
+    read = pa.ipc.open_stream(stream).read_all()
+    rows, remarks = parsed(data, "x.csv", LIMITS)
+    assert status == 0 and read.equals(rows) and limited == [LIMITS]
+    assert {key: json.loads(value) for key, value in read.schema.metadata.items() if key == b"remarks"} == {b"remarks": remarks}
+    status, stream = run(workbook(NOTES, REVIEWS), "x.xlsx", "S0")
+    assert status == 0 and pa.ipc.open_stream(stream).read_all().column_names == parsed(workbook(NOTES), "x.xlsx", LIMITS)[0].column_names
+    assert run(b"", "x.csv") == (reader.REFUSED, b"x.csv is empty.")
+    monkeypatch.setattr(reader, "parsed", lambda *_: bytearray(1 << 62))
+    assert run(b"a", "x.csv") == (reader.REFUSED, reader.too_large("x.csv", LIMITS).encode())
+    *_, name, options = reader.arguments("x.csv", LIMITS, "S0")
+    assert name == "sentviz.data.table" and json.loads(options) == {"name": "x.csv", "limits": asdict(LIMITS), "sheet": "S0"}

@@ -1,6 +1,8 @@
 """The view of a visitor, settings in and out of the URL, the places, and the finder that leads to each thing."""
 
+import re
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,6 +19,7 @@ from app.focus import FIELDS, Focus
 from app.places import ANSWERS, HEADED, MIXED, SCALED, SENTENCE, places, view_at
 from app.views.model.pages import PAGES as PAGES_AS_DATA
 from app.visit import Settings
+from sentviz.charts import palette
 from sentviz.runs.items import PAGES
 from sentviz.runs.store import find
 from tests.kit import RUN, SHIPPED, opened, switched
@@ -189,6 +192,27 @@ def test_every_view_has_an_address_and_is_found_by_the_names_that_people_use() -
     links = set(targets().values())
     assert {view.url for place in places() for view in place.views} <= {link.partition("?")[0] for link in links}
     assert "glossary?find=lambda" in links and "fused?part=results" in {link.partition("&")[0] for link in links}
+
+
+def test_the_bars_name_their_places_for_the_style_sheet(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    keys, links = list[str](), list[tuple[str, str]]()
+    state |= {"last": {"Model": view_at("curves")}, "pages": {view.url: view.url for place in places() for view in place.views}}
+    monkeypatch.setattr(header.st, "container", lambda **how: keys.append(how["key"]) or nullcontext())
+    monkeypatch.setattr(header.st, "page_link", lambda page, **how: links.append((page, how["label"])))
+    for place in places():
+        header._link_to(place, places()[1], "a/b")
+    names = ("elsewhere-sentence", "here-rows", "elsewhere-model", "elsewhere-papers")
+    assert keys == [f"place-{name}" for name in (*names, *(f"elsewhere-small-{each}" for each in ("bring-yours", "library", "help")))]
+    views = ("explore", "confusion", "curves", "findings", "yours", "runs", "glossary")
+    assert links == list(zip(views, (place.title for place in places()), strict=True))
+    header._views(places()[1], view_at("words"), None, "a/b")
+    assert keys[7:] == [f"view-{'here' if view.url == 'words' else 'elsewhere'}-{view.url}" for view in places()[1].views]
+    named = set(re.findall(r"st-key-((?:place|view)-[a-z-]*)", header.STYLE))
+    assert named and all(any(name in f"st-key-{key}" for key in keys) for name in named), named
+    light, dark = palette("light"), palette("dark")
+    pairs = " ".join(f"--{name}: light-dark({getattr(light, name)}, {getattr(dark, name)});" for name in ("paper", "grid", "accent"))
+    floating = f"--paper: {dark.paper}; --grid: {dark.grid}; --accent: {dark.accent};"
+    assert header._colours("dark") == f":root {{ {pairs} }} [data-st-overlay-root] {{ {floating} }}"
 
 
 @SHIPPED

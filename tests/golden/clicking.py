@@ -210,7 +210,15 @@ def walk(page: str, query: Mapping[str, str], *, links: bool = False) -> Iterato
     Args:
         links: if a click changes the address, check that a new visit to this address shows the same.
     """
-    first = fresh(page, query)
+    yield from walk_on(fresh(page, query), page if links else "")
+
+
+def walk_on(first: Page, page: str = "") -> Iterator[str]:
+    """Yield what changes on a page that stays after each single click.
+
+    Args:
+        page: its name, to check its links; "" to check none.
+    """
     first.check()
     before, start, menus = first.lines(), in_link(first.app), set[str]()
     for control in list(controls(first.app)):
@@ -220,7 +228,7 @@ def walk(page: str, query: Mapping[str, str], *, links: bool = False) -> Iterato
             yield from changed_by(f"{control.name}: {words}", first.send(control, fill), before)
             link, clicked = in_link(first.app), lasting(first.app)
             first.back()
-            if links and link != start:
+            if page and link != start:
                 now = lasting(Page(opened(page, **link)).settled().app)
                 different = list(unified_diff(clicked, now, "after the click", "by its link", lineterm="", n=0))
                 assert not different, "\n".join([f"{control.name}: {words}", *different[2:12]])
