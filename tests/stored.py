@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ DECIMAL = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.]*\w)")
 
 
 def leaves(part: Any) -> Iterator[float | str]:
-    """Yield the numbers and texts of a value, in their order."""
-    if isinstance(part, dict):
+    """Yield the numbers and texts of a value, in their order; of an array that Plotly packed, its numbers."""
+    if isinstance(part, dict) and "bdata" in part:
+        yield from np.frombuffer(b64decode(part["bdata"]), part["dtype"]).astype(float).tolist()
+    elif isinstance(part, dict):
         for key in sorted(part, key=str):
             yield str(key)
             yield from leaves(part[key])
@@ -32,16 +35,19 @@ def leaves(part: Any) -> Iterator[float | str]:
         yield str(part)
 
 
-def summary(value: Any) -> list[Any]:
+def summary(value: Any, computed: re.Pattern[str] | None = None) -> list[Any]:
     """Return a digest of the texts of a value, and the count of its numbers, their sum, and their sum with weights by their places.
 
     Numbers with decimals in its texts count as numbers, because machines round them otherwise.
+
+    Args:
+        computed: parts of texts that are left out, because they are computed from numbers.
     """
     every = [*leaves(value)]
     texts = "\0".join(each for each in every if isinstance(each, str))
     written = map(float, DECIMAL.findall(texts)) if len(texts) < 20_000 else ()  # a page draws by numbers
     numbers = np.array([*(each for each in every if isinstance(each, float) and math.isfinite(each)), *written])
-    texts = CHANGING.sub("", texts)
+    texts = CHANGING.sub("", computed.sub("", texts) if computed else texts)
     sums = numbers.sum(), numbers @ (1 + np.arange(len(numbers)) % 97)
     return [hashlib.sha256(texts.encode(errors="replace")).hexdigest()[:12], len(numbers), *(float(f"{each:.9g}") for each in sums)]
 

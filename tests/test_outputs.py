@@ -19,27 +19,30 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.analysis.epochs import epoch_series, examples
-from sentviz.browser.bertviz import bertviz_html
-from sentviz.browser.canvas import canvas_data, canvas_html, scene_of
+from sentviz.browser import bertviz, canvas
+from sentviz.browser.bertviz import bertviz_height, bertviz_html
+from sentviz.browser.canvas import Scene, canvas_data, canvas_html, scene_of
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.browser.particles import animation_html, positions_frame
 from sentviz.browser.points import points_data, points_html
-from sentviz.charts import heatmap, token_strip
+from sentviz.charts import gains, heatmap, operating, token_strip
 from sentviz.charts import scene as token_scene
 from sentviz.charts.source import Call, Source
 from sentviz.cli import main
-from sentviz.export import notebook
+from sentviz.errors import InputError
+from sentviz.export import comparison, notebook, report
 from sentviz.export.embedded_record import embed_record
 from sentviz.export.files import render
 from sentviz.export.record import Record
 from sentviz.export.report import report_html
 from sentviz.models.clustering import simulate
 from sentviz.models.loading import load
-from sentviz.runs.configs import CONFIGS
+from sentviz.runs.configs import CONFIGS, Capabilities
 from sentviz.runs.presets import VARIANTS, preset, presets
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe, recipe_names
 from sentviz.verbs import VERBS
+from tests.charts import stub
 from tests.injected import use_injected_data, write_lexicon
 from tests.kit import fake_trace
 from tests.stored import DATA, compare, summary
@@ -175,7 +178,80 @@ def bundle() -> Any:
     return [shown_as["text/html"], shown_as["text/plain"], sorted(shown_as)]
 
 
+def maps_of_reports() -> Any:
+    """Return the maps of reports of traces with numbers of tokens, layers and components, and of a run without maps."""
+    sizes = ((24, 2, 2), (25, 2, 2), (24, 1, 1), (3, 8, 2), (3, 9, 2), (3, 24, 1), (3, 25, 1), (3, 2, 2))
+    of = [stub(trace=fake_trace(n, each, components=c), run=stub(capabilities=stub(maps=True))) for n, each, c in sizes]
+    of[-1].run = stub(name="a<b", capabilities=stub(maps=False))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "make", lambda name, of, **options: repr((name, options)))
+        return [list(report._maps(each, lambda figure, columns=1: f"{figure} {columns}")) for each in of]
+
+
+def parts_that_differ() -> Any:
+    """Return what a page says of the rows on which sources differ, by the number of their trainings."""
+    every = {"both": np.ones(9, dtype=bool), "differ": np.zeros(9, dtype=bool), "none": np.zeros(9, dtype=bool)}
+    of = [
+        stub(parts=lambda: every, part_in_words="of {}".format, n=9, candidates=[stub(trainings=[0] * n), stub(trainings=[0])])
+        for n in (1, 2)
+    ]
+    return [list(comparison.differences(each)) for each in of]
+
+
+GAINS = ("value", "low", "high", "other")
+
+
+def curve(n: int) -> pd.DataFrame:
+    return pd.DataFrame({"x": np.linspace(0, 1, n) ** 3, "y": np.linspace(0, 1, n)})
+
+
+def titled_strip() -> str:
+    plot = token_strip(["a", "<b>"], [0.5, -1.0], removed=[(1, "@you")], title="a title of many words " * 9).plot
+    return str([list(plot.data[0].customdata), plot.layout.height, plot.layout.margin.t, plot.layout.margin.b])
+
+
+def limits_of_views() -> Any:
+    """Return what views make of many tokens, of tags for breaks, and of wrong numbers, and the heights of BertViz's views."""
+    has = Capabilities(layers=2, heads=4, components=2)
+    text = fake_trace(tokens=["a", "<br />", "<br", "/>", "song"], seed=3).replace(text="a <br /> <br /> song")
+    answers: list[Any] = [canvas_data(Scene(text, has))["breaks"]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(canvas, "SIDE", 5)
+        falls = np.array([0.1, 0.5, -2.0], dtype=np.float32)
+        for n in (5, 6, 12):
+            data = canvas_data(Scene(fake_trace(n), has, units=[(1,), (2, 3), (4,)], falls=falls, pinned=n - 1))
+            answers += [data["maps"], str([data[name] for name in ("pick", "rows", "pinned", "units")]), str(data["maps"]["shown"])]
+        patch.setattr(canvas, "WEIGHTS", 200)
+        answers.append(str(canvas_data(Scene(fake_trace(12), has))["maps"]["shown"]))
+    places, scores = np.array([0, 1, 1, 1, 1, 2]), np.array([0.0, 1.5, 1.5, 1.5, 1.5, -0.5], dtype=np.float32)
+    parted = scene_of(text.replace(token_scores={"units": scores}, units={"units": places}), has, "units")
+    answers.append(str([parted.units, parted.falls, parted.scale]))
+    wrong: list[dict[str, Any]] = [{"units": [(0,), (0, 1)]}, {"units": [(5,)]}, {"pinned": 5}, {"pinned": -1}]
+    wrong += [{name: np.zeros((9, 9))} for name in ("scores", "tones", "falls", "before")] + [{"heads": stub(falls=np.zeros(3))}]
+    for options in wrong:
+        with pytest.raises(InputError) as error:
+            Scene(fake_trace(5), has, **options)
+        answers.append(str(error.value))
+    sizes = ((9, 1, 1), (19, 2, 4), (60, 2, 4), (300, 6, 8))
+    views: tuple[Any, ...] = ("head", "model", "neuron")
+    answers.append(str([[bertviz_height(fake_trace(n), view, *size) for view in views] for n, *size in sizes]))
+    for most in ("LINES", "WEIGHTS"):
+        for view in views:
+            with pytest.MonkeyPatch.context() as patch, pytest.raises(InputError) as error:
+                patch.setattr(bertviz, most, 100 if most == "WEIGHTS" else dict.fromkeys(views, 100))
+                bertviz._check(fake_trace(9).replace(keys=np.zeros((2, 4, 9, 5), dtype=np.float32)), view, 2, 4)
+            answers.append(str(error.value))
+    return answers
+
+
 MADE: dict[str, Callable[[], Any]] = {
+    "limits of views": limits_of_views,
+    "strip with a long title": titled_strip,
+    "diagonal": lambda: str(vars(operating.diagonal("guess"))),
+    "long curves": lambda: [operating._thinned(curve(n), "x", "y").to_dict("list") for n in (400, 401, 900)],
+    "gains in points": lambda: [gains._in_points(pd.DataFrame({key: [0.25] for key in names})).to_dict() for names in (GAINS, GAINS[:1])],
+    "maps of reports": maps_of_reports,
+    "parts that differ": parts_that_differ,
     "bertviz heads": lambda: bertviz_html(fake_trace(7, layers=3, heads=2, signed=True), "head"),
     "bertviz model": lambda: bertviz_html(fake_trace(7, layers=3, heads=2), "model", 0, layers=[2], heads=[1, 0]),
     "bertviz pair": lambda: bertviz_html(PAIR, theme="dark"),

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from sentviz.charts import heatmap, probability_bars, scalar_evolution, small_multiples, token_strip
 from sentviz.charts.bar_panels import bar_panels
-from sentviz.charts.chart import Axis, Chart, Rule, cells, line, points
+from sentviz.charts.chart import Axis, Chart, Rule, bars, cells, line, points
 from sentviz.charts.clustering import layer_lines
 from sentviz.charts.curves import curves
 from sentviz.charts.figure import Figure
@@ -25,12 +26,13 @@ from sentviz.charts.measured_vs_printed import measured_beside_printed
 from sentviz.charts.methods import method_matrix, ranking
 from sentviz.charts.scatter import scatter
 from sentviz.charts.word_clouds import cloud, word_bars
-from sentviz.export.files import render
+from sentviz.errors import SentvizError
+from sentviz.export.files import _fit_to_style, bare_svg, render
 from sentviz.papers.sentiformer.figures import separated
 from sentviz.papers.sentiformer.solvers import Setting
 from sentviz.runs.target import Target
-from tests.charts import answers, figure_of, history, stub
-from tests.kit import fake_trace, gated_model, small_model
+from tests.charts import answers, figure_of, history, picture, stub
+from tests.kit import fake_trace, gated_model, refused, small_model
 from tests.stored import DATA, compare, summary
 
 GREY = Style(size="column", palette="grey", title=False, legend="below", note="ours")
@@ -57,7 +59,28 @@ PRINTED = pd.DataFrame(
     {"model": ["one model", "another"], "printed": [0.9, 0.91], "value": [0.35, 0.43], "low": 0.33, "high": 0.45, "n": 9}
 )
 PRINTED_LAMBDA = pd.DataFrame({"run": "p", "name": "lambda", "layer": [0, 1], "component": 1, "value": [0.15, 0.9]})
+CELLS = go.Figure(
+    [
+        go.Heatmap(x=["a", "b"], y=["c", "d", "e"], z=[[1, 2], [3, np.nan], [5, 6]], xgap=1),
+        go.Heatmap(x=[2.0, 4.0], y=[1.0], z=[[1, 2]], xaxis="x2", yaxis="y2", zmin=0, zmax=9, showscale=False, reversescale=True),
+        go.Heatmap(z=[[1], [2]], xaxis="x3", yaxis="y3", coloraxis="coloraxis"),
+        go.Scattergl(x=[0, 1], y=[0.5, 0.25], mode="markers", xaxis="x2", yaxis="y2"),
+    ],
+    {
+        "yaxis": {"autorange": "reversed"},
+        "xaxis2": {"anchor": "y2"},
+        "xaxis3": {"range": [0, 3]},
+        "legend": {"yref": "container", "y": 0.5},
+        "margin": {"l": 30, "b": 20},
+        "annotations": [
+            {"x": "b", "y": "d", "text": "of it"},
+            {"x": "b", "y": "c", "xref": "x2"},
+            {"x": "z", "y": "e"},
+        ],
+    },
+)
 MAKERS: dict[str, Callable[[], Figure]] = {
+    "cells by name": lambda: Figure("cells", picture(CELLS), pd.DataFrame(), ""),
     "strip": lambda: token_strip(WORDS, np.linspace(-1, 1, 28), low_label="against", high_label="for", title="<i>t"),
     "strip, odd tokens": lambda: token_strip(
         ["<b>", "아주", "x" * 60, "a"], [-2.0, np.nan, 1, 0], removed=[(0, "@you"), (3, "!")], unknown=[1, 0, 0, 0]
@@ -108,6 +131,7 @@ MAKERS: dict[str, Callable[[], Figure]] = {
     "table without room": lambda: chart(
         cells(TABLE, "column", "row", "value"), x=Axis(rows={c: c for c in TABLE["column"]}), y=Axis(rows={"a": "a"})
     ),
+    "faint bars": lambda: chart(bars(INTERVALS, "x", "y", low="low", high="high", faint=True, click=("name",))),
     "many series": lambda: chart(line(SERIES, "x", "y", by="name")),
     "intervals": lambda: chart(points(INTERVALS, "x", "y", low="low", high="high"), rules=[Rule(y=0.5, note="unchanged")]),
     "rows": lambda: chart(
@@ -174,6 +198,30 @@ def test_a_picture_is_as_stored(name: str, monkeypatch: pytest.MonkeyPatch, requ
         plot["layout"].pop("template", None)
         now[look] = summary(plot)
     compare("plots.json", name, now, request)
+
+
+def test_a_picture_without_a_caption_has_the_size_of_its_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentviz.export.files.BROWSER", stub(render=lambda plot, options: (plot, options)))
+    figure = Figure("cells", picture(CELLS), pd.DataFrame(), "words")
+    plot: Any
+    for style, wide, high in ((Style(), 800, 480), (GREY, GREY.millimetres / 25.4 * 96, GREY.millimetres / 25.4 * 96 * 480 / 800)):
+        (plot, options), width, height = bare_svg(figure, style)
+        assert (width, height) == pytest.approx((wide, high)) and options["scale"] == pytest.approx(wide / 800)
+        assert {**options, "scale": 1} == {"format": "svg", "width": 800, "height": 480, "scale": 1}
+        assert [trace["type"] for trace in plot["data"]] == ["bar"] * 3 + ["scatter"]
+        assert [list(plot["layout"][axis]["range"]) for axis in ("yaxis", "xaxis2")] == [[2.5, -0.5], [1.0, 5.0]]
+        assert [(note.get("x"), note.get("y")) for note in plot["layout"]["annotations"]] == [(1, 1), ("b", 0), ("z", 2)]
+    at_places = _fit_to_style(figure, "", Style(), None, None, vectors=False)[0].data[0]
+    assert (list(at_places.x), list(at_places.y)) == ([0, 1], [0, 1, 2])
+    uneven = go.Figure([go.Heatmap(x=[0, 1, 3], z=[[1, 2]])])
+    refused(SentvizError, "irregular cells cannot", bare_svg, Figure("cells", picture(uneven), pd.DataFrame(), ""), Style())
+
+
+def test_the_templates_of_looks_are_as_stored(request: pytest.FixtureRequest) -> None:
+    looks = LOOKS | {"serif": Look("dark", style=Style(font="serif", points=8)), "slide": Look(style=Style(size="slide"))}
+    bars = probability_bars(["a", "b"], [0.25, 0.75])
+    now = {name: summary(replace(bars, look=look).plot.to_plotly_json()["layout"]["template"]) for name, look in looks.items()}
+    compare("outputs.json", "templates", now, request)
 
 
 def test_every_picture_is_stored_once() -> None:

@@ -23,19 +23,19 @@ from click.testing import CliRunner
 from sentviz.analysis.explain import explained
 from sentviz.charts import Figure, heatmap, probability_bars, strip
 from sentviz.charts.gallery import code, draw
-from sentviz.charts.source import Source
+from sentviz.charts.source import Call, Source
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export import notebook, report
 from sentviz.export.embedded_record import _insert, _split, embed_record, extract_record
 from sentviz.export.files import render, save
-from sentviz.export.record import ChangedError, Record, difference, packed
+from sentviz.export.record import ChangedError, Record, difference, packed, unpacked
 from sentviz.export.report import report_html
-from sentviz.export.verify import compare_with_runs, verify
+from sentviz.export.verify import Verdict, compare_with_runs, verify
 from sentviz.models.model import Model
 from sentviz.runs.store import Run, find
 from sentviz.runs.trace import Trace
-from tests.charts import picture
+from tests.charts import picture, stub
 from tests.docs import DOCS
 from tests.kit import SHIPPED, refused
 
@@ -187,7 +187,7 @@ def test_the_command_says_it_and_ends_so(tmp_path: Path, files: dict[str, bytes]
         assert record.runs == (Source(RUN, run.digest, 0, "test split n = 60"),) and record.differs(frame) == ""
 
 
-def test_where_tables_differ_is_said_and_frames_are_packed_alike() -> None:
+def test_where_tables_differ_is_told_by_row_and_column() -> None:
     old = {"name": ["a", "b", "c"], "value": [1.0, 2.0, None], "on": [True, False, True]}
     assert difference(old, old) == "" and difference(old, {**old, "value": [1.0, 2.000001, None]}) == ""
     assert difference(old, {**old, "value": [1.0, 2.5, None]}) == "column value in row 2 (2.0 in the file, 2.5 now), by 0.5 at most"
@@ -196,14 +196,88 @@ def test_where_tables_differ_is_said_and_frames_are_packed_alike() -> None:
     assert difference(old, {**old, "on": [True, True, True]}).startswith("column on in row 2")
     assert "the file has 3 rows, and the installed runs give 2" in difference(old, {name: values[:2] for name, values in old.items()})
     assert "the column on" in difference(old, {"name": old["name"], "value": old["value"]})
-    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60_000)})
-    record = Record.of(Figure("cloud", picture(go.Figure()), frame, ""))
-    assert record.table == "" and record.differs(frame.copy()) == ""
-    frame.loc[7, "x"] += 1
-    assert "so the row and column are unknown" in record.differs(frame)
+    assert difference(old, {name: old[name] for name in ("on", "name", "value")}) == "the file has the columns in another order"
+    assert difference(old, old | {"more": [1, 2, 3]}) == "the file has no column more"
+    assert difference({"a": [1, "x", True]}, {"a": [1 + 1e-6, 2, 1.5]}) == "column a in 2 rows, first in row 2 (x in the file, 2 now)"
+    assert difference({name: [0.0] for name in "abcde"}, {name: [1.0] for name in "abcde"}).endswith("by 1 at most; and in 2 more columns")
     plain = pd.DataFrame({"a": [1, 2], "b": ["x", "<y>"], "c": [0.1, float("nan")], "d": [float("inf"), 1.0]})
     retyped = plain.assign(a=plain["a"].astype("int8"), b=plain["b"].astype("category"), c=plain["c"] + 1e-12)
     assert packed(plain) == packed(retyped) == '{"a":[1,2],"b":["x","<y>"],"c":[0.1,null],"d":["inf",1.0]}'
+    mixed = pd.DataFrame({0: [True, None, 123456789, 1.23456789, np.float32(0.5), -np.inf, np.bool_(False)]}, dtype=object)
+    assert packed(mixed) == '{"0":[true,null,123456789,1.234568,0.5,"-inf",false]}'
+    call = Call("all", "any", {"rows": np.arange(2), "each": (1, {"a": np.int64(3)}), "plain": "<b>"})
+    record = Record("n", call, (Source("r", "d", 0, "rows"),), "s", "v", "st", "1.0", "", "", "p", caption="c", calibrated=False)
+    written = {"sentviz": "1.0", "name": "n", "source": "s", "view": "v", "style": "st", "frame": "", "table": "", "picture": "p"}
+    options = {"rows": [0, 1], "each": [1, {"a": 3}], "plain": "<b>"}
+    runs = [{"run": "r", "digest": "d", "seed": 0, "rows": "rows"}]
+    written |= {"caption": "c", "call": {"of": "all", "figure": "any", "options": options}, "runs": runs}
+    assert json.loads(record.text()) == written and "\\u003cb>" in record.text()
+    sheet = Record.of_sheet("sheet", [record], "plain")
+    assert json.loads(sheet.text())["panels"] == [written] and sheet.panels == (record,)
+    for table in (
+        "!",
+        b64encode(b"no").decode(),
+        b64encode(zlib.compress(b"\xff")).decode(),
+        b64encode(zlib.compress(b"a" * 99)[:-9]).decode(),
+    ):
+        refused(InputError, "^the numbers in its record are damaged$", unpacked, table)
+
+
+def test_a_sheet_is_as_bad_as_its_worst_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    frame = pd.DataFrame({"value": [1.0, 2.0]})
+    figure: Any = stub(frame=frame, runs=(), name="a", source="", caption="words", call=Call("all", "any", {"k": 1}), view="")
+
+    def draw(*of: str, **options: Any) -> Any:
+        calls.append((*of, options))
+        if error := options.get("error"):
+            raise {"no": InputError("No run."), "odd": KeyError("odd")}[error]
+        return figure
+
+    every = {"any": stub(of=stub(OF_RUN=False), names=["all"], options={"calibrated": True})}
+    monkeypatch.setattr("sentviz.export.verify.FIGURES", every)
+    monkeypatch.setattr("sentviz.export.verify.draw", draw)
+    monkeypatch.setattr("sentviz.export.verify.runs", dict)
+    good, equal = Record.of(figure), "The installed runs give the same numbers (2 rows)."
+    changed_by = " Its {} is not the one that this version of sentviz writes."
+    odd = "It cannot be drawn again with the options in its record"
+    small = Record.of(stub(**vars(figure) | {"frame": frame.head(1)}))
+    cases = [
+        (good, "equal", equal),
+        (replace(good, caption="", calibrated=False), "equal", equal),
+        *((replace(good, **{name: "b"}), "numbers equal", equal + changed_by.format(name)) for name in ("name", "source", "caption")),
+        (small, "differs", "The installed runs give other numbers: the file has 1 rows, and the installed runs give 2."),
+        (replace(good, call=Call("all", "new", {})), "cannot be had", "There is no figure 'new' in this version."),
+        (replace(good, call=Call("some", "any", {})), "cannot be had", "It shows 'some', which is not available."),
+        (replace(good, call=Call("all", "any", {"error": "no"})), "cannot be had", "It cannot be drawn again: No run."),
+        (replace(good, call=Call("all", "any", {"error": "odd"})), "cannot be had", f"{odd} (KeyError)."),
+    ]
+    for record, state, why in cases:
+        assert compare_with_runs(record) == Verdict(state, why, record)
+    assert calls[:2] == [("all", "any", {"k": 1}), ("all", "any", {"k": 1, "calibrated": False})]
+    same, (named, _, words), (bad, _, changed), (lost, _, unknown) = "The installed runs give the same numbers", cases[2], *cases[5:7]
+    for panels, state, why in (
+        ([good], "equal", f"{same}."),
+        ([good, good], "equal", f"{same} in all 2 panels."),
+        ([good, named], "numbers equal", f"{same} in all 2 panels. {words}"),
+        ([good, named, lost], "cannot be had", f"Panel c: {unknown}"),
+        ([lost, bad, good], "differs", f"Panel b: {changed}"),
+        ([good] * 26 + [bad], "differs", f"Panel 27: {changed}"),
+    ):
+        sheet = Record.of_sheet("sheet", panels)
+        assert compare_with_runs(sheet) == Verdict(state, why, sheet)
+
+
+def test_a_large_table_is_compared_by_its_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.5]})
+    figure = Figure("cloud", picture(go.Figure()), frame, "")
+    room = len(Record.of(figure).table)
+    monkeypatch.setattr("sentviz.export.record.MAX_PACKED", room)
+    assert len(Record.of(figure).table) == room
+    monkeypatch.setattr("sentviz.export.record.MAX_PACKED", room - 1)
+    record = Record.of(figure)
+    assert record.table == "" and record.differs(frame.copy()) == ""
+    assert "so the row and column are unknown" in record.differs(frame.assign(x=0.0))
 
 
 HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=hacked()> <!-- & \"song\" 'we' saw $x$ שלום"

@@ -1,6 +1,7 @@
 """Living views of notebooks without a notebook: what they hold, what they take, and what they answer."""
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.charts import clustered, decided
 from tests.kit import refused
 
 pytest.importorskip("anywidget")
+widgets = import_module("sentviz.export.widgets")
 
 
 def test_a_sentence_and_a_silenced_head_are_answered_and_odd_messages_change_nothing(tiny_model: Model) -> None:
@@ -54,6 +56,18 @@ def test_what_is_selected_is_told_and_what_is_needed_is_said(tiny_model: Model, 
     assert points.selected == [0, 1]
     points.heard({"name": "outline", "value": {"layer": 0, "corners": []}})
     assert points.selected == []
+    film: Any = widgets.Through({"n": 3})
+    for name, row, place in (
+        ("row", 2, 2),
+        ("row", 3, 2),
+        ("token", 0, 2),
+        ("row", -1, 2),
+        ("row", "1", 2),
+        ("row", True, 2),
+        ("row", 0, 0),
+    ):
+        film.heard({"name": name, "value": {"row": row}})
+        assert film.row == place
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "sentviz.export.widgets", raising=False)
     trace = tiny_model.trace("a warm song")

@@ -14,6 +14,8 @@ from tests.studies import as_said
 
 TABLES = {table.paper: table for table in (ndt.TABLE, sentiformer.TABLE, sevenessxin.TABLE, fused.TABLE, hardmax.TABLE)}
 CLAIMS = {claim.key(name): (name, claim) for name in built_in() for claim in claims_of(find_paper(name))}
+MEASURED = {"sevenessxin-3e5e63"}
+"""Claims about runs that measurements judge which ship without their runs."""
 STORED = Path(__file__).with_name("findings.json")
 
 
@@ -80,6 +82,16 @@ def test_a_claim_has_the_verdicts_of_further_numbers(key: str, judge: Judge, sto
     cases = TABLES[paper].cases.get(claim.id, [])
     places = sorted({*range(len(cases))} - firsts(cases))
     assert [stored[key][1 + place] for place in places] == judge(key, places)
+
+
+@pytest.mark.parametrize("paper", built_in())
+def test_every_claim_says_what_is_stored_and_cannot_be_judged_without_runs(paper: str) -> None:
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    of_paper = {key: claim for key, (name, claim) in CLAIMS.items() if name == paper}
+    assert {key: described(claim) for key, claim in of_paper.items()} == {key: stored[key][0] for key in stored if key in of_paper}
+    without = {key: claim.test([]) for key, claim in of_paper.items() if claim.against == "runs here"}
+    assert {key for key, finding in without.items() if finding.verdict != "unjudged"} <= MEASURED
+    assert all(finding.evidence for finding in without.values())
 
 
 @pytest.mark.parametrize("paper", built_in())
