@@ -4,12 +4,15 @@ import re
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from click.testing import CliRunner, Result
+from scipy.stats import binomtest
 
 from sentviz import Recipe, RunError, find, train
 from sentviz.analysis.testset.baselines import simple_predictions
@@ -21,7 +24,7 @@ from sentviz.data.user_datasets import add_data
 from sentviz.errors import InputError
 from sentviz.runs.presets import presets
 from sentviz.runs.store import SHIPPED, folder_for
-from sentviz.training import task_of
+from sentviz.training import own_data, task_of
 from sentviz.training.based import BasedTask
 from sentviz.training.own_data import compared
 from tests.bases import toy_base
@@ -130,6 +133,25 @@ def test_frozen_layers_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> Non
         assert torch.equal(task.logits(rows), once)
     once.sum().backward()
     assert all(parameter.grad is not None for parameter in task.network.parameters())
-    monkeypatch.setattr("sentviz.training.based.MOST_STATES", 10)
-    assert task_of(recipe).start == 0 == task_of(Recipe.read("mine/soups", base="tiny", max_length=20, epochs=1)).start
-    assert task_of(Recipe.read("mine/soups", base="tiny", max_length=20, adapter_layers=0)).start == 0
+    room = 2 * 32 * int(task.lengths.sum())
+    for start, most, changes in (
+        *((2 * (updates > 40), room, {"updates": updates}) for updates in (40, 41)),
+        *((2 * (most == room), most, {}) for most in (room - 1, room)),
+        *((0, room, changes) for changes in ({"epochs": 1}, {"dropout": 0.1}, {"adapter_layers": 0})),
+    ):
+        monkeypatch.setattr("sentviz.training.based.MOST_STATES", most)
+        assert task_of(Recipe.read("mine/soups", base="tiny", max_length=20, **changes)).start == start, changes
+
+
+def test_a_run_is_compared_with_simple_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(own_data, "simple_predictions", lambda train, *_: read.append(len(train)) or {"all good": np.ones(60, dtype=int)})
+    right = int(load_split("mine/soups", "validation").frame["label"].sum())
+    for rows_ in (40, 0):
+        config = {"data": {"name": "mine/soups"}, "recipe": {"rows": rows_} if rows_ else {}}
+        run: Any = SimpleNamespace(name="a/b", config=config, metrics=lambda: {"validation": {"confusion": [[20, 3], [7, 30]]}})
+        frame = compared(run)
+        assert frame[["name", "accuracy", "n"]].to_numpy().tolist() == [["this run, a/b", 50 / 60, 60], ["all good", right / 60, 60]]
+        limits = [binomtest(hits, 60).proportion_ci(method="wilson") for hits in (50, right)]
+        np.testing.assert_allclose(frame[["low", "high"]], limits, atol=1e-3)
+    assert read == [40, len(load_split("mine/soups", "train"))]

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,18 @@ from sentviz.models.loading import network_of
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture, Inputs, Network
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
+from sentviz.serving.live import page
 from sentviz.serving.onnx import export, load
+from sentviz.serving.onnx import folder as folders
 from sentviz.serving.onnx import graph as graphs
+from sentviz.serving.onnx import session as sessions
 from sentviz.serving.onnx.graph import Graph, write
 from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
 from tests import docs
-from tests.kit import randomise, refused, toy_splits
+from tests.kit import randomise, refused, toy_splits, use_toy_data
+from tests.stored import compare, summary
 
+RUNS = Path(__file__).parent / "golden" / "runs" / "toy"
 IS_HERE = find_spec("onnxruntime") and find_spec("onnxscript")
 pytestmark = pytest.mark.skipif(not IS_HERE, reason="the extra onnx is not installed")
 
@@ -150,3 +157,72 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(tiny_run: Path, tm
         if card is not None:
             (tmp_path / CARD).write_text(card)
         refused(RunError, why, load, tmp_path)
+
+
+def test_graphs_exports_and_live_pages_are_as_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """A stub of onnxruntime computes with the network itself."""
+    written, log, now = list[Graph](), list[Any](), dict[str, Any]()
+
+    class Runtime:
+        SessionOptions = SimpleNamespace
+
+        def __init__(self, path: Path, options: Any, providers: list[str]) -> None:
+            log.append((path.name, vars(options), providers))
+            self.get_inputs = lambda: [SimpleNamespace(name=name) for name in written[-1].inputs]
+            self.get_outputs = lambda: [SimpleNamespace(name=name) for name in written[-1].outputs]
+
+        def run(self, names: list[str], values: dict[str, Any]) -> list[Any]:
+            of = dict(zip(written[-1].outputs, written[-1](**{name: torch.from_numpy(each) for name, each in values.items()}), strict=True))
+            return [of[name].detach().numpy() for name in names]
+
+    def exported(graph: Graph, path: Path) -> None:
+        written.append(graph)
+        path.write_bytes(b"graph")
+
+    def program(graph: Graph, *words: Any, **options: Any) -> Any:
+        tensors = graph(**{name: each.clamp(0, 9) if each.dtype is torch.int64 else each for name, each in options["kwargs"].items()})
+        log.append([words, {name: options[name] for name in sorted(options)}, [each.tolist() for each in tensors]])
+        return SimpleNamespace(save=log.append)
+
+    monkeypatch.setattr(Runtime, "InferenceSession", Runtime, raising=False)
+    monkeypatch.setattr(sessions, "require_package", lambda name: Runtime)
+    monkeypatch.setattr(graphs, "require_package", log.append)
+    monkeypatch.setattr(torch.onnx, "export", program)
+    for name, config in ARCHITECTURES.items():
+        log.clear()
+        write(graph := Graph(network(name), maps=name != "hardmax" and hasattr(config, "heads")), Path(name))
+        now[name] = summary([graph.inputs, graph.outputs, graph.training, [str(each) if isinstance(each, Path) else each for each in log]])
+    monkeypatch.setattr(folders, "require_package", lambda name: SimpleNamespace(__version__=name))
+    monkeypatch.setattr(folders, "write", exported)
+    monkeypatch.setattr(folders, "compress", lambda whole, small: small.write_bytes(whole.read_bytes() + b"8"))
+    use_toy_data(monkeypatch)
+    run, texts = sentviz.Run.open(RUNS / "ndt-unit-2-epochs", "toy/ndt-unit-2-epochs"), ["a warm song", " ", "a dull, cold soup " * 9]
+    log.clear()
+    card = export(run, str(tmp_path / "out"), maps=True, int8=True, rows=20)
+    assert (
+        json.loads((tmp_path / "out" / CARD).read_text(encoding="utf-8")) == json.loads(json.dumps(card))
+        and card.pop("version")["onnx"] == "onnx"
+    )
+    for small in (False, True):
+        model = load(str(tmp_path / "out"), int8=small, threads=3)
+        pd.testing.assert_frame_equal(model.predict(texts), sentviz.load(run).predict(texts), atol=1e-5)
+    now["export"] = summary([card, log])
+    live = page.content(run, texts[0], int8=True)
+    now["live"] = summary([live.data, live.parts["words"].decode()])
+    module = b"a = import.meta.url\nexport { a, b as c }\n//# sourceMappingURL=a"
+    monkeypatch.setattr(page, "files", lambda package, _: {package.script: module, package.binary: b"binary", package.terms: b"terms"})
+    monkeypatch.setattr(page, "content", lambda *words, **options: live)
+    for runs in ([run, run], run):
+        report = page.live_page(runs, tmp_path / "a.html", int8=True)
+        document = re.sub(r"(?s)<style.*?</style>|<script>.*?mountLive", "", (tmp_path / "a.html").read_text(encoding="utf-8"))
+        now[f"page {type(runs).__name__}"] = summary([document, report["int8"], report["models"]])
+    befores: dict[str, dict[str, Any]] = {"WordLevel": {"type": "Split", "pattern": {"Regex": page.WORDS}}, "BPE": {"type": "ByteLevel"}}
+    befores["Unigram"] = {"type": "Metaspace", "prepend_scheme": "always", "split": True, "replacement": "_"}
+    for kind, before in (befores | {"WordPiece": {"type": "BertPreTokenizer"}}).items():
+        words = {"model": {"type": kind, "vocab": {"?": 7, "é": 1}, "unk_token": "?", "unk_id": 3}, "pre_tokenizer": before}
+        words |= {"normalizer": {"normalizers": [{"type": "Strip"}, {"type": "Lowercase"}]}}
+        words["added_tokens"] = [{"content": word, "special": word == "<s>"} for word in ("<s>", "hi")]  # type: ignore[assignment]
+        now[kind] = summary(str(page.for_browsers(run, json.dumps(words), split_special_tokens=kind == "BPE")))
+    compare("outputs.json", "onnx", now, request, 1e-3)

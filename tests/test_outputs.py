@@ -8,8 +8,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -40,11 +41,18 @@ from sentviz.models.loading import load
 from sentviz.runs.configs import CONFIGS, Capabilities
 from sentviz.runs.presets import VARIANTS, preset, presets
 from sentviz.runs.store import Run
+from sentviz.serving.corpus.engines import score
+from sentviz.serving.corpus.inputs import all_fields, survey
+from sentviz.serving.corpus.output import OutputOptions
+from sentviz.serving.corpus.summary import heads as over_heads
+from sentviz.serving.corpus.summary import totals
+from sentviz.serving.corpus.summary import words as over_words
 from sentviz.training.recipe import Recipe, recipe_names
 from sentviz.verbs import VERBS
+from sentviz.verbs.rows import _judged
 from tests.charts import stub
 from tests.injected import use_injected_data, write_lexicon
-from tests.kit import fake_trace
+from tests.kit import fake_trace, tagged_rows
 from tests.stored import DATA, compare, summary
 
 RUNS = Path(__file__).parent / "golden" / "runs"
@@ -244,6 +252,27 @@ def limits_of_views() -> Any:
     return answers
 
 
+def scored() -> Any:
+    """Return what is written about the rows of a file, and what is read of it and of a file of lines."""
+    review = [f"a {word} song" for word in ("warm", "dull", "cold", "warm", "clever", "hollow")] + [" "]
+    with TemporaryDirectory() as place:
+        rows, lines = Path(place) / "in.parquet", Path(place) / "in.txt"
+        pd.DataFrame({"review": review, "label": [0, 1, 1, 0, 0, 1, 1]}).to_parquet(rows, row_group_size=2)
+        lines.write_text("\n".join(review[:3]))
+        options, log = OutputOptions(vectors=True, attention=True, words=True, reasons=True), list[Any]()
+        call = {"text": "review", "label": "label", "options": options, "rows": 3}
+        out = score(Run.open(RUNS / NDT, NDT), [rows], Path(place) / "out", **call, progress=lambda *done: log.append(done))
+        surveys = [survey(file.name, file, rows=2) for file in (rows, lines)]
+        parts = [all_fields(source, piece) for source in surveys for piece in source.pieces]
+        tables = (
+            pd.read_parquet(out.folder),
+            over_heads(out, lambda *done: log.append(done)),
+            over_words(out).frame,
+            over_words(out, 1).frame,
+        )
+        return [[table.to_dict("list") for table in tables], parts, log, totals(out).confusion]
+
+
 MADE: dict[str, Callable[[], Any]] = {
     "limits of views": limits_of_views,
     "strip with a long title": titled_strip,
@@ -268,6 +297,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "csv of a figure": lambda: render(heatmap(fake_trace(tokens=["=a", "<b>"]), 0), "csv"),
     "tex of a figure": lambda: render(heatmap(fake_trace(tokens=["a_b", "50% & more"]), 0), "tex"),
     "cell of a notebook": bundle,
+    "scored": scored,
+    "judged": lambda: vars(_judged([replace(tagged_rows(), total=40), replace(tagged_rows(1, run="toy/b"), total=40)]))["lines"],
     "report": lambda: report_html(Run.open(RUNS / FUSED).example(), Run.open(RUNS / FUSED)),
     **{
         f"record in {format}": lambda format=format, data=data: embed_record(data, format, RECORD).decode("latin-1")

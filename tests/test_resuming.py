@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -24,10 +25,11 @@ from sentviz.papers.studies.runner import light
 from sentviz.runs import store
 from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
-from sentviz.training import Trainer, resuming, task_of, train
+from sentviz.training import Trainer, finishing, resuming, task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names, recipe_of_paper
-from tests.kit import hardmax_recipe, no_room, refused, toy_pairs, toy_recipe, toy_splits, toy_trainer
+from tests.kit import hardmax_recipe, no_room, refused, small_model, toy_pairs, toy_recipe, toy_splits, toy_trainer
 from tests.shipped import ROOT, often
+from tests.stored import compare, summary
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 
@@ -272,6 +274,45 @@ def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, An
 
     monkeypatch.setattr(datasets, "load_split", load_split)
     refused(InputError, reason, task_of, toy_recipe(**changes))
+
+
+def test_a_run_that_is_written_is_as_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    model, best = small_model(cls=True), {"accuracy": 0.25, "loss": 2.0, "step": 3, "epoch": 1.5}
+    model.name, weights = "toy/a", pack(model.network.state_dict())
+    splits = {name: replace(split, frame=split.frame.head(9)) for name, split in toy_splits().items()}
+    monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
+    monkeypatch.setattr(finishing, "EMBEDDINGS", 4)
+    run = finishing.finish(
+        tmp_path / "a",
+        model,
+        weights,
+        recipe={"dataset": "toy", "model": "a", "seed": 0, "intercept": True},
+        preset="p",
+        seen=(splits["train"],),
+        validation=splits["validation"],
+        tests=(splits["test"],),
+        history=[[0, 0.5, "lambda", -1, 2, 0.25]],
+        best=best,
+        example=("a warm song", None),
+        steps=3,
+        seconds=1.6,
+        hardware="a machine",
+        epochs={2: weights},
+        entries={"version": {"more": "1"}},
+        measures=lambda loaded: {"softmax": {"temperature": loaded.calibration}},
+    )
+    refused(RunError, "has an intercept in its weights already", finishing.calibrate, run)
+    bias = load(run).network.state_dict()["classifier.bias"] - unpack(weights)["classifier.bias"]
+    np.testing.assert_allclose(bias, np.array(run.config["calibration"]["intercept"]) * run.config["temperature"], atol=2e-3)
+    changes = {"recipe": run.config["recipe"] | {"dataset": "other", "intercept": False}}
+    for name in ("finished", "measured again"):
+        config = {part: value for part, value in run.config.items() if part not in ("version", "files")}
+        tables = [run.frame("test.parquet").to_dict("list"), run.history().to_dict("list"), run.example().text, run.metrics()]
+        vectors = {part: tensor.tolist() for part, tensor in load_file(run.folder / "embeddings.safetensors").items()}
+        now = {"run": summary([config, sorted(run.config["files"]), run.config["version"]["more"], run.epochs]), "tables": summary(tables)}
+        compare("outputs.json", name, now | {"vectors": summary(vectors)}, request, 2e-3)
+        if name == "finished":
+            run = finishing.measure_again(run, changes, None, (splits["test"],))
 
 
 @pytest.mark.exhaustive

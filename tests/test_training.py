@@ -4,6 +4,7 @@ import errno
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
@@ -14,22 +15,21 @@ from scipy.special import softmax as scipy_softmax
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 from torch.nn import functional as F
 
-from sentviz.analysis.evaluation import Evaluation, evaluate
+from sentviz.analysis.evaluation import Evaluation
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
 from sentviz.data.datasets import MIDDLE
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, SentvizError
-from sentviz.models.batches import collate
 from sentviz.models.loading import load
 from sentviz.runs.calibration import softmax
 from sentviz.runs.store import Run
-from sentviz.training import batches, task_of, train
+from sentviz.training import Trainer, batches, resuming, task_of, train
 from sentviz.training import trainer as trainers
 from sentviz.training.plan import Mixture, better, evaluation_due, rate, scores
 from sentviz.training.recipe import Recipe, Selection, finished, recipe_names
 from sentviz.training.trainer import targets
-from tests.kit import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
+from tests.kit import hardmax_recipe, refused, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.usefixtures("toy_data")
 SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda x: 1 - x, "constant": lambda x: 1.0}
@@ -52,29 +52,21 @@ def test_the_toy_task_is_learned(run: Run, tmp_path: Path) -> None:
     assert run.history().query("name == 'lambda' and layer == 0")["value"].nunique() > 1
 
 
-def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_begin_as_their_recipes_say(monkeypatch: pytest.MonkeyPatch) -> None:
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["warm", "dull", "clever"], "polarity": [3.0, -1.7, 0.3]}))
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
-    run = train(toy_recipe("cls-all", lexicon="own", cls=True, epochs=1), tmp_path, progress=False)
-    model, test = load(run), toy_splits()["test"]
-    np.testing.assert_array_equal(run.frame("test.parquet")["positive"], evaluate(model, test).frame()["positive"])
-
-
-def test_an_embedding_starts_as_stated_and_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     for make, usual in ((toy_recipe, 0.02), (hardmax_recipe, 0.1)):
-        for start, wanted in ((None, usual), (0.5, 0.5)):
-            recipe = make(**({} if start is None else {"start": start}))
-            weight = task_of(recipe).network.state_dict()["embedding.weight"]
-            assert float(weight[1:].std()) == pytest.approx(wanted, rel=0.25) and not weight[0].any()
-    trainer = toy_trainer(tmp_path / "x", dropout=0.0, learning_rate=1e-12, lambda_rate=1e-12, weight_decay=0.0)
-    order = batches(trainer.lengths, 16, 0, 0)[:5]
-    losses = []
-    for rows in order:
-        logits = torch.stack([trainer.task.network(collate([trainer.task.rows[i]])).logits[0] for i in rows])
-        losses.append(float(F.cross_entropy(logits, trainer.targets[rows]).detach()))
-    trainer.fit(progress=False, until=5)
-    entry = next(row for row in trainer.at.history if row[2] == "train_loss")
-    assert entry[:2] == [5, 0.5] and entry[5] == pytest.approx(np.mean(losses), abs=1e-5)
+        for start in (0.0, 0.5):
+            weight = task_of(make(start=start) if start else make()).network.state_dict()["embedding.weight"]
+            assert float(weight[1:].std()) == pytest.approx(start or usual, rel=0.25) and not weight[0].any()
+    task = task_of(toy_recipe("cls-all", lexicon="own", cls=True))
+    np.testing.assert_allclose(task.network.state_dict()["polarity"], lexicon.polarity(task.tokenizer), atol=1e-6)  # type: ignore[attr-defined]
+    cnn = task_of(toy_recipe("cnn", shape={"filters": 4}))
+    assert [type(each).__name__ for each in (task, cnn)] == ["EncoderTask", "OwnTask"]
+    refused(NotImplementedError, "^$", cnn.masked_loss, np.arange(2))
+    monkeypatch.setattr("sentviz.training.run.completed", lambda name, root, *_, **more: (name, root, more))
+    answer: Any = train(toy_recipe(seed=2))
+    assert answer == ("toy/ndt-unit-2-s2", Path("runs"), {"device": "", "progress": True})
 
 
 def test_an_epoch_holds_every_row_once_and_mixtures_are_drawn_by_temperature() -> None:
@@ -245,40 +237,93 @@ def test_scores_are_those_of_scikit_learn_and_tell_the_best() -> None:
     assert better(best | {"loss": 0.4}, best, "f1_macro") and not better(best | {"f1_macro": 0.69, "accuracy": 1.0}, best, "f1_macro")
 
 
-def test_a_training_follows_its_schedule_stops_by_patience_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes: dict[str, Any] = {"select": "f1_macro", "epochs": 2, "patience": 0, "log_every": 1}
-    trainer = toy_trainer(tmp_path / "x", **changes)
-    trainer.fit(progress=False)
-    seen: dict[str, dict[int, float]] = {}
-    for step, _, name, _, _, value in trainer.at.history:
-        if name.startswith("validation_"):
-            seen.setdefault(name.removeprefix("validation_"), {})[step] = value
-    ranks = {step: (seen["f1_macro"][step], -seen["loss"][step]) for step in seen["loss"]}
-    first = min(step for step in ranks if ranks[step] == max(ranks.values()))
-    assert set(seen) == {"accuracy", "loss", "f1_macro"}
-    assert trainer.at.best["step"] == first and trainer.at.best["f1_macro"] == seen["f1_macro"][first]
-    until = toy_trainer(tmp_path / "y", **changes)
-    until.fit(progress=False, until=first)
-    assert all(torch.equal(trainer.best_state[k], v) for k, v in until.task.network.state_dict().items())
-    count = iter(range(100))
-    monkeypatch.setattr(trainers, "scores", lambda *_: {"accuracy": 0.5 + 0.01 * (i := next(count)), "loss": 1.0 + i})
-    for patience, steps in ((2, 15), (0, 20)):
-        settings = {"schedule": "linear", "warmup": 0.25, "log_every": 1, "epochs": 2, "select": "loss"}
-        trainer = toy_trainer(tmp_path / str(patience), patience=patience, **settings)
-        trainer.fit(progress=False)
-        seen = [row[5] for row in trainer.at.history if row[2] == "learning_rate"]
-        np.testing.assert_allclose(seen, [1e-2 * rate("linear", step, 20, 0.25) for step in range(steps)])
-        assert trainer.at.step == steps and trainer.at.stopped == bool(patience)
+LOOPS = [
+    {"epochs": 3, "patience": 2, "warmup": 0.3, "clip": 0.1, "log_every": 2, "keep_epochs": 2, "label_smoothing": 0.2},
+    {"epochs": 3, "schedule": "linear", "log_every": 3, "keep_epochs": 0, "patience": 3, "evaluations": 1, "select": "loss"},
+    {"updates": 8, "pretrain": 4, "schedule": "constant", "evaluations": 4, "patience": 9, "log_every": 20, "keep_epochs": 9},
+]
+MEASURED = [0.5, 0.6, 0.6, 0.4, 0.7, 0.7]
 
 
-def test_smoothed_labels_and_rows_between_the_classes_are_shares(tmp_path: Path) -> None:
-    trainer = toy_trainer(tmp_path / "x", label_smoothing=0.2, dropout=0.0, log_every=1)
-    rows = next(trainer._remaining(1))
-    logs = F.log_softmax(toy_trainer(tmp_path / "y", dropout=0.0).task.logits(rows).detach(), dim=-1).numpy()
-    shares = 0.8 * np.eye(2)[trainer.task.train.frame["label"].to_numpy()[rows]] + 0.1
-    trainer.fit(progress=False, until=1)
-    loss = next(row[5] for row in trainer.at.history if row[2] == "train_loss")
-    assert loss == pytest.approx(-(shares * logs).sum(axis=1).mean(), rel=1e-5)
+@pytest.mark.parametrize("changes", LOOPS)
+def test_the_loop_is_that_of_a_slow_one(changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe.of({"dataset": "toy", "model": "vanilla", "batch_size": 4, "learning_rate": 0.1, "dropout": 0.0} | changes)
+    inputs, start = torch.randn(10, 3, generator=torch.Generator().manual_seed(0)), torch.full((2, 3), 0.1)
+    frame = toy_splits()["train"].frame.head(10)
+    labels, lengths = torch.tensor(frame["label"].to_numpy(np.int64, copy=True)), np.arange(10)
+
+    def measured(step: int) -> dict[str, float]:
+        return {"accuracy": MEASURED[step % 6], "loss": MEASURED[(step + 1) % 6]}
+
+    def trainer() -> Trainer:
+        network = torch.nn.Linear(3, 2, bias=False)
+        network.weight.data = start.clone()
+        network.scalars = lambda: [("lambda", 1, 2, float(network.weight[0, 0].detach()))]  # type: ignore[assignment]
+        device = torch.device("cpu")
+        task: Any = SimpleNamespace(recipe=recipe, network=network, device=device, lengths=lengths, validation=toy_splits()["validation"])
+        task.train, task.optimizer = replace(toy_splits()["train"], frame=frame), torch.optim.AdamW(network.parameters(), lr=0.1)
+        task.logits, task.masked_loss = lambda rows: network(inputs[rows]), lambda rows: (network(inputs[rows]) ** 2).mean()
+        task.stored = lambda state: {name: tensor.clone() + 1 for name, tensor in state.items()}
+        task.model = lambda: SimpleNamespace(on=lambda device: done.at.step)
+        return (done := Trainer(task, tmp_path / "run"))
+
+    monkeypatch.setattr(trainers, "evaluate", lambda step, split: step)
+    monkeypatch.setattr(trainers, "scores", lambda step, select: measured(step))
+    weight, per = start.clone().requires_grad_(), 3
+    optimizer, history, losses = torch.optim.AdamW([weight], lr=0.1), list[Any](), list[float]()
+    best, by_epoch, since, state, step = dict[str, float](), dict[int, Any](), 0, weight, 0
+    learned = recipe.updates or per * recipe.epochs
+
+    def log(name: str, value: float, layer: int = -1, component: int = -1) -> None:
+        history.append([step, step / per, name, layer, component, pytest.approx(value, abs=1e-6)])
+
+    log("lambda", 0.1, 1, 2)
+    while step < recipe.pretrain + learned and since < recipe.patience:
+        rows, masked = batches(lengths, 4, 0, step // per)[step % per], step < recipe.pretrain
+        place = (step, recipe.pretrain) if masked else (step - recipe.pretrain, learned)
+        optimizer.param_groups[0]["lr"] = high = 0.1 * rate(recipe.schedule, *place, recipe.warmup)
+        logits = inputs[rows] @ weight.T
+        shares = F.one_hot(labels[rows], 2) * (1 - recipe.label_smoothing) + recipe.label_smoothing / 2
+        loss = (logits**2).mean() if masked else -(shares * F.log_softmax(logits, dim=1)).sum(dim=1).mean()
+        (slope,) = torch.autograd.grad(loss, weight)
+        weight.grad = slope * min(1.0, recipe.clip / float(slope.norm()))
+        optimizer.step()
+        losses, step = [*losses, float(loss.detach())], step + 1
+        if step % recipe.log_every == 0 or step == recipe.pretrain:
+            log("masked_loss" if masked else "train_loss", np.mean(losses))
+            log("learning_rate", high)
+            log("lambda", float(weight[0, 0].detach()), 1, 2)
+            losses = []
+        if step % per == 0:
+            by_epoch[step // per] = weight.detach() + 1
+        if not masked and evaluation_due(step - recipe.pretrain, learned if recipe.updates else per, recipe.evaluations):
+            for name, value in measured(step).items():
+                log(f"validation_{name}", value)
+            since += 1
+            if better(measured(step), best, recipe.select):
+                best, since, state = measured(step) | {"step": step, "epoch": step / per}, 0, weight.detach().clone()
+    parts, seen, saves, clock = trainer(), list[Any](), list[int](), iter(range(1_000))
+    parts.fit(progress=False, until=5)
+    again, save = trainer(), resuming.write
+    monkeypatch.setattr(trainers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(trainers, "SAVE_EVERY", 4)
+    monkeypatch.setattr(resuming, "write", lambda *words: (saves.append(words[-1].step), save(*words)))
+    assert again.resume() and again.at == parts.at and again.at.step == 5
+    again.at.seconds = 90
+    again.fit(progress=lambda *done: seen.append(done))
+    assert again.at.history == history and again.at.best == best and again.at.since_best == since
+    assert seen == [(i, recipe.pretrain + learned) for i in range(6, step + 1)] and again.at.step == step
+    assert saves == [*range(8, step + 1, 3), step] and again.at.seconds == 90 + 2 * (step - 5) + (step - 6) // 3
+    assert again.at.stopped == (since == recipe.patience) and len(again.at.best) == 4
+    torch.testing.assert_close([again.best_state["weight"], again.task.network.weight], [state, weight], atol=1e-6, rtol=0)
+    last = [*by_epoch][max(0, len(by_epoch) - recipe.keep_epochs) :]
+    assert [*again.epochs] == last
+    torch.testing.assert_close([each["weight"] for each in again.epochs.values()], [by_epoch[epoch] for epoch in last], atol=1e-6, rtol=0)
+    (tmp_path / ".run.tmp-resume" / "progress.json").write_text("{")
+    refused(SentvizError, "is damaged.*; delete it to start again", trainer().resume)
+
+
+def test_rows_between_the_classes_are_shares(tmp_path: Path) -> None:
     before = toy_trainer(tmp_path / "a").targets
     trainer = toy_trainer(tmp_path / "b")
     frame = trainer.task.train.frame.copy()

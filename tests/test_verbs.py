@@ -18,13 +18,14 @@ from sentviz import api
 from sentviz.cli import main
 from sentviz.cli.commands import command_of
 from sentviz.errors import InputError
-from sentviz.io.arguments import Arg, arguments, bind
+from sentviz.io.arguments import Arg, Say, arguments, bind
 from sentviz.io.numbers import plain
 from sentviz.runs.store import find
 from sentviz.verbs import PLACES, VERBS, OptionError
 from sentviz.verbs.door import Outcome, Verb
 from sentviz.verbs.sources import Source
 from tests.kit import refused
+from tests.stored import compare, summary
 
 RUN, TEXT = "toy/ndt-unit-2", "a warm song"
 ASKED: dict[str, dict[str, Any]] = {"predict": {"run": RUN, "texts": [TEXT, "a dull soup"]}, "trace": {"run": RUN, "text": TEXT}}
@@ -50,65 +51,78 @@ class Corner:
     right: Annotated[str, Arg("Right end.", name="end")] = ""
 
 
+class Drawing(Outcome):
+    """A result that is written."""
+
+    SAVES = (".csv", ".md")
+
+    def save(self, path: Path) -> str:
+        return f"Written: {path.name}."
+
+
 def draw(
     shape: Annotated[str, Arg("Shape.")],
     colours: Annotated[tuple[str, ...], Arg("Colours.")] = (),
     *,
     corner: Corner = Corner(),
-    filled: Annotated[bool, Arg("Fill it.")] = True,
+    is_filled: Annotated[bool, Arg("Fill it.")] = True,
     style: Annotated[Literal["thin", "thick"], Arg("Line.")] = "thin",
     at: Annotated[tuple[str, float] | None, Arg("Place.")] = None,
-) -> Outcome:
+    notes: Annotated[object, Arg("Notes.")] = None,
+    say: Say | None = None,
+) -> Drawing:
     """Draw a shape.
 
     More about it.
     """
-    return Outcome((f"{shape} {colours} {corner} {filled} {style} {at}",), {"left": corner.left})
+    assert say is not None
+    say("At once.")
+    if shape == "stop":
+        raise KeyboardInterrupt
+    text, numbers = f"{shape} {colours} {corner} {is_filled} {style} {at} {notes}", {"left": corner.left}
+    return Drawing((text,), [{"é": 1.5}, 2] if shape == "box" else numbers, ("A remark.",), shape != "bad")
 
 
-DRAW = Verb(draw, "Rows", remote=False, stores=False, resumes=False, synopsis="")
+DRAW = Verb(draw, "Rows", remote=False, stores=False, resumes=True, synopsis="")
+SAID = "! At once.\n! A remark.\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "printed"),
+    [
+        ("box", 0, f"{SAID}box () Corner(left=0, right='') True thin None None\n"),
+        ("bad a b --left 2 --end b --no-is-filled", 1, f"{SAID}bad ('a', 'b') Corner(left=2, right='b') False thin None None\n"),
+        ("x --at left 2.5 --style thick --notes a.json", 0, "x () Corner(left=0, right='') True thick ('left', 2.5) {'a': 1}\n"),
+        ("box --json", 0, SAID + '{"é": 1.5}\n2\n'),
+        ("x --json -o a.md", 0, SAID + '{"left": 0}\nWritten: a.md.\n'),
+        ("x -o A.CSV", 0, f"{SAID}x () Corner(left=0, right='') True thin None None\nWritten: A.CSV.\n"),
+        ("x -o a.pdf", 2, "Error: The result is written as .csv or .md, not as a.pdf.\n"),
+        ("x --code --at a 2", 0, "from sentviz import api\n\nresult = api.draw('x', at=('a', 2.0))\nprint(result.text())\n"),
+        ("stop", 130, "! At once.\n\nTo continue, run the command again.\n\nStopped.\n"),
+        ("", 2, "Error: Missing argument 'SHAPE'.\n"),
+        ("x --notes none.json", 2, "There is no file none.json.\n"),
+        ("x --left -1", 2, "is not in the range x>=0.\n"),
+        ("x --style round", 2, "is not one of 'thin', 'thick'.\n"),
+    ],
+)
+def test_a_command_is_made_of_its_verb(typed: str, code: int, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text('{"a": 1}')
+    done = CliRunner().invoke(command_of(DRAW), typed.split())
+    assert done.exit_code == code and done.output.endswith(printed), done.output
 
 
 def test_a_signature_is_read_once_and_is_a_command() -> None:
     read = {each.name: each for each in arguments(draw)}
-    assert list(read) == ["shape", "colours", "left", "end", "filled", "style", "at"]
+    assert list(read) == ["shape", "colours", "left", "end", "is_filled", "style", "at", "notes"]
     assert [each.name for each in read.values() if each.positional] == ["shape", "colours"]
     assert read["shape"].required and read["colours"].many and read["style"].choices == ("thin", "thick")
     assert bind(draw, {"shape": "box", "left": 3, "end": "b"})["corner"] == Corner(3, "b")
-    assert "filled" not in bind(draw, {"shape": "box"})
-    for typed, answered in [
-        (("box",), "box () Corner(left=0, right='') True thin None"),
-        (
-            ("box", "red", "blue", "--left", "2", "--end", "b", "--no-filled"),
-            "box ('red', 'blue') Corner(left=2, right='b') False thin None",
-        ),
-        (("box", "--at", "left", "2.5", "--style", "thick"), "box () Corner(left=0, right='') True thick ('left', 2.5)"),
-        ((), "Missing argument 'SHAPE'"),
-        (("box", "--left", "-1"), "is not in the range"),
-        (("box", "--style", "round"), "is not one of"),
-    ]:
-        done = CliRunner().invoke(command_of(DRAW), typed)
-        assert answered in done.output and (done.exit_code == 0) == answered.startswith("box")
+    assert "is_filled" not in bind(draw, {"shape": "box"})
     assert all(getattr(api, name) is verb.function and verb.place in PLACES for name, verb in VERBS.items())
     lines = CliRunner().invoke(main, ["--help"]).output.splitlines()
     assert [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ")] == ["Options", *PLACES, "Servers"]
     assert len(lines) <= 60 and all(f" {name}" in "\n".join(lines) for name in main.commands)
-
-
-@pytest.mark.parametrize(
-    ("earlier", "now"),
-    [
-        ("export --list toy/ndt-unit-2", "figures toy/ndt-unit-2"),
-        ("export --paper=nothing -o x", "paper nothing -o x"),
-        ("export nothing --onnx -o x", "onnx nothing -o x"),
-        ("explain toy/ndt-unit-2 --data a.csv -o x.csv", "reasons toy/ndt-unit-2 --data a.csv -o y.csv"),
-    ],
-)
-def test_earlier_forms_still_work(earlier: str, now: str, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(f"text\n{TEXT}\n", encoding="utf-8")
-    with contextlib.chdir(tmp_path):
-        old, new = (CliRunner().invoke(main, typed.split()) for typed in (earlier, now))
-    assert old.output.replace("x.csv", "y.csv") == new.output and old.exit_code == new.exit_code and len(old.output) > 20
 
 
 def test_the_lines_of_python_do_what_the_command_does() -> None:
@@ -206,6 +220,16 @@ def test_strangers_cannot_name_files_or_packages(doors: Any) -> None:
     assert "no tool" in tell(agents, "train", {}).content[0].text
 
 
+def test_sources_take_what_is_stored(request: pytest.FixtureRequest) -> None:
+    every = {
+        each.__name__: [{**vars(argument), "default": None} for argument in arguments(each)]
+        for each in (api.StoredRun, Source, api.SourceOfRows)
+    }
+    now = {name: summary(repr(each)) for name, each in every.items()}
+    of = [api.StoredRun.of(RUN), Source.of(RUN), api.SourceOfRows.of(Source(RUN, model="m:o", classes="a,b"))]
+    compare("outputs.json", "sources", now | {"of": summary([str(each) for each in of])}, request)
+
+
 @settings(max_examples=20, deadline=None)
 @given(name=st.sampled_from([name for name, verb in VERBS.items() if verb.remote]), values=JSON)
 def test_whatever_is_asked_gets_one_sentence_or_a_request(name: str, values: Any) -> None:
@@ -220,6 +244,7 @@ def test_a_source_is_a_name_a_run_or_a_model_and_a_result_draws_itself(tiny_mode
     by_name, by_run, by_model = (api.predict(of, (TEXT,)).json() for of in (RUN, find(RUN), tiny_model))
     assert by_name == by_run == by_model
     explained = api.explain(tiny_model, TEXT)
+    assert api.export(RUN, "confusion").frame.equals(api.export(RUN, "confusion").chart().frame)
     assert explained.frame["token"].tolist() == list(explained.trace.tokens) and explained.chart().frame is not None
     assert api.SourceOfRows.of(Source(RUN, model="")).run == RUN and api.StoredRun.of(api.SourceOfRows(RUN)).run == RUN
     refused(OptionError, "Give a RUN", Source().answers)

@@ -4,6 +4,7 @@ import json
 import math
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sentviz import training
 from sentviz.analysis.explain import explained
 from sentviz.cli import main
 from sentviz.data import datasets
+from sentviz.data.examples import examples_for
 from sentviz.data.labels import order_of as order
 from sentviz.data.lexicon import Lexicon
 from sentviz.models.hub import store_head
@@ -27,10 +29,11 @@ from sentviz.runs.catalog import catalog, faults
 from sentviz.runs.naming import plain_name
 from sentviz.runs.store import Run
 from sentviz.serving.onnx import export, load
-from sentviz.training import Trainer
+from sentviz.training import Trainer, foreign
 from sentviz.training.foreign import ForeignTask
 from sentviz.training.recipe import Recipe
 from tests.foreign.models import SHORT, TEXT, answers, changed, expected_output, refused, saved, theirs
+from tests.kit import model_folder
 from tests.shipped import often
 
 CLASSES = ["bad", "so-so", "good"]
@@ -249,6 +252,22 @@ def test_classes_that_cannot_be_told(tmp_path: Path, folders: dict[str, Path]) -
     assert Recipe.of(recipe.as_dict() | {"schedule": "cosine"}).schedule == "cosine"
     refused("no setting 'speed'", training.finetune, folders["bert"], "toy", tmp_path, speed=3)
     refused(r"batch_size must be a .*, not 0", training.finetune, folders["bert"], "toy", tmp_path, batch_size=0)
+
+
+def test_fine_tuning_begins_with_its_recipe(toy_data: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, folder, root = list[Any](), model_folder(tmp_path / "my bert"), tmp_path / "runs"
+    monkeypatch.setattr(foreign, "completed", lambda *words, **more: calls.append((words, more)))
+    monkeypatch.setattr(foreign, "ForeignTask", lambda *words, **more: SimpleNamespace(read=(words, more)))
+    monkeypatch.setattr(foreign, "occupied", lambda *words: calls.append(words))
+    first = next(iter(examples_for(("negative", "positive"), "en").values())).text
+    training.finetune(folder, "toy", root, lexicon="own", injection="all", device="cpu", epochs=7)
+    (name, out, make), more = calls.pop()
+    assert (name, out, more) == ("toy/my-bert-all", root, {"device": "cpu", "progress": True})
+    values = {"dataset": "toy", "model": "my-bert-all", "lexicon": "own", "source": str(folder), "epochs": 7, "example": first}
+    make("cuda")
+    assert calls.pop() == (root / name, ((Recipe.of(values), folder, "all", "cuda"), {"allow_pickle": False}))
+    monkeypatch.setattr(datasets, "info", lambda name: SimpleNamespace(labels=()))
+    refused("toy has no classes to predict", training.finetune, folder, "toy", tmp_path)
 
 
 def test_a_lexicon_is_a_constant_of_the_training(

@@ -1,6 +1,7 @@
 """Folders and files that would harm, contradict themselves, take another model's place or never end: each is one sentence."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,16 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
 ) -> None:
     questions: list[str] = []
     monkeypatch.setattr("builtins.input", lambda *prompt: questions.append(str(prompt)) or "y")
-    adopted = training.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
+    adopted, again = (training.adopt(folder, "toy", tmp_path, own_name=True) for folder in [saved(tmp_path / "bert", "bert", LABELS)] * 2)
+    assert adopted == again and re.fullmatch("toy/bert-[0-9a-f]{8}", adopted.name)
+    best, step, validation = adopted.config["best"], adopted.config["steps"], adopted.metrics()["validation"]
+    assert (best["step"], best["epoch"], step, best["accuracy"]) == (0, 0.0, 0, validation["stored_accuracy"])
+    rows = [[0, 0.0, f"validation_{name}", -1, -1, pytest.approx(best[name])] for name in ("accuracy", "loss")]
+    assert adopted.history().to_numpy().tolist() == rows
     good = (adopted.folder / "config.json").read_text()
     for changes in DAMAGED.values():
         (adopted.folder / "config.json").write_text(good)
-        refused(r"toy/bert: config\.json", lambda changes=changes: hub.HubModel.of(reshaped(adopted, **changes)))
+        refused(r"toy/bert-\w+: config\.json", lambda changes=changes: hub.HubModel.of(reshaped(adopted, **changes)))
     assert not questions
 
 

@@ -6,6 +6,7 @@ The reason for the prediction of a row is the one that the command `explain` giv
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -177,7 +178,7 @@ def _attention(model: Model, rows: Sequence[TokenizedText]) -> npt.NDArray[np.fl
     readable = [place for place, row in enumerate(rows) if len(row)]
     for batch, each in each_row(model, [rows[place] for place in readable]):
         measured[[readable[i] for i in batch]] = each
-    return measured.reshape(len(rows), -1)
+    return measured.reshape(len(rows), math.prod(measured.shape[1:]))
 
 
 def _filled(values: npt.NDArray[np.float32], read: npt.NDArray[np.bool_]) -> pa.Array:
