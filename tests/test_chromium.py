@@ -1,4 +1,4 @@
-"""What Chromium is asked for a picture, a page, a sheet and a film, and what is made of its answers, without a browser."""
+"""A stub answers in place of Chromium: it records what a picture, a page, a sheet and a film ask of the browser."""
 
 import asyncio
 import io

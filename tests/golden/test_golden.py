@@ -96,9 +96,8 @@ def compare(name: str, now: dict[str, Any], bless: bool) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(now, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
     wanted = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    differing = [each for each in differences(wanted, now, tolerance=LOOSE if name in AMPLIFIED else TOLERANCE) if "/plot/" not in each] + [
-        each for each in differences(wanted, now, tolerance=LOOSE) if "/plot/" in each
-    ]
+    tolerances = {True: LOOSE, False: LOOSE if name in AMPLIFIED else TOLERANCE}  # Plots are compared more loosely.
+    differing = [each for plot, by in tolerances.items() for each in differences(wanted, now, tolerance=by) if ("/plot/" in each) == plot]
     assert not differing, f"{name} differs; if it should, `pytest tests/golden --bless` stores it"
 
 
